@@ -1,0 +1,94 @@
+"""`causeway kafka`: real Kafka clusters on this machine, to try things out."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from causeway.embedded import DEFAULT_VERSION, EmbeddedCluster, registry
+
+app = typer.Typer(no_args_is_help=True, help="Start and stop real Kafka clusters on this machine.")
+
+_COLUMNS = ("name", "version", "bootstrap servers", "up", "directory")
+
+
+class Output(StrEnum):
+    table = "table"
+    json = "json"
+
+
+@app.command()
+def start(
+    name: Annotated[str, typer.Option("--name", help="A name of your choice.")],
+    port: Annotated[
+        int | None,
+        typer.Option(help="The first broker's port; the next brokers follow. Default: a free one."),
+    ] = None,
+    brokers: Annotated[int | None, typer.Option(help="How many brokers. Default: 1.")] = None,
+    version: Annotated[
+        str | None, typer.Option(help=f"The version of Kafka. Default: {DEFAULT_VERSION}.")
+    ] = None,
+) -> None:
+    """Start a cluster, or start a stopped one again with its data. It goes on after this command."""
+    cluster = registry.start(name, port=port, brokers=brokers, version=version)
+    count = len(cluster.brokers)
+    typer.echo(
+        f"{cluster.name} runs: {cluster.bootstrap_servers}"
+        f" ({count} broker{'s' if count > 1 else ''}, Kafka {cluster.version})"
+    )
+
+
+@app.command()
+def stop(
+    name: Annotated[str, typer.Argument(help="The name it was started with.")],
+    delete: Annotated[bool, typer.Option("--delete", help="Remove its data too.")] = False,
+) -> None:
+    """Stop a cluster. Its data stays, unless it is to be deleted."""
+    was_up = registry.stop(name, delete=delete)
+    done = "deleted" if delete else "stopped" if was_up else "was not running"
+    typer.echo(f"{name} {done}")
+
+
+@app.command("list")
+def list_clusters(
+    output: Annotated[Output, typer.Option("--output", "-o", help="How to show them.")] = Output.table,
+) -> None:
+    """List the clusters that were started here, running or not."""
+    described = [_describe(cluster) for cluster in registry.clusters()]
+    if output is Output.json:
+        typer.echo(json.dumps(described, indent=2))
+    elif described:
+        typer.echo(_table(described))
+    else:
+        typer.echo("no clusters; start one with: causeway kafka start --name NAME")
+
+
+def _describe(cluster: EmbeddedCluster) -> dict[str, Any]:
+    return {
+        "name": cluster.name,
+        "version": cluster.version,
+        "bootstrap_servers": cluster.bootstrap_servers,
+        "brokers_up": sum(broker.is_up for broker in cluster.brokers),
+        "brokers": len(cluster.brokers),
+        "directory": str(cluster.directory),
+    }
+
+
+def _table(described: list[dict[str, Any]]) -> str:
+    rows = [_COLUMNS] + [
+        (
+            one["name"],
+            one["version"],
+            one["bootstrap_servers"],
+            f"{one['brokers_up']}/{one['brokers']}",
+            one["directory"],
+        )
+        for one in described
+    ]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_COLUMNS))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    )

@@ -1,0 +1,67 @@
+"""The command line: thin, one function a command; errors become lines and exit codes here alone."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from typing import Annotated
+
+import typer
+
+from causeway import __version__
+from causeway.cli import config, kafka
+from causeway.cli.check import check
+from causeway.cli.demo import demo
+from causeway.cli.run import run
+from causeway.cli.verify import verify
+from causeway.errors import CausewayError
+
+app = typer.Typer(
+    name="causeway",
+    help="Mirror Kafka topics between clusters: every record, exactly once, in order, bit for bit.",
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command()(run)
+app.command()(check)
+app.command()(verify)
+app.command()(demo)
+app.command()(config.init)
+app.add_typer(config.app, name="config", help="The configuration's reference.")
+app.add_typer(kafka.app, name="kafka", help="Real Kafka brokers on this machine, to try things out.")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"causeway {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Mirror Kafka topics between clusters: every record, exactly once, in order, bit for bit."""
+
+
+def main() -> None:
+    try:
+        app()
+    except CausewayError as error:
+        for line in error.lines():
+            print(line, file=sys.stderr)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # whoever read our output has seen enough
+        sys.exit(0)
+    except Exception:  # noqa: BLE001 - a bug: say so in one line, with the traceback that a report needs
+        traceback.print_exc()
+        print("error: this is a bug in Causeway; please report it with the lines above", file=sys.stderr)
+        sys.exit(1)

@@ -1,0 +1,91 @@
+"""`causeway run`: mirrors until told to stop; a live table on a terminal, plain lines without one."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.live import Live
+from rich.markup import escape
+
+from causeway.config import load
+from causeway.mirror.run import Run
+from causeway.observe.table import line, table
+
+LINE_SECONDS = 5.0
+TABLE_SECONDS = 0.5
+_STYLES = {"error": "red", "warning": "yellow"}
+
+
+def run(
+    config: Annotated[Path, typer.Argument(help="The configuration file.")],
+    mirror: Annotated[list[str] | None, typer.Option(help="Only this mirror; may be repeated.")] = None,
+    stop_at_end: Annotated[
+        bool, typer.Option("--stop-at-end", help="Carry everything up to the ends of now, then exit.")
+    ] = False,
+    override: Annotated[
+        list[str] | None, typer.Option("-X", metavar="KEY=VALUE", help="Set a key of the configuration.")
+    ] = None,
+) -> None:
+    """Run mirrors until Ctrl-C or SIGTERM."""
+    console = Console(stderr=True, highlight=False)
+
+    def say(name: str, level: str, text: str) -> None:
+        if console.is_terminal:
+            style = _STYLES.get(level, "dim")
+            console.print(f"[{style}]{escape(f'{name}: {text}')}[/{style}]")
+        else:
+            print(f"{level}: {name}: {text}", file=sys.stderr, flush=True)
+
+    running = Run(load(config, override or []), mirror or [], stop_at_end, say)
+    with _signals(running):
+        running.prepare()
+        running.start(lambda log: say("spark", "info", f"starting; Spark's own log is {log}"))
+    with _signals(running):  # once more: Spark's start installs a handler of its own
+        if console.is_terminal:
+            _show_table(running, console)
+        else:
+            _show_lines(running)
+        running.finish()
+
+
+def _show_table(running: Run, console: Console) -> None:
+    with Live(table(running.progress()), console=console, auto_refresh=False) as live:
+        while running.running:
+            live.update(table(running.progress()), refresh=True)
+            time.sleep(TABLE_SECONDS)
+        live.update(table(running.progress()), refresh=True)
+
+
+def _show_lines(running: Run) -> None:
+    said_at = time.monotonic()
+    while running.running:
+        time.sleep(0.1)
+        if time.monotonic() - said_at >= LINE_SECONDS:
+            said_at = time.monotonic()
+            for progress in running.progress():
+                print(line(progress), file=sys.stderr, flush=True)
+    for progress in running.progress():
+        print(line(progress), file=sys.stderr, flush=True)
+
+
+@contextlib.contextmanager
+def _signals(running: Run) -> Iterator[None]:
+    """Ctrl-C and SIGTERM ask for a stop; both leave no open transaction, and exit 0."""
+
+    def stop(_number: int, _frame: Any) -> None:
+        running.stop()
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,65 @@
+"""What no single table can know: mirrors name clusters that exist, and differ from each other.
+
+Works on the raw tree, not on finished settings, so that these problems are listed together with those
+of the schema. What has the wrong type is skipped: the schema names it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from causeway.config.document import Document, KeyPath, dotted, shown
+from causeway.config.problems import nearest
+
+
+def cross_check(document: Document) -> None:
+    mirrors = [(path, table) for path, table, _ in document.tables() if path[0] == "mirrors"]
+    for path, mirror in mirrors:
+        _check_clusters(document, path, mirror)
+    _check_names(document, mirrors)
+
+
+def _check_clusters(document: Document, path: KeyPath, mirror: dict[str, Any]) -> None:
+    clusters = document.tree.get("clusters")
+    sources = list(_sources(path, mirror))
+    destination = mirror.get("destination")
+    ends = [*sources, ((*path, "destination"), destination)]
+    if isinstance(clusters, dict):  # otherwise one problem says it for all
+        for at, alias in ends:
+            if isinstance(alias, str) and alias not in clusters:
+                document.problem(
+                    at, f"there is no cluster{_quoted(document, at, alias)}{nearest(alias, clusters)}"
+                )
+    for place, (at, alias) in enumerate(sources):
+        if alias in [earlier for _, earlier in sources[:place]]:
+            document.problem(at, f"cluster{_quoted(document, at, alias)} is named twice")
+        if alias == destination:
+            document.problem(at, "a mirror cannot have one cluster as its source and its destination")
+
+
+def _check_names(document: Document, mirrors: list[tuple[KeyPath, dict[str, Any]]]) -> None:
+    taken: dict[str, tuple[KeyPath, str]] = {}
+    for path, mirror in mirrors:
+        name, at = mirror.get("name"), (*path, "name")
+        if not isinstance(name, str):
+            continue
+        # The name becomes part of topic names, in which Kafka takes "." and "_" for the same.
+        first, other = taken.setdefault(name.replace(".", "_"), (path, name))
+        if first != path:
+            quoted = _quoted(document, at, name)
+            alike = "" if name == other else ', as "." and "_" count as the same'
+            document.problem(at, f"{dotted(first)} already has the name{quoted}{alike}")
+
+
+def _sources(path: KeyPath, mirror: dict[str, Any]) -> Iterator[tuple[KeyPath, str]]:
+    source = mirror.get("source")
+    if isinstance(source, str):
+        yield (*path, "source"), source
+    for place, alias in enumerate(source if isinstance(source, list) else ()):
+        if isinstance(alias, str):
+            yield (*path, "source", place), alias
+
+
+def _quoted(document: Document, at: KeyPath, name: str) -> str:
+    return f" {shown(name)}" if document.may_show(at) else ""

@@ -1,0 +1,174 @@
+"""The kinds of values that settings have.
+
+Owns the annotated types of the schema: how each is read from TOML, checked, written back and called
+in the reference. What a type refuses it refuses with a message that fits between a key and
+", not <value>"; the value itself is added where it is known not to be a secret.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, GetCoreSchemaHandler, PlainSerializer, Strict
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+from causeway.config import properties, units
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
+_ALIAS = re.compile(r"[A-Za-z0-9_-]{1,100}")
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
+_GROUP = re.compile(r"[A-Za-z0-9._-]{0,249}")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What the reference calls a type."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Between:
+    """Bounds of a duration or a size, in the words of the user."""
+
+    low: str
+    high: str
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(self.check, handler(source))
+
+    def check(self, value: float) -> float:
+        read = units.parse_size if isinstance(value, int) else units.parse_duration
+        if not read(self.low) <= value <= read(self.high):
+            raise ValueError(f'must be between "{self.low}" and "{self.high}"')
+        return value
+
+
+def _auto(value: object) -> object:
+    if isinstance(value, str) and value != "auto":
+        raise ValueError('must be "auto" or an integer')
+    return None if value == "auto" else value
+
+
+def many(value: object) -> object:
+    """A list, or one string that stands for a list of one; raises ValueError if it is empty."""
+    if isinstance(value, list | tuple):
+        if not value:
+            raise ValueError("must not be empty")
+        return tuple(value)
+    return (value,) if isinstance(value, str) else value
+
+
+def is_mirror_name(value: object) -> bool:
+    return isinstance(value, str) and _NAME.fullmatch(value) is not None
+
+
+def _matching(pattern: re.Pattern[str], message: str) -> AfterValidator:
+    def check(value: str) -> str:
+        if not pattern.fullmatch(value):
+            raise ValueError(message)
+        return value
+
+    return AfterValidator(check)
+
+
+def _servers(value: str) -> str:
+    servers = [server.strip() for server in value.split(",")]
+    for server in servers:
+        host, colon, port = server.rpartition(":")
+        bare = not colon or server.endswith("]")  # no port, as in "host" or "[::1]"
+        if re.search(r"\s", server) or not (
+            server if bare else host and re.fullmatch("[0-9]{1,5}", port) and 0 < int(port) < 65_536
+        ):
+            raise ValueError('must be "host:port", several of them with commas between')
+    return ",".join(servers)
+
+
+def _topic(value: str) -> str:
+    if value in ("", ".", ".."):
+        raise ValueError("must be a topic name or a regular expression")
+    if not _TOPIC.fullmatch(value):
+        try:
+            re.compile(value)
+        except (re.error, OverflowError, RecursionError) as error:
+            # Python's words may quote the expression, so they travel apart from the message.
+            raise PydanticCustomError(
+                "topic", "must be a topic name or a regular expression", {"detail": str(error)}
+            ) from None
+    return value
+
+
+def _start(value: object) -> str:
+    if isinstance(value, str) and value in ("earliest", "latest"):
+        return value
+    if isinstance(value, str | date):
+        try:
+            # TOML has timestamps of its own; their text is ISO 8601 as well.
+            moment = datetime.fromisoformat(str(value))
+            elapsed = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - _EPOCH
+            # Milliseconds are rounded down: to start a little earlier loses nothing.
+            text = (_EPOCH + elapsed).isoformat(timespec="milliseconds")
+        except (ValueError, OverflowError):
+            pass
+        else:
+            if elapsed >= timedelta(0):
+                return text.removesuffix("+00:00").removesuffix(".000") + "Z"
+    raise ValueError('must be "earliest", "latest" or a timestamp such as "2026-01-31T08:00:00Z"')
+
+
+def start_at(start: str) -> Literal["earliest", "latest"] | int:
+    """A checked start as clients need it: a word, or milliseconds since 1970."""
+    if start == "earliest":
+        return "earliest"
+    if start == "latest":
+        return "latest"
+    return (datetime.fromisoformat(start) - _EPOCH) // timedelta(milliseconds=1)
+
+
+Flag = Annotated[bool, Strict(), Shown("boolean")]
+Count = Annotated[int, Strict(), Field(ge=1), Shown("integer, at least 1")]
+AutoCount = Annotated[
+    Annotated[int, Strict(), Field(ge=1)] | None,
+    BeforeValidator(_auto),
+    PlainSerializer(lambda count: "auto" if count is None else count),
+    Shown('"auto" or an integer, at least 1'),
+]
+Duration = Annotated[
+    float,
+    BeforeValidator(units.parse_duration),
+    PlainSerializer(units.format_duration),
+    Shown("duration"),
+]
+Size = Annotated[int, BeforeValidator(units.parse_size), PlainSerializer(units.format_size), Shown("size")]
+Servers = Annotated[str, AfterValidator(_servers), Shown("string")]
+Start = Annotated[str, BeforeValidator(_start), Shown('"earliest", "latest" or a timestamp')]
+Alias = Annotated[str, _matching(_ALIAS, "an alias has 1 to 100 letters, digits, hyphens and underscores")]
+MirrorName = Annotated[
+    str,
+    _matching(_NAME, "must have 1 to 100 letters, digits, dots, hyphens and underscores"),
+    Shown("string"),
+]
+GroupName = Annotated[
+    str,
+    _matching(_GROUP, "must have at most 249 letters, digits, dots, hyphens and underscores"),
+    Shown("string"),
+]
+Names = Annotated[tuple[str, ...], BeforeValidator(many), Shown("string or list of strings")]
+Topics = Annotated[
+    tuple[Annotated[str, AfterValidator(_topic)], ...],
+    BeforeValidator(many),
+    Shown("string or list of strings"),
+]
+PropertyValue = Annotated[str, BeforeValidator(properties.property_value)]
+ClientProperties = Annotated[
+    dict[Annotated[str, AfterValidator(properties.client_name)], PropertyValue],
+    Shown("table of client properties"),
+]
+SparkProperties = Annotated[
+    dict[Annotated[str, AfterValidator(properties.spark_name)], PropertyValue],
+    Shown("table of Spark properties"),
+]

@@ -1,0 +1,103 @@
+"""From a file, the environment and the command line to settings.
+
+Each step adds its problems to the document and goes on, so that one run names them all.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from causeway.config import secrets
+from causeway.config.checks import cross_check
+from causeway.config.document import Document, KeyPath, read
+from causeway.config.overrides import override, typed
+from causeway.config.problems import explain
+from causeway.config.properties import CLIENT_TABLES, flatten
+from causeway.config.schema import Settings, is_property_table
+from causeway.errors import ConfigError
+
+
+def load(path: Path, overrides: Sequence[str] = (), environ: Mapping[str, str] = os.environ) -> Settings:
+    """The settings; raises ConfigError with every problem in the file, the environment and `-X`."""
+    document = read(path)
+    _flatten_properties(document)
+    override(document, environ, overrides)
+    _resolve_references(document, environ)
+    settings = None
+    try:
+        settings = Settings.model_validate(document.tree)
+    except ValidationError as error:
+        explain(document, error)
+    cross_check(document)
+    if settings is None or document.problems:
+        count = len(document.problems)
+        raise ConfigError(
+            "the configuration has a problem" if count == 1 else f"the configuration has {count} problems",
+            problems=tuple(document.problems),
+            todo="`causeway config reference` describes every key",
+        )
+    return settings
+
+
+def _flatten_properties(document: Document) -> None:
+    """Property tables as one level of dotted names, whichever way they were written."""
+    for path, table, model in document.tables():
+        for key in model.model_fields:
+            if not is_property_table(model, key) or not isinstance(table.get(key), dict):
+                continue
+            if path[0] == "clusters" and key == "properties":
+                _move_client_tables(document, path, table)
+            table[key], twice = flatten(table[key])
+            for name in twice:
+                document.problem((*path, key, name), "given twice, dotted and quoted")
+
+
+def _move_client_tables(document: Document, path: KeyPath, cluster: dict[str, Any]) -> None:
+    """[clusters.x.properties.consumer] is another spelling of [clusters.x.consumer]."""
+    for key in CLIENT_TABLES[1:]:
+        if not isinstance(cluster["properties"].get(key), dict):
+            continue
+        if key in cluster:
+            document.problem((*path, "properties", key), f"given twice, also as [clusters.{path[1]}.{key}]")
+        cluster.setdefault(key, cluster["properties"].pop(key))
+
+
+def _resolve_references(document: Document, environ: Mapping[str, str]) -> None:
+    """Resolve references in settings, and only try those in client properties.
+
+    Client properties travel to executors in Spark's plans, which others can read, so the references
+    stay in them until a client is made. Spark's own properties are for the driver and are resolved.
+    """
+    for path, table, model in document.tables():
+        for key, value in table.items():
+            if not is_property_table(model, key):
+                before = len(document.problems)
+                resolved = _resolved(document, (*path, key), value, environ)
+                if len(document.problems) > before:
+                    document.broken.add((*path, key))
+                if isinstance(value, str) and resolved is not value:
+                    resolved = typed(resolved, model, key)
+                table[key] = resolved
+            elif isinstance(value, dict):
+                for name in value:
+                    resolved = _resolved(document, (*path, key, name), value[name], environ)
+                    if path[0] != "clusters":
+                        value[name] = resolved
+
+
+def _resolved(document: Document, path: KeyPath, value: Any, environ: Mapping[str, str]) -> Any:
+    if isinstance(value, list):
+        return [_resolved(document, (*path, i), each, environ) for i, each in enumerate(value)]
+    if not isinstance(value, str) or not secrets.has_reference(value):
+        return value
+    document.hidden.add(path)
+    try:
+        return secrets.resolve(value, environ)
+    except ConfigError as error:
+        document.problem(path, error.what)
+        return value

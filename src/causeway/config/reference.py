@@ -1,0 +1,81 @@
+"""The reference of the configuration, as Markdown, made from the schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import get_args
+
+from pydantic.fields import FieldInfo
+
+from causeway.config.fields import Between, Shown
+from causeway.config.properties import JAVA_NAMES, REFUSED, SPARK_REFUSED
+from causeway.config.schema import TABLES, Table
+from causeway.config.toml import written
+
+_HEADINGS = {"clusters": "[clusters.<alias>]", "mirrors": "[[mirrors]]", "spark": "[spark]"}
+
+_INTRODUCTION = """\
+# Configuration
+
+A TOML file, over it environment variables, over them `-X path.to.key=value`.
+
+| for the key | variable | option |
+|---|---|---|
+| `bootstrap_servers` of the cluster "paris" | `CAUSEWAY__CLUSTERS__PARIS__BOOTSTRAP_SERVERS` | \
+`-X clusters.paris.bootstrap_servers=…` |
+| `shards` of the mirror "paris-to-tokyo" | `CAUSEWAY__MIRRORS__PARIS_TO_TOKYO__SHARDS` | \
+`-X mirrors.paris-to-tokyo.shards=…` |
+| the same, of the first mirror | `CAUSEWAY__MIRRORS__0__SHARDS` | `-X mirrors.0.shards=…` |
+| the client property `sasl.password` | `CAUSEWAY__CLUSTERS__PARIS__PROPERTIES__SASL_PASSWORD` | \
+`-X clusters.paris.properties.sasl.password=…` |
+
+- Durations have a unit: `"500ms"`, `"30s"`, `"5m"`, `"2h"`, `"1d"`. So have sizes: `"512B"`, `"64KiB"`, \
+`"1MiB"`, `"1GiB"`, or in thousands `"1KB"`, `"1MB"`, `"1GB"`.
+- `${env:NAME}` and `${file:/path}` stand for the content of a variable or a file, in any value; `$${` is a \
+literal `${`. In client properties they are replaced where the client is made, on the executors too.
+- A variable's property name in capitals is read in small letters; write it with small letters to keep its \
+case (`CAUSEWAY__SPARK__PROPERTIES__spark_executor_memoryOverhead`).
+"""
+
+
+def render() -> str:
+    """The whole reference."""
+    parts = [_INTRODUCTION]
+    for section, table in TABLES.items():
+        parts += [f"## `{_HEADINGS[section]}`", "", table.__doc__ or "", "", *_rows(table), ""]
+    parts += ["## Client properties that are refused", "", *_reasons(REFUSED), ""]
+    parts += ["## Names of the Java client", "", *_reasons(JAVA_NAMES), ""]
+    parts += ["## Spark properties that are refused", "", *_reasons(SPARK_REFUSED), ""]
+    return "\n".join(parts)
+
+
+def defaults(table: type[Table]) -> dict[str, object]:
+    """The defaults of a table's optional keys, as TOML would have them."""
+    made = table.model_construct().model_dump(warnings=False)
+    return {key: made[key] for key, field in table.model_fields.items() if not field.is_required()}
+
+
+def type_name(field: FieldInfo) -> str:
+    """What a user may write there."""
+    bounds = "".join(f", {mark.low} to {mark.high}" for mark in field.metadata if isinstance(mark, Between))
+    for mark in field.metadata:
+        if isinstance(mark, Shown):
+            return mark.name + bounds
+    return ", ".join(written(choice) for choice in get_args(field.annotation)) or "string"
+
+
+def _rows(table: type[Table]) -> Iterator[str]:
+    yield "| key | type | default | description |"
+    yield "|---|---|---|---|"
+    known = defaults(table)
+    for key, field in table.model_fields.items():
+        default = f"`{written(known[key])}`" if key in known else "required"
+        example = f" Example: `{written(field.examples[0])}`." if field.examples else ""
+        cells = (f"`{key}`", type_name(field), default, f"{field.description}{example}")
+        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def _reasons(table: Mapping[str, str]) -> Iterator[str]:
+    yield "| property | why |"
+    yield "|---|---|"
+    yield from (f"| `{name}` | {reason} |" for name, reason in table.items())

@@ -1,0 +1,75 @@
+"""The commented file that `causeway init` writes, made from the schema.
+
+A line that begins with "# " is prose, one with "#" alone before a key is a setting with its default:
+the file works as it is, and with every setting uncommented.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+
+from causeway.config.reference import defaults, type_name
+from causeway.config.schema import (
+    ClusterSettings,
+    MirrorSettings,
+    SparkSettings,
+    Table,
+    is_property_table,
+)
+from causeway.config.toml import written
+
+_HEAD = """\
+# Causeway's configuration. `causeway config reference` describes every key, and how environment
+# variables (CAUSEWAY__…) and -X options replace them. `causeway check FILE` tries the connections.
+#
+# ${env:NAME} and ${file:/path} stand for a variable or a file, in any value: keep secrets out of here.
+"""
+
+
+def render() -> str:
+    """The sample file."""
+    servers = ClusterSettings.model_fields["bootstrap_servers"].examples or []
+    return "\n".join(
+        [
+            _HEAD,
+            "[clusters.paris]",
+            *_keys(ClusterSettings),
+            *_property_tables(ClusterSettings, "clusters.paris"),
+            "[clusters.tokyo]",
+            f"bootstrap_servers = {written(str(servers[0]).replace('paris', 'tokyo'))}",
+            "",
+            "[[mirrors]]",
+            *_keys(MirrorSettings),
+            "[spark]",
+            *_keys(SparkSettings),
+            *_property_tables(SparkSettings, "spark"),
+        ]
+    )
+
+
+def _keys(table: type[Table]) -> Iterator[str]:
+    known = defaults(table)
+    for key, field in table.model_fields.items():
+        if is_property_table(table, key):
+            continue
+        yield from _prose(f"{field.description} ({type_name(field)})")
+        if key in known:
+            yield f"#{key} = {written(known[key])}"
+        else:
+            yield f"{key} = {written((field.examples or [''])[0])}"
+        yield ""
+
+
+def _property_tables(table: type[Table], path: str) -> Iterator[str]:
+    for key, field in table.model_fields.items():
+        if is_property_table(table, key):
+            yield from _prose(field.description or "")
+            yield f"#[{path}.{key}]"
+            for name, value in (field.examples or [{}])[0].items():
+                yield f"#{name} = {written(value)}"
+            yield ""
+
+
+def _prose(text: str) -> list[str]:
+    return textwrap.wrap(text, 100, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False)

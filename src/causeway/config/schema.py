@@ -1,0 +1,241 @@
+"""Every setting: its name, type, default, description and example.
+
+This is the one place where a setting is described; the reference, the sample and the messages are
+made from it. Settings are frozen, survive pickle and JSON (`model_dump_json`, `model_validate_json`)
+and never show the value of a secret property in their `repr`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+
+from causeway.config import fields, secrets
+from causeway.config.fields import AutoCount, Between, ClientProperties, Count, Duration, Flag, Size
+from causeway.config.units import parse_duration, parse_size
+
+Delivery = Literal["exactly-once", "at-least-once"]
+Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
+Timestamps = Literal["preserve", "broker"]
+OntoExisting = Literal["refuse", "append"]
+
+
+class Table(BaseModel):
+    """What all tables of the configuration have in common."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    def __repr_args__(self) -> Any:
+        for name, value in super().__repr_args__():
+            if isinstance(value, dict):
+                value = {key: secrets.redact(key, v) if isinstance(v, str) else v for key, v in value.items()}
+            yield name, value
+
+
+class ClusterSettings(Table):
+    """A Kafka cluster: where it is and how to connect to it."""
+
+    bootstrap_servers: fields.Servers = Field(
+        description="Brokers to ask first, as host:port with commas between.",
+        examples=["paris-1:9092,paris-2:9092"],
+    )
+    properties: ClientProperties = Field(
+        default={},
+        description="Properties of every client of this cluster (TLS, SASL, buffers and so on), by their "
+        "librdkafka names.",
+        examples=[
+            {
+                "security.protocol": "SASL_SSL",
+                "sasl.mechanism": "SCRAM-SHA-512",
+                "sasl.username": "causeway",
+                "sasl.password": "${env:PARIS_PASSWORD}",
+            }
+        ],
+    )
+    consumer: ClientProperties = Field(
+        default={},
+        description="Properties of consumers alone, over `properties`.",
+        examples=[{"client.rack": "rack-1"}],
+    )
+    producer: ClientProperties = Field(
+        default={},
+        description="Properties of producers alone, over `properties`.",
+        examples=[{"linger.ms": "5"}],
+    )
+
+
+class MirrorSettings(Table):
+    """A mirror: from where, to where, what to carry and how."""
+
+    name: fields.MirrorName = Field(
+        description="Unique name of the mirror. Its ledger and its transactions bear it: a mirror that is "
+        "renamed starts anew.",
+        examples=["paris-to-tokyo"],
+    )
+    source: fields.Names = Field(
+        description="Alias of the cluster to read from, or a list of several.", examples=["paris"]
+    )
+    destination: str = Field(description="Alias of the cluster to write to.", examples=["tokyo"])
+    topics: fields.Topics = Field(
+        description="Topics to carry: names, or regular expressions that must match the whole name.",
+        examples=[["orders", "payments\\..*"]],
+    )
+    start: fields.Start = Field(
+        default="earliest",
+        description="Where to begin with topics that this mirror has never carried: the earliest record, "
+        "the latest, or the first one at or after a timestamp (UTC unless it says otherwise).",
+    )
+    delivery: Delivery = Field(
+        default="exactly-once",
+        description='How records are delivered. "at-least-once" is for destinations without transactions.',
+    )
+    shards: AutoCount = Field(
+        default=None,
+        description='How many tasks share the work. "auto" is one for each core, never more than partitions.',
+    )
+    compression: Compression = Field(
+        default="lz4", description="How records are compressed on their way to the destination."
+    )
+    timestamps: Timestamps = Field(
+        default="preserve",
+        description='Records keep their timestamps. "broker" also accepts destination topics that replace '
+        "them with their own (LogAppendTime).",
+    )
+    onto_existing: OntoExisting = Field(
+        default="refuse",
+        description="What to do with a destination topic that holds records this mirror did not write.",
+    )
+    create_topics: Flag = Field(
+        default=True, description="Create destination topics that do not exist, and let them grow."
+    )
+    replication_factor: AutoCount = Field(
+        default=None,
+        description='Replicas of topics that are created, the ledger\'s among them. "auto" is as many as '
+        "the source topic has, at most as many as there are brokers.",
+    )
+    source_group: Flag = Field(
+        default=True,
+        description="Commit what has been carried to a consumer group on the source, for lag tools. It is "
+        "never read back.",
+    )
+    source_group_name: fields.GroupName = Field(
+        default="", description='Name of that group. Empty means "causeway.<name of the mirror>".'
+    )
+    slice: Annotated[Duration, Between("1s", "1d")] = Field(
+        default=parse_duration("5m"), description="How long one Spark job goes on before the next is planned."
+    )
+    refresh: Annotated[Duration, Between("100ms", "1h")] = Field(
+        default=parse_duration("5s"), description="How often topics and partitions are looked up."
+    )
+    heartbeat: Annotated[Duration, Between("100ms", "1m")] = Field(
+        default=parse_duration("3s"),
+        description="How often each shard says in the ledger that it is alive, idle or not.",
+    )
+    transaction_timeout: Annotated[Duration, Between("5s", "15m")] = Field(
+        default=parse_duration("15s"),
+        description="When the destination gives up a transaction that nobody finishes. Until then its "
+        "read_committed readers wait.",
+    )
+    max_transaction_records: Count = Field(default=100_000, description="Most records in one transaction.")
+    max_transaction_bytes: Annotated[Size, Between("1KiB", "2047MiB")] = Field(
+        default=parse_size("32MiB"), description="Most bytes of records in one transaction."
+    )
+    max_transaction_time: Annotated[Duration, Between("1ms", "5m")] = Field(
+        default=parse_duration("1s"),
+        description="Longest time that records wait for their transaction to be committed. Shorter than "
+        "transaction_timeout.",
+    )
+    queue_bytes: Annotated[Size, Between("1MiB", "2047MiB")] = Field(
+        default=parse_size("64MiB"),
+        description="Memory for records that a shard's consumer fetches ahead, and as much again for those "
+        "that its producer holds.",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_the_group(cls, data: Any) -> Any:
+        # A name that is wrong is one problem, not two.
+        if (
+            isinstance(data, dict)
+            and not data.get("source_group_name")
+            and fields.is_mirror_name(data.get("name"))
+        ):
+            return {**data, "source_group_name": f"causeway.{data['name']}"}
+        return data
+
+    @field_validator("max_transaction_time")
+    @classmethod
+    def _ends_in_time(cls, value: float, info: ValidationInfo) -> float:
+        if value >= info.data.get("transaction_timeout", value + 1):
+            raise ValueError("must be shorter than transaction_timeout")
+        return value
+
+    @property
+    def start_at(self) -> Literal["earliest", "latest"] | int:
+        """Where to begin: a word, or milliseconds since 1970."""
+        return fields.start_at(self.start)
+
+
+class SparkSettings(Table):
+    """The Spark that runs the pipeline."""
+
+    master: str = Field(
+        default="local",
+        min_length=1,
+        description='Spark\'s master URL. "local" means this machine, with as many threads as there are '
+        "shards.",
+        examples=["spark://master:7077"],
+    )
+    properties: fields.SparkProperties = Field(
+        default={},
+        description="Spark's own properties, by their full names.",
+        examples=[{"spark.executor.memory": "2g"}],
+    )
+    log_dir: str = Field(
+        default="",
+        description="Directory for Spark's log. Empty means the state directory.",
+    )
+
+
+def _tables(value: object) -> object:
+    if not isinstance(value, list | tuple):
+        raise ValueError("each mirror is written as [[mirrors]], with two brackets on each side")
+    return fields.many(value)
+
+
+class Settings(Table):
+    """The whole configuration."""
+
+    clusters: dict[fields.Alias, ClusterSettings] = Field(
+        min_length=1, description="Clusters by their aliases."
+    )
+    mirrors: Annotated[tuple[MirrorSettings, ...], BeforeValidator(_tables)] = Field(
+        description="Mirrors, each a [[mirrors]]."
+    )
+    spark: SparkSettings = Field(default=SparkSettings(), description="Spark.")
+
+
+TABLES: dict[str, type[Table]] = {
+    "clusters": ClusterSettings,
+    "mirrors": MirrorSettings,
+    "spark": SparkSettings,
+}
+"""Which model the tables of a section follow."""
+
+
+def is_property_table(table: type[Table], key: str) -> bool:
+    """Whether the key holds properties of clients or Spark, whose names keep their dots.
+
+    They are the keys whose default is an empty table.
+    """
+    field = table.model_fields.get(key)
+    return field is not None and isinstance(field.default, dict)

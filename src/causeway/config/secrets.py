@@ -1,0 +1,90 @@
+"""Secrets: references to them, and which property names hold them.
+
+Owns `${env:NAME}` and `${file:/path}`, which may stand anywhere in a value, and the one table that
+says which values are never shown. `$${` is a literal `${`.
+
+No message of this module contains a value or the content of a file, only the reference's own text.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from causeway.errors import ConfigError
+
+_REFERENCE = re.compile(r"\$\$\{|\$\{([^}]*)(\}?)")
+_WHOLE_REFERENCE = re.compile(r"\$\{(env|file):[^}]+\}")
+
+SECRET_PARTS = (
+    "access.key",
+    "api.key",
+    "apikey",
+    "basic.auth",
+    "credential",
+    "jaas.config",
+    "key.pem",
+    "keystore.key",
+    "oauthbearer.config",
+    "oauthbearer.extensions",
+    "passphrase",
+    "password",
+    "passwd",
+    "secret",
+    "token",
+)
+"""A property is secret if its name contains one of these. Hiding too much costs nothing."""
+
+
+def is_secret(name: str) -> bool:
+    folded = re.sub(r"[-_]", ".", name).lower()
+    return any(part in folded for part in SECRET_PARTS)
+
+
+def redact(name: str, value: str) -> str:
+    """`value` as it may be shown: references as they are, other values of secret names not at all."""
+    return value if not is_secret(name) or _WHOLE_REFERENCE.fullmatch(value) else "***"
+
+
+def has_reference(value: str) -> bool:
+    return "${" in value
+
+
+def resolve(value: str, environ: Mapping[str, str] = os.environ) -> str:
+    """`value` with its references replaced; raises ConfigError naming the one that cannot be."""
+
+    def replace(match: re.Match[str]) -> str:
+        if match[0] == "$${":
+            return "${"
+        kind, _, name = match[1].partition(":")
+        # What is not a reference may be a piece of a password, so it is not repeated here.
+        if not match[2]:
+            raise ConfigError('a reference begins with "${" and has no "}" ("$${" is a literal "${")')
+        if kind not in ("env", "file") or not name:
+            raise ConfigError('references are ${env:NAME} or ${file:/path} ("$${" is a literal "${")')
+        return _variable(name, environ) if kind == "env" else _content(name)
+
+    return _REFERENCE.sub(replace, value)
+
+
+def _variable(name: str, environ: Mapping[str, str]) -> str:
+    try:
+        return environ[name]
+    except KeyError:
+        raise ConfigError(f"${{env:{name}}}: the environment variable is not set") from None
+
+
+def _content(name: str) -> str:
+    reference = f"${{file:{name}}}"
+    path = Path(name)
+    if not path.is_absolute():
+        # Executors run in directories of their own, where a relative path means something else.
+        raise ConfigError(f"{reference}: the path must be absolute")
+    try:
+        return path.read_text(encoding="utf-8").rstrip("\r\n")
+    except OSError as error:
+        raise ConfigError(f"{reference}: {error.strerror or 'cannot be read'}") from None
+    except ValueError:  # not UTF-8, or a path that no file can have
+        raise ConfigError(f"{reference}: cannot be read as UTF-8 text") from None

@@ -1,0 +1,188 @@
+"""A cluster of real brokers (KRaft), each a process of its own, in one directory.
+
+    <directory>/cluster.json            what it is made of, never changed
+    <directory>/broker-0/               server.properties, broker.log, process.json, data/
+
+Brokers end with the process that started them, unless they are detached.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+
+from causeway.embedded import ports, shape
+from causeway.embedded.broker import SETTINGS, START_SECONDS, STOP_SECONDS, Broker
+from causeway.embedded.jars import DEFAULT_VERSION, kafka_jars
+from causeway.embedded.java import find_java
+from causeway.embedded.properties import render, server_properties
+from causeway.embedded.shape import ClusterShape
+from causeway.embedded.storage import format_broker
+from causeway.errors import SetupError, UsageError
+
+RECORD = "cluster.json"
+
+_MOST_BROKERS = 9
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+
+
+class EmbeddedCluster:
+    """Made by `start` (a new one) or `open` (one that exists); a context manager that destroys it."""
+
+    def __init__(self, cluster: ClusterShape, directory: Path, *, detached: bool) -> None:
+        self.shape = cluster
+        self.name = cluster.name
+        self.version = cluster.version
+        self.directory = directory
+        self.bootstrap_servers = cluster.bootstrap_servers
+        self.internal_servers = cluster.internal_servers
+        self.proxied_servers = cluster.proxied_servers
+        self.brokers = [
+            Broker(
+                broker,
+                broker_directory(directory, broker.id),
+                version=cluster.version,
+                heap=cluster.heap,
+                detached=detached,
+            )
+            for broker in cluster.brokers
+        ]
+
+    @classmethod
+    def start(
+        cls,
+        name: str,
+        brokers: int = 1,
+        port: int | None = None,
+        version: str = DEFAULT_VERSION,
+        config: Mapping[str, str] | None = None,
+        directory: Path | None = None,
+        *,
+        detached: bool = False,
+        proxied: Mapping[int, int] | None = None,
+        heap: str = "512m",
+        timeout: float = START_SECONDS,
+    ) -> EmbeddedCluster:
+        """A new cluster, ready for use.
+
+        `port` is the first broker's, the next ones follow; `config` is added to every broker's
+        server.properties; `proxied` has, for the id of a broker, the port that its PROXY listener
+        advertises (it listens on `brokers[i].proxy_target_port`).
+        Raises UsageError for arguments that cannot be, SetupError when the brokers do not come up.
+        """
+        check_name(name)
+        _check_ports(brokers, port)
+        cluster = shape.new_shape(
+            name,
+            brokers=brokers,
+            port=port,
+            version=version,
+            heap=heap,
+            config=config or {},
+            proxied=proxied or {},
+        )
+        java, jars = find_java(), kafka_jars(version)  # before the first directory is made
+        place = directory or Path(tempfile.mkdtemp(prefix=f"causeway-{name}-"))
+        _lay_out(java, jars, cluster, place)
+        made = cls(cluster, place.absolute(), detached=detached)
+        made.start_brokers(timeout)
+        return made
+
+    @classmethod
+    def open(cls, directory: Path, *, detached: bool = True) -> EmbeddedCluster:
+        """A cluster that `start` made, running or not."""
+        return cls(read_shape(directory), directory, detached=detached)
+
+    def start_brokers(self, timeout: float = START_SECONDS) -> None:
+        """Start those that are down and wait for all; none that was started here stays after a failure."""
+        down = [broker for broker in self.brokers if not broker.is_up]
+        try:
+            for broker in down:
+                broker.start(wait=False)
+            self.wait_ready(timeout)
+        except BaseException:
+            for broker in down:
+                broker.kill()
+            raise
+
+    def wait_ready(self, timeout: float = START_SECONDS) -> None:
+        """Until every broker that runs answers and sees every other that runs."""
+        deadline = time.monotonic() + timeout
+        up = [broker for broker in self.brokers if broker.is_up]
+        for broker in up or self.brokers:
+            broker.wait_ready({one.id for one in up}, max(0.0, deadline - time.monotonic()))
+
+    def stop(self) -> None:
+        """Cleanly; the data stays."""
+        deadline = time.monotonic() + STOP_SECONDS
+        for broker in self.brokers:
+            broker.ask_to_stop()
+        for broker in self.brokers:
+            broker.stop(max(0.0, deadline - time.monotonic()))
+
+    def destroy(self) -> None:
+        """Killed, since nobody will read the data again, and removed."""
+        for broker in self.brokers:
+            broker.kill()
+        shutil.rmtree(self.directory)
+
+    def __enter__(self) -> EmbeddedCluster:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.destroy()
+
+
+def broker_directory(cluster: Path, node: int) -> Path:
+    return cluster / f"broker-{node}"
+
+
+def _lay_out(java: Path, jars: Path, cluster: ClusterShape, directory: Path) -> None:
+    """Everything a cluster needs on disk. The record comes last: without it there is no cluster."""
+    for broker in cluster.brokers:
+        place = broker_directory(directory, broker.id)
+        format_broker(java, jars, cluster, broker, place)
+        (place / SETTINGS).write_text(render(server_properties(cluster, broker)))
+    (directory / RECORD).write_text(cluster.to_json())
+
+
+def read_shape(directory: Path) -> ClusterShape:
+    record = directory / RECORD
+    try:
+        return ClusterShape.from_json(record.read_text())
+    except (ValueError, KeyError, TypeError) as error:
+        raise SetupError(
+            "the record of this cluster cannot be read",
+            where=str(record),
+            why=str(error),
+            todo=f"end its brokers, if any, and remove {directory}",
+        ) from error
+
+
+def check_name(name: str) -> None:
+    """A name becomes a directory: nothing that could lead elsewhere."""
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"{name!r} is not a name for a cluster", todo="use letters, digits, - and _")
+
+
+def _check_ports(brokers: int, port: int | None) -> None:
+    if not 1 <= brokers <= _MOST_BROKERS:
+        raise UsageError(f"a cluster of {brokers} brokers", todo=f"use 1 to {_MOST_BROKERS} brokers")
+    if port is None:
+        return
+    if not 1 <= port <= 65536 - brokers:
+        raise UsageError(f"port {port} is out of range", todo="use a port between 1 and 65535")
+    for one in range(port, port + brokers):
+        if not ports.is_free(one):
+            raise UsageError(
+                f"port {one} is taken",
+                where=f"{ports.HOST}:{one}",
+                todo="choose another --port, or none for a free one",
+            )

@@ -1,0 +1,112 @@
+"""The jars of Kafka, downloaded once per user and version.
+
+Invariant: a directory below <cache>/jars/ is complete or does not exist. It is filled under another
+name and renamed at the end; whoever holds the lock may throw away what an earlier, killed holder
+left. A failure also discards Ivy's own cache, which may remember modules without their dependencies
+(see ivy.py).
+
+The cache is $CAUSEWAY_CACHE, else $XDG_CACHE_HOME/causeway, else ~/.cache/causeway.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from causeway.embedded import ivy
+from causeway.embedded.java import find_java
+from causeway.embedded.progress import showing
+from causeway.errors import SetupError, UsageError
+
+DEFAULT_VERSION = "4.3.1"
+
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
+_UNFINISHED = ".unfinished-"
+
+
+def cache_dir() -> Path:
+    if chosen := os.environ.get("CAUSEWAY_CACHE"):
+        return Path(chosen).expanduser().absolute()
+    if xdg := os.environ.get("XDG_CACHE_HOME"):
+        return Path(xdg).absolute() / "causeway"
+    return Path.home() / ".cache" / "causeway"
+
+
+def kafka_jars(version: str = DEFAULT_VERSION) -> Path:
+    """The directory with the jars of a broker."""
+    return resolve("org.apache.kafka", "kafka_2.13", version)
+
+
+def resolve(group: str, artifact: str, version: str) -> Path:
+    """The directory with the jars of a module and all it needs; downloads what is not there yet.
+
+    Raises SetupError when they cannot be had, UsageError when the version is not one.
+    """
+    for part in (group, artifact, version):
+        if not _PLAIN_NAME.fullmatch(part):
+            raise UsageError(f"{part!r} is not the name or version of a module", todo="e.g. --version 4.3.1")
+    module = ivy.Module(group, artifact, version)
+    place = cache_dir() / "jars" / f"{artifact}-{version}"
+    if place.is_dir():
+        return place
+    java = find_java()
+    with _alone(place.parent):
+        if not place.is_dir():  # somebody else may have filled it while we waited
+            _fill(java, module, place)
+    return place
+
+
+def _fill(java: Path, module: ivy.Module, place: Path) -> None:
+    ivy_cache = cache_dir() / "ivy"
+    for leftover in place.parent.glob(f"{_UNFINISHED}*"):
+        shutil.rmtree(leftover)
+    unfinished = place.parent / f"{_UNFINISHED}{place.name}"
+    try:
+        unfinished.mkdir()
+        with showing(str(module)) as on_line:
+            ivy.retrieve(java, module, unfinished, ivy_cache, on_line)
+            _add_logging(java, unfinished, ivy_cache, on_line)
+        unfinished.rename(place)
+    except BaseException:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        shutil.rmtree(ivy_cache, ignore_errors=True)
+        raise
+
+
+def _add_logging(java: Path, into: Path, ivy_cache: Path, on_line: Callable[[str], None]) -> None:
+    """Kafka's modules log through slf4j and bring no backend: without one a broker is mute.
+
+    slf4j-simple writes to stderr, which is the broker's log file, and is released with slf4j-api.
+    """
+    api = sorted(into.glob("slf4j-api-*.jar"))
+    if api:
+        version = api[-1].stem.removeprefix("slf4j-api-")
+        ivy.retrieve(java, ivy.Module("org.slf4j", "slf4j-simple", version), into, ivy_cache, on_line)
+
+
+@contextmanager
+def _alone(directory: Path) -> Iterator[None]:
+    """One process at a time; the lock goes with its holder, however that ends."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        lock = (directory / ".lock").open("w")
+    except OSError as error:
+        raise SetupError(
+            "the directory for downloaded jars cannot be used",
+            where=str(directory),
+            why=error.strerror or str(error),
+            todo="set CAUSEWAY_CACHE to a directory that can be written",
+        ) from error
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print("waiting for another process that downloads jars", file=sys.stderr)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

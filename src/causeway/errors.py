@@ -1,0 +1,130 @@
+"""Every error a user can meet, in one tree.
+
+CausewayError                  1   a bug if nothing below fits
+├── UsageError                 2   the command line does not make sense
+├── ConfigError                3   the configuration is wrong: all problems at once
+│   └── PlanRefused            3   configuration and clusters do not fit together
+├── AccessDenied               4   a broker refused who we are or what we may do
+├── Unreachable                5   a cluster does not answer
+├── IntegrityError             6   going on would lose, repeat or change records
+├── DeliveryFailed             7   the destination will not take a record
+├── Superseded                 8   a newer instance of the mirror holds the lease
+├── VerifyMismatch             9   both sides differ
+└── SetupError                10   Java, jars or an embedded broker cannot be had
+
+Each carries what failed (the message), where, why and what to do; the CLI prints one line each.
+They are picklable with their attributes, since they cross from Spark's workers to the driver.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+
+class CausewayError(Exception):
+    """What failed, and optionally where, why and what to do about it."""
+
+    code: ClassVar[str] = "internal"
+    exit_code: ClassVar[int] = 1
+    remedy: ClassVar[str] = ""
+
+    def __init__(self, what: str, *, where: str = "", why: str = "", todo: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.where = where
+        self.why = why
+        self.todo = todo or self.remedy
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), self.what, self.where, self.why, self.todo)
+
+    def __str__(self) -> str:
+        return " · ".join(part for part in (self.what, self.where, self.why) if part)
+
+    def lines(self) -> list[str]:
+        """The error as the CLI prints it: one labelled line for each thing known."""
+        labelled = [("error", self.what), ("where", self.where), ("why", self.why), ("do", self.todo)]
+        return [f"{label}: {text}" for label, text in labelled if text]
+
+
+def _rebuild(kind: type[CausewayError], what: str, where: str, why: str, todo: str) -> CausewayError:
+    return kind(what, where=where, why=why, todo=todo)
+
+
+class UsageError(CausewayError):
+    code = "usage"
+    exit_code = 2
+
+
+class ConfigError(CausewayError):
+    """One or more problems in the configuration; `problems` has a line for each."""
+
+    code = "config"
+    exit_code = 3
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        problems: tuple[str, ...] = (),
+        where: str = "",
+        why: str = "",
+        todo: str = "",
+    ) -> None:
+        super().__init__(what, where=where, why=why, todo=todo)
+        self.problems = problems
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild_config, (type(self), self.what, self.problems, self.where, self.why, self.todo)
+
+    def lines(self) -> list[str]:
+        head, *rest = super().lines()
+        return [head, *(f"  - {problem}" for problem in self.problems), *rest]
+
+
+def _rebuild_config(
+    kind: type[ConfigError], what: str, problems: tuple[str, ...], where: str, why: str, todo: str
+) -> ConfigError:
+    return kind(what, problems=problems, where=where, why=why, todo=todo)
+
+
+class PlanRefused(ConfigError):
+    code = "plan-refused"
+
+
+class AccessDenied(CausewayError):
+    code = "access"
+    exit_code = 4
+    remedy = "check the credentials under [clusters.<alias>.properties] and the rights of that user"
+
+
+class Unreachable(CausewayError):
+    code = "unreachable"
+    exit_code = 5
+    remedy = "check the address, the network and that the brokers run; `causeway check CONFIG` tries again"
+
+
+class IntegrityError(CausewayError):
+    code = "integrity"
+    exit_code = 6
+
+
+class DeliveryFailed(CausewayError):
+    code = "delivery"
+    exit_code = 7
+
+
+class Superseded(CausewayError):
+    code = "superseded"
+    exit_code = 8
+    remedy = "one instance of a mirror runs at a time: stop the other one, or leave this one stopped"
+
+
+class VerifyMismatch(CausewayError):
+    code = "verify-mismatch"
+    exit_code = 9
+
+
+class SetupError(CausewayError):
+    code = "setup"
+    exit_code = 10

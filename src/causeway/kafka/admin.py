@@ -1,0 +1,217 @@
+"""What a cluster says about itself, and the few things Causeway changes there: its topics."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from typing import Any, Literal
+
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka.admin import (
+    ConfigResource,
+    ConfigSource,
+    NewPartitions,
+    NewTopic,
+    OffsetSpec,
+    ResourceType,
+)
+
+from causeway.errors import CausewayError
+from causeway.kafka import clients
+from causeway.kafka.failures import as_user_error, error_of, is_denied, is_gone, is_unled
+from causeway.model.cluster import Cluster
+from causeway.model.topic import TopicFacts
+
+At = Literal["earliest", "latest", "stable"] | int
+"""A point of a log: its start, its end, the end of what is committed, or a timestamp in milliseconds."""
+
+CONNECT_SECONDS = 8.0
+REQUEST_SECONDS = 10.0
+
+
+class ClusterView:
+    """Questions to one cluster. Raises Unreachable or AccessDenied, naming alias and address."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self._errors: list[KafkaError] = []
+        self._admin = clients.admin(cluster, on_error=self._errors.append)
+        self._cluster_id: str | None = None
+
+    def connect(self, seconds: float = CONNECT_SECONDS) -> str:
+        """The cluster's id, or why there is none: says so within ten seconds."""
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                self._cluster_id = self._admin.list_topics(timeout=min(1.0, seconds)).cluster_id
+            except KafkaException as exception:
+                self._admin.poll(0)
+                said = [error for error in self._errors if is_denied(error)] or self._errors[-1:]
+                error = said[0] if said else error_of(exception)
+                if is_denied(error) or time.monotonic() >= deadline:
+                    raise self._user_error(error, "connecting") from None
+            else:
+                if self._cluster_id:
+                    return self._cluster_id
+
+    def cluster_id(self) -> str:
+        return self._cluster_id or self.connect()
+
+    def brokers(self) -> int:
+        return len(self._metadata().brokers)
+
+    def topic_names(self) -> list[str]:
+        return sorted(self._metadata().topics)
+
+    def describe(self, names: Iterable[str]) -> dict[str, TopicFacts]:
+        """Facts of those topics that exist; the others are absent from the answer."""
+        return self.described(self.ask_to_describe(names))
+
+    def ask_to_describe(self, names: Iterable[str]) -> dict[str, Future[Any]]:
+        """Send the question and go on; `described` waits for the answer."""
+        wanted = sorted(set(names))
+        if not wanted:
+            return {}
+        asked: dict[str, Future[Any]] = self._admin.describe_topics(
+            TopicCollection(wanted), request_timeout=REQUEST_SECONDS
+        )
+        return asked
+
+    def described(self, asked: Mapping[str, Future[Any]]) -> dict[str, TopicFacts]:
+        found = {}
+        for name, future in asked.items():
+            try:
+                facts = future.result()
+            except KafkaException as exception:
+                if is_gone(error_of(exception)):
+                    continue
+                raise self._user_error(error_of(exception), f"describing topic {name}") from None
+            replicas = [len(partition.replicas) for partition in facts.partitions]
+            found[name] = TopicFacts(
+                name, str(facts.topic_id), len(facts.partitions), max(replicas, default=1)
+            )
+        return found
+
+    def configs(self, names: Iterable[str], *, overridden: bool = False) -> dict[str, dict[str, str]]:
+        """Configuration of topics; with `overridden` only what was set on the topic itself."""
+        return {
+            resource.name: {
+                entry.name: entry.value
+                for entry in entries.values()
+                if entry.value is not None
+                and (not overridden or entry.source == ConfigSource.DYNAMIC_TOPIC_CONFIG.value)
+            }
+            for resource, entries in self._describe_configs(ResourceType.TOPIC, names)
+        }
+
+    def topic_settings(self) -> frozenset[str]:
+        """The names of topic settings that this cluster's brokers know, as far as any topic shows them."""
+        for name in self.topic_names():
+            return frozenset(self.configs([name])[name])
+        return frozenset()
+
+    def broker_config(self) -> dict[str, str]:
+        """Configuration of one broker: limits and defaults are alike on all in a sane cluster."""
+        broker = min(self._metadata().brokers)
+        ((_, entries),) = self._describe_configs(ResourceType.BROKER, [str(broker)])
+        return {entry.name: entry.value for entry in entries.values() if entry.value is not None}
+
+    def offsets(self, partitions: Iterable[tuple[str, int]], at: At) -> dict[tuple[str, int], int]:
+        """Where that point is in each partition; partitions that do not exist, or have no leader, are absent.
+
+        A timestamp behind the last record gives the log's end, as "from now on" should.
+        """
+        wanted = sorted(set(partitions))
+        spec = (
+            {
+                "earliest": OffsetSpec.earliest(),
+                "latest": OffsetSpec.latest(),
+                "stable": OffsetSpec.latest(),
+            }.get(at)
+            if isinstance(at, str)
+            else OffsetSpec.for_timestamp(at)
+        )
+        isolation = IsolationLevel.READ_COMMITTED if at == "stable" else IsolationLevel.READ_UNCOMMITTED
+        found: dict[tuple[str, int], int] = {}
+        if not wanted:
+            return found
+        asked = self._admin.list_offsets(
+            {TopicPartition(*partition): spec for partition in wanted},
+            isolation_level=isolation,
+            request_timeout=REQUEST_SECONDS,
+        )
+        for partition, future in asked.items():
+            try:
+                found[partition.topic, partition.partition] = future.result().offset
+            except KafkaException as exception:
+                error = error_of(exception)
+                if not is_gone(error) and not is_unled(error):
+                    doing = f"asking for the {at} offset of {partition.topic}[{partition.partition}]"
+                    raise self._user_error(error, doing) from None
+        behind = [partition for partition, offset in found.items() if offset < 0]
+        if behind and at != "latest":
+            found.update(self.offsets(behind, "latest"))
+        return found
+
+    def create_topic(self, name: str, partitions: int, replication: int, config: Mapping[str, str]) -> bool:
+        """Create a topic; False where somebody else was faster."""
+        topic = NewTopic(name, num_partitions=partitions, replication_factor=replication, config=dict(config))
+        (future,) = self._admin.create_topics([topic], request_timeout=REQUEST_SECONDS).values()
+        try:
+            future.result()
+        except KafkaException as exception:
+            if error_of(exception).code() == KafkaError.TOPIC_ALREADY_EXISTS:
+                return False
+            raise self._user_error(error_of(exception), f"creating topic {name}") from None
+        self._wait_for(name, partitions)
+        return True
+
+    def grow_topic(self, name: str, partitions: int) -> None:
+        wanted = [NewPartitions(name, partitions)]
+        (future,) = self._admin.create_partitions(wanted, request_timeout=REQUEST_SECONDS).values()
+        try:
+            future.result()
+        except KafkaException as exception:
+            raise self._user_error(error_of(exception), f"adding partitions to topic {name}") from None
+        self._wait_for(name, partitions)
+
+    def _wait_for(self, name: str, partitions: int) -> None:
+        """A created topic is known to the controller first and to every broker a moment later."""
+        deadline = time.monotonic() + REQUEST_SECONDS
+        while time.monotonic() < deadline:
+            facts = self.describe([name]).get(name)
+            if facts and facts.partitions >= partitions:
+                ends = self.offsets([(name, number) for number in range(partitions)], "latest")
+                if len(ends) == partitions:
+                    return
+            time.sleep(0.05)
+
+    def _describe_configs(
+        self, kind: ResourceType, names: Iterable[str]
+    ) -> Sequence[tuple[ConfigResource, dict[str, Any]]]:
+        wanted = [ConfigResource(kind, name) for name in sorted(set(names))]
+        if not wanted:
+            return []
+        asked = self._admin.describe_configs(wanted, request_timeout=REQUEST_SECONDS)
+        found = []
+        for resource, future in asked.items():
+            try:
+                found.append((resource, future.result()))
+            except KafkaException as exception:
+                if not is_gone(error_of(exception)):
+                    doing = f"reading the configuration of {resource.name}"
+                    raise self._user_error(error_of(exception), doing) from None
+        return found
+
+    def _metadata(self) -> Any:
+        try:
+            return self._admin.list_topics(timeout=REQUEST_SECONDS)
+        except KafkaException as exception:
+            raise self._user_error(error_of(exception), "listing topics") from None
+
+    def _user_error(self, error: KafkaError, doing: str) -> CausewayError:
+        return as_user_error(error, self.cluster.alias, self.cluster.bootstrap_servers, doing)
+
+
+__all__ = ["At", "ClusterView", "TopicFacts"]

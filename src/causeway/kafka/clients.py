@@ -1,0 +1,128 @@
+"""Client handles, with the properties that the guarantees and the speed rest on.
+
+Secrets are resolved here and nowhere else. Clients log nothing by themselves: librdkafka's stderr
+chatter becomes errors and events where it matters.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
+from confluent_kafka.admin import AdminClient
+
+from causeway.config import secrets
+from causeway.errors import ConfigError
+from causeway.model.cluster import Cluster
+
+MAX_MESSAGE_BYTES = 1_000_000_000
+"""librdkafka's own default stops at 1 MB; the brokers decide instead."""
+
+OnError = Callable[[KafkaError], None]
+
+_QUIET = logging.getLogger("causeway.librdkafka")
+_QUIET.addHandler(logging.NullHandler())
+_QUIET.propagate = False
+
+_COMMON: dict[str, object] = {
+    "client.id": "causeway",
+    "reconnect.backoff.ms": 10,  # 500 ms for the first transaction otherwise, 15 ms with it
+    "reconnect.backoff.max.ms": 2_000,
+    "socket.keepalive.enable": True,
+    "socket.nagle.disable": True,
+    "message.max.bytes": MAX_MESSAGE_BYTES,
+    "log_level": 3,
+}
+
+_CONSUMER: dict[str, object] = {
+    "enable.auto.commit": False,
+    "enable.auto.offset.store": False,
+    "enable.partition.eof": True,
+    "auto.offset.reset": "error",
+    "isolation.level": "read_committed",
+    "allow.auto.create.topics": False,
+    "check.crcs": True,
+    "fetch.wait.max.ms": 20,
+    "fetch.queue.backoff.ms": 2,
+    "fetch.error.backoff.ms": 50,
+    "fetch.message.max.bytes": 4 * 1024 * 1024,
+    "queued.min.messages": 100_000,
+}
+
+_PRODUCER: dict[str, object] = {
+    "acks": "all",
+    "enable.idempotence": True,
+    # Without this our own producer would bring a deleted destination topic back to life.
+    "allow.auto.create.topics": False,
+    "retry.backoff.ms": 10,
+    "linger.ms": 5,
+    "batch.num.messages": 100_000,
+    "queue.buffering.max.messages": 2_000_000,
+}
+
+
+def _handle_properties(
+    cluster: Cluster,
+    defaults: Mapping[str, object],
+    special: Mapping[str, str],
+    required: Mapping[str, object],
+    on_error: OnError | None,
+) -> dict[str, object]:
+    """Defaults, over them the user's properties, over them what must be so."""
+    users = {**cluster.properties, **special}
+    resolved = {name: secrets.resolve(value) for name, value in users.items()}
+    return {
+        **_COMMON,
+        **defaults,
+        **resolved,
+        **required,
+        "error_cb": on_error or (lambda error: None),
+        "logger": _QUIET,
+    }
+
+
+def _refused(cluster: Cluster, exception: KafkaException) -> ConfigError:
+    return ConfigError(
+        "a client property is not accepted",
+        where=f'cluster "{cluster.alias}"',
+        why=exception.args[0].str(),
+        todo=f"correct it under [clusters.{cluster.alias}.properties], .consumer or .producer",
+    )
+
+
+def consumer(
+    cluster: Cluster,
+    group: str,
+    *,
+    on_error: OnError | None = None,
+    on_commit: Callable[..., None] | None = None,
+    **required: object,
+) -> Consumer:
+    """A consumer that never commits by itself, never resets, and sees committed records alone.
+
+    Keyword names use underscores for librdkafka's dots.
+    """
+    must = {"group.id": group, **{name.replace("_", "."): value for name, value in required.items()}}
+    if on_commit is not None:
+        must["on_commit"] = on_commit
+    try:
+        return Consumer(_handle_properties(cluster, _CONSUMER, cluster.consumer, must, on_error))
+    except KafkaException as exception:
+        raise _refused(cluster, exception) from None
+
+
+def producer(cluster: Cluster, *, on_error: OnError | None = None, **required: object) -> Producer:
+    """An idempotent producer; pass `transactional_id` and `transaction_timeout_ms` for transactions."""
+    must = {name.replace("_", "."): value for name, value in required.items()}
+    try:
+        return Producer(_handle_properties(cluster, _PRODUCER, cluster.producer, must, on_error))
+    except KafkaException as exception:
+        raise _refused(cluster, exception) from None
+
+
+def admin(cluster: Cluster, *, on_error: OnError | None = None) -> AdminClient:
+    try:
+        return AdminClient(_handle_properties(cluster, {}, {}, {}, on_error))
+    except KafkaException as exception:
+        raise _refused(cluster, exception) from None

@@ -1,0 +1,296 @@
+"""Delivery to the destination: produce, flush, ledger record, commit (invariants A and B).
+
+`TransactionalDelivery` gives exactly-once; `IdempotentDelivery` is for destinations without
+transactions. Neither knows who calls it, or where the messages came from.
+
+The rule that keeps an unknown outcome from becoming a duplicate: librdkafka repeats EndTxn inside
+itself. When the first copy is late, commit returns OK for the second one, a new transaction opens
+under the same epoch, and the late copy commits *that* one, before its ledger record is written; a kill
+now, and the records behind the old position are carried again. So a commit slower than a second, or
+any transport error since begin, ends the producer even though commit said OK: the next one's epoch
+fences whatever is still on its way.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException, Producer
+
+from causeway import failpoint
+from causeway.kafka import clients
+from causeway.kafka.failures import error_of, is_fenced
+from causeway.kafka.lane import NEVER, OpenLane, Stretch
+from causeway.kafka.outcome import Again, Fenced
+from causeway.model.cluster import Cluster
+from causeway.model.order import Limits
+
+SLOW_COMMIT_SECONDS = 1.0
+
+
+class IdempotentDelivery:
+    """At-least-once: records first, the ledger record once they are acknowledged."""
+
+    reports_every_record = True  # without a transaction nothing else tells of a record that failed
+
+    def __init__(self, cluster: Cluster, limits: Limits, compression: str, *, single: bool = False) -> None:
+        self._cluster = cluster
+        self._limits = limits
+        self._shaken = ""
+        self._ledger_error: KafkaError | None = None
+        self._begun = 0.0
+        self.records = 0
+        self.bytes = 0
+        self._producer: Producer = clients.producer(
+            cluster,
+            on_error=self._on_error,
+            compression_type=compression,
+            queue_buffering_max_kbytes=max(1024, limits.queue_bytes // 1024),
+            batch_size=limits.batch_bytes,
+            batch_num_messages=1 if single else 100_000,
+            socket_timeout_ms=int(min(10.0, limits.transaction_timeout) * 1000),
+            **self._kind(limits),
+        )
+
+    def _kind(self, limits: Limits) -> dict[str, object]:
+        return {"message_timeout_ms": int(limits.transaction_timeout * 1000)}
+
+    def fence(self) -> None:
+        """Nothing can be fenced without transactions; the lease alone keeps older instances away."""
+
+    @property
+    def open(self) -> bool:
+        return self._begun > 0
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self._begun
+
+    def begin(self) -> None:
+        if not self.open:
+            self._begun = time.monotonic()
+            self._shaken = ""
+
+    def carry(self, messages: Sequence[Any], lanes: Mapping[tuple[str, int], OpenLane]) -> None:
+        """Produce what was consumed. Messages of one lane come in its order; errors were taken out.
+
+        The hot loop. A record is produced when its successor is known, since only the first and the
+        last of a stretch report where they landed.
+        """
+        self.begin()
+        produce = self._producer.produce
+        lane: OpenLane | None = None
+        stretch = Stretch(0)
+        topic, partition, expected, barrier = "", -1, -1, NEVER
+        to_topic, to_partition, careful = "", -1, False
+        held: Any = None  # consumed, and produced as soon as its successor is known
+        report: Any = None
+        held_stamp = length = size = 0
+        for message in messages:
+            offset = message.offset()
+            stamp = message.timestamp()[1]
+            if (
+                offset != expected
+                or message.partition() != partition
+                or message.topic() != topic
+                or offset >= barrier
+                or stamp <= 0
+                or careful
+            ):
+                if held is not None and lane is not None:
+                    self._end(lane, stretch, held, report, held_stamp, length, size)
+                    held = None
+                if message.partition() != partition or message.topic() != topic:
+                    topic, partition = message.topic(), message.partition()
+                    lane = lanes.get((topic, partition))
+                    if lane is not None:
+                        to_topic, to_partition = lane.lane.place.topic, lane.lane.place.partition
+                        barrier = lane.barrier
+                        careful = lane.careful or self.reports_every_record
+                expected = -1
+                if lane is None or lane.finding is not None or offset < lane.next:
+                    continue
+                if offset >= barrier or stamp <= 0:
+                    lane.stop_before(offset, stamp)
+                    continue
+                stretch = Stretch(offset)
+                stretch.first_at = stamp
+                report = stretch.report_first
+                length = size = 0
+            else:
+                value, key = held.value(), held.key()
+                if value:
+                    size += len(value)
+                if key:
+                    size += len(key)
+                try:
+                    produce(to_topic, value, key, to_partition, report, None, held_stamp, held.headers())
+                except BufferError:
+                    self._produce(to_topic, to_partition, held, report, held_stamp)
+                report = None
+            held = message
+            held_stamp = stamp
+            expected = offset + 1
+            length += 1
+        if held is not None and lane is not None:
+            self._end(lane, stretch, held, report, held_stamp, length, size)
+        self._producer.poll(0)
+        failpoint.reach("after-produce")
+
+    def _end(
+        self, lane: OpenLane, stretch: Stretch, held: Any, report: Any, stamp: int, length: int, size: int
+    ) -> None:
+        """Produce the last record of a stretch, and enter the stretch into its lane."""
+        place = lane.lane.place
+        last = stretch.report_last if report is None else stretch.report_only
+        self._produce(place.topic, place.partition, held, last, stamp)
+        size += len(held.value() or b"") + len(held.key() or b"")
+        stretch.length = length
+        stretch.last_at = stamp
+        lane.took(stretch, held.offset() + 1, held.leader_epoch(), size)
+        self.records += length
+        self.bytes += size
+
+    def _produce(self, topic: str, partition: int, message: Any, report: Any, stamp: int) -> None:
+        """Produce one record, waiting for room in the queue."""
+        deadline = time.monotonic() + self._limits.transaction_timeout
+        while True:
+            try:
+                self._producer.produce(
+                    topic, message.value(), message.key(), partition, report, None, stamp, message.headers()
+                )
+            except BufferError:
+                self._producer.poll(0.1)
+                if time.monotonic() > deadline:
+                    raise Again(f"the queue to {self._cluster.alias} stayed full{self._why()}") from None
+            except KafkaException as exception:
+                raise self._failed("producing", exception) from None
+            else:
+                return
+
+    def flush(self) -> float:
+        """Wait until the destination has everything; answers how long that took."""
+        began = time.monotonic()
+        self._drain()
+        failpoint.reach("after-flush")
+        return time.monotonic() - began
+
+    def commit(self, ledger: Iterable[tuple[str, int, bytes, bytes]]) -> None:
+        """Write ledger records (topic, partition, key, value), and make all visible together."""
+        self.begin()
+        try:
+            for topic, partition, key, value in ledger:
+                self._producer.produce(topic, value, key, partition, self._on_ledger)
+        except (KafkaException, BufferError) as exception:
+            raise self._failed("writing the ledger", exception) from None
+        self._drain()
+        if self._ledger_error is not None:
+            raise self._failed("writing the ledger", KafkaException(self._ledger_error))
+        failpoint.reach("after-ledger")
+        self._make_visible()
+        self._begun = 0.0
+        self.records = self.bytes = 0
+        failpoint.reach("after-commit")
+
+    def close(self) -> None:
+        """Drop the producer with whatever it still holds.
+
+        Never the client's own close(): that would go on delivering for minutes. Deleting the handle
+        leaves an open transaction to the next fence, which aborts it.
+        """
+        with contextlib.suppress(KafkaException):
+            self._producer.purge()
+        del self._producer
+
+    def _make_visible(self) -> None:
+        """Without transactions everything acknowledged is visible already."""
+
+    def _drain(self) -> None:
+        deadline = time.monotonic() + self._limits.transaction_timeout
+        while self._producer.flush(1.0):
+            if time.monotonic() > deadline:
+                raise Again(f"{self._cluster.alias} does not acknowledge{self._why()}")
+
+    def _on_ledger(self, error: KafkaError | None, _message: Any) -> None:
+        self._ledger_error = error or self._ledger_error
+
+    def _on_error(self, error: KafkaError) -> None:
+        if not self._shaken:
+            self._shaken = str(error.str())
+
+    def _why(self) -> str:
+        return f" ({self._shaken})" if self._shaken else ""
+
+    def _failed(self, doing: str, exception: BaseException) -> Exception:
+        """Every failure starts the protocol anew, but for one: a newer attempt owns the id."""
+        if isinstance(exception, KafkaException):
+            error = error_of(exception)
+            if is_fenced(error):
+                return Fenced(f"{doing}: {error.str()}")
+            return Again(f"{doing} on {self._cluster.alias}: {error.str()}{self._why()}")
+        return Again(f"{doing} on {self._cluster.alias}: {exception}{self._why()}")
+
+
+class TransactionalDelivery(IdempotentDelivery):
+    """Exactly-once: records, their positions and their map become visible together, or not at all."""
+
+    reports_every_record = False  # a record that fails makes the transaction fail
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        limits: Limits,
+        compression: str,
+        *,
+        transactional_id: str,
+        single: bool = False,
+    ) -> None:
+        self._transactional_id = transactional_id
+        super().__init__(cluster, limits, compression, single=single)
+
+    def _kind(self, limits: Limits) -> dict[str, object]:
+        milliseconds = int(limits.transaction_timeout * 1000)
+        return {"transactional_id": self._transactional_id, "transaction_timeout_ms": milliseconds}
+
+    def fence(self) -> None:
+        """End every older attempt: from here only this producer can commit under the id."""
+        try:
+            self._producer.init_transactions(self._limits.transaction_timeout)
+        except KafkaException as exception:
+            raise self._failed("fencing", exception) from None
+
+    def begin(self) -> None:
+        if not self.open:
+            try:
+                self._producer.begin_transaction()
+            except KafkaException as exception:
+                raise self._failed("beginning a transaction", exception) from None
+            super().begin()
+
+    def _make_visible(self) -> None:
+        began = time.monotonic()
+        try:
+            self._producer.commit_transaction(self._limits.transaction_timeout)
+        except KafkaException as exception:
+            raise self._failed("committing", exception) from None
+        took = time.monotonic() - began
+        self._producer.poll(0)
+        if took > SLOW_COMMIT_SECONDS:
+            raise Again(
+                f"the commit on {self._cluster.alias} took {took:.1f} s: its outcome counts as unknown"
+            )
+        if self._shaken:
+            raise Again(f"the connection to {self._cluster.alias} broke during a transaction{self._why()}")
+
+
+def fence_ids(cluster: Cluster, ids: Iterable[str], limits: Limits) -> None:
+    """End whatever runs under these transactional ids, and finish their transactions."""
+    for transactional_id in ids:
+        delivery = TransactionalDelivery(cluster, limits, "none", transactional_id=transactional_id)
+        try:
+            delivery.fence()
+        finally:
+            delivery.close()

@@ -1,0 +1,91 @@
+"""What a Kafka error means for us: who must act, and whether trying again can help."""
+
+from __future__ import annotations
+
+from confluent_kafka import KafkaError, KafkaException
+
+from causeway.errors import AccessDenied, CausewayError, Unreachable
+
+_FENCED = frozenset(
+    {
+        KafkaError._FENCED,
+        KafkaError.PRODUCER_FENCED,
+        KafkaError.INVALID_PRODUCER_EPOCH,
+    }
+)
+_DENIED = frozenset(
+    {
+        KafkaError._AUTHENTICATION,
+        KafkaError.SASL_AUTHENTICATION_FAILED,
+        KafkaError.UNSUPPORTED_SASL_MECHANISM,
+        KafkaError.ILLEGAL_SASL_STATE,
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        KafkaError.GROUP_AUTHORIZATION_FAILED,
+        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+        KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+        KafkaError._SSL,
+    }
+)
+_POISON = frozenset(
+    {
+        KafkaError.MSG_SIZE_TOO_LARGE,
+        KafkaError.INVALID_MSG,
+        KafkaError.INVALID_MSG_SIZE,
+        KafkaError.INVALID_TIMESTAMP,
+        KafkaError.INVALID_RECORD,
+        KafkaError.POLICY_VIOLATION,
+        KafkaError.UNSUPPORTED_COMPRESSION_TYPE,
+    }
+)
+_GONE = frozenset(
+    {
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+        KafkaError._UNKNOWN_TOPIC,
+        KafkaError._UNKNOWN_PARTITION,
+    }
+)
+_UNLED = frozenset(
+    {
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.FENCED_LEADER_EPOCH,
+        KafkaError.UNKNOWN_LEADER_EPOCH,
+    }
+)
+
+
+def error_of(exception: KafkaException) -> KafkaError:
+    error: KafkaError = exception.args[0]
+    return error
+
+
+def is_fenced(error: KafkaError) -> bool:
+    """A newer attempt owns the transactional id: this one must end, not retry."""
+    return error.code() in _FENCED
+
+
+def is_denied(error: KafkaError) -> bool:
+    return error.code() in _DENIED
+
+
+def is_poison(error: KafkaError) -> bool:
+    """The destination will never take this record, however often it is offered."""
+    return error.code() in _POISON
+
+
+def is_gone(error: KafkaError) -> bool:
+    """The topic or partition does not exist, as far as the broker that answered knows."""
+    return error.code() in _GONE
+
+
+def is_unled(error: KafkaError) -> bool:
+    """The partition has no leader just now, or another one than the client knows."""
+    return error.code() in _UNLED
+
+
+def as_user_error(error: KafkaError, alias: str, address: str, doing: str) -> CausewayError:
+    """The error as a user should read it, naming the alias and the address."""
+    where = f'cluster "{alias}" at {address}'
+    if is_denied(error):
+        return AccessDenied(f"{doing}: access denied", where=where, why=error.str())
+    return Unreachable(f"{doing}: no answer", where=where, why=error.str())

@@ -1,0 +1,210 @@
+"""A shard's intake from one source cluster: judge, assign, consume.
+
+A source that does not answer never stops the shard: its lanes wait, the others go on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+
+from causeway.errors import CausewayError
+from causeway.kafka import clients
+from causeway.kafka.admin import ClusterView, TopicFacts
+from causeway.kafka.lane import OpenLane
+from causeway.model.cluster import Cluster
+from causeway.model.order import Lane, Limits, Start
+from causeway.model.position import Position, SourcePartition
+from causeway.policy.integrity import Finding, Found, judge
+
+RETRY_SECONDS = 1.0
+GROUP_SECONDS = 1.0
+CLOSE_SECONDS = 1.0
+
+
+class Taken(NamedTuple):
+    """Records; and, to be applied behind them, ends that were reached and lanes that failed."""
+
+    records: list[Any]
+    ends: list[tuple[OpenLane, int]] = []  # noqa: RUF012
+    lost: list[tuple[OpenLane, str]] = []  # noqa: RUF012
+
+
+NOTHING = Taken([])
+
+
+class Intake:
+    """Consumes the lanes of one source cluster."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        cluster_id: str,
+        lanes: Iterable[Lane],
+        group: str | None,
+        mirror: str,
+        limits: Limits,
+    ) -> None:
+        self.cluster = cluster
+        self.cluster_id = cluster_id
+        self.waiting: dict[SourcePartition, Lane] = {lane.source: lane for lane in lanes}
+        self.open: dict[tuple[str, int], OpenLane] = {}
+        self.trouble = ""  # why the source, or a part of it, cannot be read just now
+        self._retry_at = 0.0
+        self.view = ClusterView(cluster)
+        self._group = group
+        self._group_at = 0.0
+        self._group_done: dict[SourcePartition, int] = {}
+        self._group_pending = 0
+        self._consumer: Consumer = clients.consumer(
+            cluster,
+            group or f"causeway.{mirror}",
+            on_error=self._on_error,
+            queued_max_messages_kbytes=max(1024, limits.queue_bytes // 1024),
+            on_commit=self._on_group,
+        )
+
+    def due(self) -> bool:
+        """Whether lanes wait to be opened and it is time to try."""
+        return bool(self.waiting) and time.monotonic() >= self._retry_at
+
+    def judge(
+        self, positions: Mapping[SourcePartition, Position], places: Mapping[str, TopicFacts]
+    ) -> dict[SourcePartition, tuple[Finding | None, int]]:
+        """For each waiting lane: why it must stop, or None and where it starts if it has no position.
+
+        Raises CausewayError where the source does not answer; the lanes wait on.
+        """
+        if self.view.connect(2.0) != self.cluster_id:
+            raise CausewayError(
+                f'cluster "{self.cluster.alias}" is another cluster than when the order was made',
+                where=self.cluster.bootstrap_servers,
+            )
+        wanted = [(source.topic, source.partition) for source in self.waiting]
+        facts = self.view.describe({topic for topic, _ in wanted})
+        known = [(topic, number) for topic, number in wanted if topic in facts]
+        starts, ends = self.view.offsets(known, "earliest"), self.view.offsets(known, "latest")
+        begins = self._begins(positions, facts)
+        verdicts: dict[SourcePartition, tuple[Finding | None, int]] = {}
+        for source, lane in self.waiting.items():
+            at = (source.topic, source.partition)
+            place = places.get(lane.place.topic)
+            if source.topic in facts and (at not in starts or at not in ends):
+                continue  # a partition without a leader, or one that this broker does not know yet
+            found = Found(
+                topic_id=facts[source.topic].topic_id if source.topic in facts else None,
+                log_start=starts.get(at, -1),
+                log_end=ends.get(at, -1),
+                place_topic_id=place.topic_id if place else None,
+            )
+            verdicts[source] = (judge(lane, positions.get(source), found), begins.get(source, -1))
+        return verdicts
+
+    def _begins(
+        self, positions: Mapping[SourcePartition, Position], facts: Mapping[str, TopicFacts]
+    ) -> dict[SourcePartition, int]:
+        """Where lanes begin that the ledger does not know; asked once for each kind of start."""
+        by_start: dict[Start, list[SourcePartition]] = {}
+        for source, lane in self.waiting.items():
+            if source not in positions and source.topic in facts:
+                by_start.setdefault(lane.start, []).append(source)
+        begins = {}
+        for start, sources in by_start.items():
+            offsets = self.view.offsets([(s.topic, s.partition) for s in sources], start)
+            begins.update(
+                {s: offsets[s.topic, s.partition] for s in sources if (s.topic, s.partition) in offsets}
+            )
+        return begins
+
+    def assign(self, lanes: Iterable[OpenLane]) -> None:
+        """Start fetching from the lanes' positions, with the epoch that tells a truncated log."""
+        added = []
+        for lane in lanes:
+            source = lane.lane.source
+            self.waiting.pop(source, None)
+            self.open[source.topic, source.partition] = lane
+            epoch = {"leader_epoch": lane.epoch} if lane.epoch >= 0 else {}
+            added.append(TopicPartition(source.topic, source.partition, lane.next, **epoch))
+        if added:
+            self._consumer.incremental_assign(added)
+
+    def drop(self, lane: OpenLane, *, wait: bool) -> None:
+        """Fetch no more of a lane; with `wait` it is judged again soon."""
+        source = lane.lane.source
+        if wait:
+            self.waiting[source] = lane.lane
+        if self.open.pop((source.topic, source.partition), None) is not None:
+            self._consumer.incremental_unassign([TopicPartition(source.topic, source.partition)])
+
+    def postpone(self, why: str) -> None:
+        self.trouble = why
+        self._retry_at = time.monotonic() + RETRY_SECONDS
+
+    def take(self, most: int, seconds: float) -> Taken:
+        """Records that are here; waits up to so long for the first."""
+        messages: list[Any] = []
+        if seconds > 0:
+            first = self._consumer.poll(seconds)
+            if first is None:
+                return NOTHING
+            messages.append(first)
+        messages += self._consumer.consume(most, 0)
+        records = [message for message in messages if message.error() is None]
+        if len(records) == len(messages):
+            return Taken(records)
+        ends, lost = [], []
+        for message in messages:
+            error = message.error()
+            if error is None:
+                continue
+            lane = self.open.get((message.topic(), message.partition()))
+            if error.code() == KafkaError._PARTITION_EOF:
+                if lane is not None:
+                    ends.append((lane, int(message.offset())))
+            elif lane is not None:
+                lost.append((lane, str(error.str())))
+            else:
+                self.trouble = str(error.str())
+        return Taken(records, ends, lost)
+
+    def advance_group(self, positions: Iterable[Position], *, final: bool = False) -> None:
+        """Tell the source's consumer group how far its records are committed (invariant E).
+
+        For other people's lag tools alone: about once a second, not awaited, never read back.
+        """
+        if self._group is None or (not final and time.monotonic() < self._group_at):
+            return
+        moved = {
+            position.source: position.offset
+            for position in positions
+            if self._group_done.get(position.source) != position.offset
+        }
+        self._group_at = time.monotonic() + GROUP_SECONDS
+        if not moved:
+            return
+        offsets = [TopicPartition(source.topic, source.partition, offset) for source, offset in moved.items()]
+        with contextlib.suppress(KafkaException):
+            self._consumer.commit(offsets=offsets, asynchronous=True)
+            self._group_pending += 1
+        self._group_done.update(moved)
+
+    def close(self) -> None:
+        """Let a group commit on its way arrive, for a moment; then drop the consumer."""
+        deadline = time.monotonic() + CLOSE_SECONDS
+        if self.open:
+            self._consumer.unassign()
+        while self._group_pending > 0 and time.monotonic() < deadline:
+            self._consumer.poll(0.02)
+        self._consumer.close()
+
+    def _on_group(self, error: KafkaError | None, _partitions: Any) -> None:
+        self._group_pending -= 1
+        if error is not None:
+            self.trouble = f"the source group cannot be advanced: {error.str()}"
+
+    def _on_error(self, error: KafkaError) -> None:
+        self.trouble = str(error.str())

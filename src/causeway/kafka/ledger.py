@@ -1,0 +1,236 @@
+"""The ledger: a compacted topic on the destination that says how far each source partition was carried.
+
+Reading follows invariant A: read_committed, until the position reaches the high watermark that was
+taken after the fence. Neither the last stable offset nor an end-of-partition event will do: somebody
+else's open transaction in the topic would hide our own commits behind it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+
+from causeway.errors import IntegrityError, PlanRefused, Unreachable
+from causeway.kafka import clients
+from causeway.kafka.admin import ClusterView
+from causeway.kafka.failures import as_user_error, error_of
+from causeway.model.cluster import Cluster
+from causeway.model.order import ledger_topic, offset_map_topic
+from causeway.model.position import Position, SourcePartition
+from causeway.model.record import (
+    CONTROL,
+    CreatedTopic,
+    Cut,
+    Event,
+    Generation,
+    Heartbeat,
+    Lease,
+    Record,
+    Stopped,
+    UnknownRecord,
+    decode,
+)
+from causeway.policy.positions import newest
+
+_LEDGER_CONFIG = {
+    "cleanup.policy": "compact",
+    "compression.type": "producer",
+    "min.cleanable.dirty.ratio": "0.05",
+    "segment.bytes": str(16 * 1024 * 1024),
+    "segment.ms": str(10 * 60 * 1000),
+    "max.compaction.lag.ms": str(60 * 60 * 1000),
+    "delete.retention.ms": str(60 * 60 * 1000),
+}
+_MAP_CONFIG = {
+    "cleanup.policy": "delete",
+    "retention.ms": str(30 * 24 * 60 * 60 * 1000),
+    "retention.bytes": "-1",
+}
+
+
+@dataclass(slots=True)
+class LedgerImage:
+    """Everything the ledger says, as far as it was read."""
+
+    lease: Lease | None = None
+    generation: Generation | None = None
+    cut: Cut | None = None
+    heartbeats: dict[int, Heartbeat] = field(default_factory=dict)
+    created: dict[str, CreatedTopic] = field(default_factory=dict)
+    events: dict[str, Event] = field(default_factory=dict)
+    stopped: dict[SourcePartition, Stopped] = field(default_factory=dict)
+    by_partition: dict[tuple[int, SourcePartition], Position] = field(default_factory=dict)
+
+    @property
+    def positions(self) -> dict[SourcePartition, Position]:
+        return newest(self.by_partition.values())
+
+    def apply(self, partition: int, record: Record) -> None:
+        match record:
+            case Position():
+                self.by_partition[partition, record.source] = record
+            case Lease():
+                if self.lease is None or record.number >= self.lease.number:
+                    self.lease = record
+            case Generation():
+                self.generation = record
+            case Cut():
+                self.cut = record
+            case Heartbeat():
+                self.heartbeats[record.shard] = record
+            case CreatedTopic():
+                self.created[record.topic] = record
+            case Event():
+                self.events[record.key()] = record
+            case Stopped():
+                if record.verdict:
+                    self.stopped[record.source] = record
+                else:
+                    self.stopped.pop(record.source, None)
+
+    def newest_lease(self) -> int:
+        return self.lease.number if self.lease else 0
+
+
+class LedgerReader:
+    """Follows some partitions of a mirror's ledger; `image` is what it has read."""
+
+    def __init__(self, cluster: Cluster, mirror: str, partitions: Iterable[int]) -> None:
+        self.image = LedgerImage()
+        self._cluster = cluster
+        self._topic = ledger_topic(mirror)
+        self._read: dict[int, int] = dict.fromkeys(partitions, 0)
+        self._consumer: Consumer = clients.consumer(
+            cluster, f"causeway.{mirror}.ledger", queued_max_messages_kbytes=8192, fetch_wait_max_ms=100
+        )
+        self._consumer.assign([TopicPartition(self._topic, number, 0) for number in self._read])
+
+    def close(self) -> None:
+        self._consumer.close()
+
+    def keep(self, *partitions: int) -> None:
+        """Follow these partitions alone from now on."""
+        self._read = {number: self._read[number] for number in partitions}
+        self._consumer.assign([TopicPartition(self._topic, n, at) for n, at in self._read.items()])
+
+    def read_to_end(self, seconds: float, waiting: Callable[[str], None] | None = None) -> LedgerImage:
+        """Read until every partition's high watermark, taken now. The caller has fenced before.
+
+        Raises Unreachable when that takes longer; whoever holds a transaction open there is waited for.
+        """
+        deadline = time.monotonic() + seconds
+        ends = {number: self._high_watermark(number, deadline) for number in self._read}
+        said = False
+        while any(self._read[number] < end for number, end in ends.items()):
+            self.poll(0.2)
+            if time.monotonic() < deadline:
+                continue
+            behind = [number for number, end in ends.items() if self._read[number] < end]
+            why = "an open transaction of another producer in the ledger, or brokers that do not answer"
+            if waiting and not said:
+                waiting(f"ledger partitions {behind} cannot be read to their end: {why}")
+                said = True
+            raise Unreachable(
+                f"the ledger cannot be read to its end (partitions {behind})",
+                where=f'topic {self._topic} on cluster "{self._cluster.alias}"',
+                why=why,
+            )
+        return self.image
+
+    def poll(self, seconds: float, most: int = 10_000) -> list[Record]:
+        """What has come since; waits for the first record only."""
+        first = self._consumer.poll(seconds)
+        if first is None:
+            return []
+        records: list[Record] = []
+        for message in [first, *self._consumer.consume(most, 0)]:
+            error = message.error()
+            if error is not None:
+                if error.code() == KafkaError._PARTITION_EOF:
+                    self._passed(message.partition(), message.offset())
+                elif not error.retriable() and error.code() != KafkaError._ALL_BROKERS_DOWN:
+                    raise self._broken(error)
+                continue
+            self._passed(message.partition(), message.offset() + 1)
+            value = message.value()
+            if value is None:
+                continue
+            try:
+                record = decode(value)
+            except UnknownRecord as unknown:
+                raise IntegrityError(
+                    "the ledger holds a record that this Causeway does not understand",
+                    where=f"{self._topic}[{message.partition()}] at offset {message.offset()}",
+                    why=str(unknown),
+                    todo="run the Causeway version that wrote it; never delete ledger records",
+                ) from None
+            self.image.apply(message.partition(), record)
+            records.append(record)
+        return records
+
+    def _passed(self, partition: int, offset: int) -> None:
+        if partition in self._read:
+            self._read[partition] = max(self._read[partition], offset)
+
+    def _high_watermark(self, partition: int, deadline: float) -> int:
+        left = max(0.1, deadline - time.monotonic())
+        try:
+            _, high = self._consumer.get_watermark_offsets(TopicPartition(self._topic, partition), left)
+        except KafkaException as exception:
+            raise self._broken(error_of(exception)) from None
+        return int(high)
+
+    def _broken(self, error: KafkaError) -> Exception:
+        if error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
+            return IntegrityError(
+                "the ledger does not begin at offset 0",
+                where=f'topic {self._topic} on cluster "{self._cluster.alias}"',
+                why="records were deleted from it: positions may be missing",
+                todo="find out who deleted records from the ledger; a new mirror name starts from scratch",
+            )
+        cluster = self._cluster
+        return as_user_error(error, cluster.alias, cluster.bootstrap_servers, "reading the ledger")
+
+
+def read_image(cluster: Cluster, mirror: str, seconds: float = 30.0) -> LedgerImage:
+    """All of a mirror's ledger, or an empty image where there is none yet."""
+    facts = ClusterView(cluster).describe([ledger_topic(mirror)])
+    if not facts:
+        return LedgerImage()
+    reader = LedgerReader(cluster, mirror, range(facts[ledger_topic(mirror)].partitions))
+    try:
+        return reader.read_to_end(seconds)
+    finally:
+        reader.close()
+
+
+def ensure_topics(view: ClusterView, mirror: str, shards: int, replication: int | None) -> int:
+    """The ledger and the offset map exist, fit, and have a partition for each shard.
+
+    Answers how many partitions the ledger has. Raises PlanRefused where its cleanup policy is not what
+    the guarantee needs.
+    """
+    ledger, offsets = ledger_topic(mirror), offset_map_topic(mirror)
+    brokers = view.brokers()
+    copies = min(replication or 3, brokers)
+    in_sync = {"min.insync.replicas": "2"} if copies >= 3 else {}
+    for topic, config in ((ledger, _LEDGER_CONFIG), (offsets, _MAP_CONFIG)):
+        known = view.describe([topic])
+        if not known:
+            view.create_topic(topic, shards + 1, copies, {**config, **in_sync})
+        elif known[topic].partitions < shards + 1:
+            view.grow_topic(topic, shards + 1)
+    policy = view.configs([ledger])[ledger].get("cleanup.policy", "")
+    if policy != "compact":
+        raise PlanRefused(
+            f'the ledger has cleanup.policy "{policy}", which would delete positions',
+            where=f'topic {ledger} on cluster "{view.cluster.alias}"',
+            todo=f"kafka-configs.sh --alter --topic {ledger} --add-config cleanup.policy=compact",
+        )
+    return view.describe([ledger])[ledger].partitions
+
+
+__all__ = ["CONTROL", "LedgerImage", "LedgerReader", "ensure_topics", "read_image"]

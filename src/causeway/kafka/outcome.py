@@ -1,0 +1,15 @@
+"""How an attempt at a shard can end other than well.
+
+Again     start the protocol anew at 1: the outcome is unknown, or trying again can help
+Fenced    another attempt owns the transactional id: end, and never start again by yourself
+"""
+
+from __future__ import annotations
+
+
+class Again(Exception):
+    """Destroy the clients, back off, fence, read the ledger, go on from there."""
+
+
+class Fenced(Exception):
+    """Only the newest epoch of a transactional id can commit (invariant A), and this is not it."""

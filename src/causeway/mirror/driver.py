@@ -1,0 +1,283 @@
+"""What a mirror's driver knows and decides: lease, plan, orders, and what it sees while a slice runs.
+
+Records never come here. What happens in the shards it reads from the ledger, which they write to.
+`prepare` fails loudly; from then on a cluster that does not answer is waited for.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from causeway.config import MirrorSettings, Settings
+from causeway.errors import CausewayError, IntegrityError, PlanRefused, Superseded
+from causeway.kafka.admin import ClusterView
+from causeway.kafka.ledger import LedgerReader, ensure_topics
+from causeway.kafka.outcome import Again
+from causeway.mirror.clusters import cluster_of, group_of, limits_of
+from causeway.mirror.lease import Control, finish_transactions, now_ms
+from causeway.mirror.plan import plan_of, prepare, shape, survey
+from causeway.mirror.progress import Gauge
+from causeway.model.order import Order, Start, ledger_topic, offset_map_topic
+from causeway.model.plan import Plan
+from causeway.model.position import SourcePartition
+from causeway.model.progress import MirrorProgress
+from causeway.model.record import CONTROL, CreatedTopic, Event, Heartbeat, Record, Stopped
+from causeway.model.topic import TopicFacts
+from causeway.policy.sharding import default_shards, shard_of
+
+Say = Callable[[str, str, str], None]
+"""Tell people: mirror, level, text."""
+
+ENDS_SECONDS = 1.0
+SILENT_SECONDS = 30.0
+LEDGER_SECONDS = 30.0
+
+
+class Driver:
+    def __init__(self, settings: Settings, mirror: MirrorSettings, stop_at_end: bool, say: Say) -> None:
+        self.mirror = mirror
+        self.name = mirror.name
+        self.state = "starting"
+        self.shards = 0
+        self.slice_number = 0
+        self.stop_at_end = stop_at_end
+        self._say = say
+        self._sources = {alias: cluster_of(settings, alias) for alias in mirror.source}
+        self._destination = cluster_of(settings, mirror.destination)
+        self._views = {alias: ClusterView(cluster) for alias, cluster in self._sources.items()}
+        self._view = ClusterView(self._destination)
+        self._control = Control(self._destination, mirror.name, mirror.delivery, limits_of(mirror))
+        self._gauge = Gauge()
+        self._plan = Plan((), (), (), 0)
+        self._shape: dict[tuple[str, str], TopicFacts] = {}
+        self._starts: dict[tuple[str, str], Start] = {}
+        self._ends: dict[SourcePartition, int] = {}
+        self._until: dict[SourcePartition, int] = {}
+        self._alive: dict[int, float] = {}  # when a shard's heartbeat was last seen here
+        self._said: set[str] = set()
+        self._next: dict[str, float] = {}
+
+    def prepare(self, cores: int) -> None:
+        """Connect, take the lease, settle the sharding, look at both sides."""
+        mirror = self.mirror
+        for view in (*self._views.values(), self._view):
+            view.connect()
+        self._shape = shape(mirror, self._views)
+        partitions = sum(facts.partitions for facts in self._shape.values())
+        self.shards = mirror.shards or default_shards(cores, partitions)
+        in_ledger = ensure_topics(self._view, self.name, self.shards, mirror.replication_factor)
+        image = self._control.acquire()
+        self._generation = self._control.settle_shards(image, self.shards)
+        self._reader = LedgerReader(self._destination, self.name, range(in_ledger))
+        image = self._reader.read_to_end(LEDGER_SECONDS)
+        known = {(source.cluster, source.topic) for source in image.positions}
+        self._starts = {
+            (alias, topic): mirror.start_at
+            for alias, topic in self._shape
+            if (self._views[alias].cluster_id(), topic) not in known
+        }
+        self.replan()
+        self._refuse_at_start()
+        self._ask_ends()
+        self._until = dict(self._ends) if self.stop_at_end else {}
+
+    def _refuse_at_start(self) -> None:
+        refusals = self._plan.refusals
+        if not refusals:
+            return
+        where = f'mirror "{self.name}"'
+        problems = tuple(str(refusal) for refusal in refusals)
+        if all(refusal.integrity for refusal in refusals):
+            raise IntegrityError(refusals[0].why, where=where, todo=refusals[0].todo)
+        raise PlanRefused(
+            f"{len(refusals)} topic(s) cannot be carried as they are", problems=problems, where=where
+        )
+
+    def replan(self) -> None:
+        """Look at both sides again, and make the topics that are missing."""
+        image = self._reader.image
+        found = survey(self.mirror, self._views, self._view, image)
+        made = prepare(found, self._view)
+        if made:
+            records = [(CONTROL, CreatedTopic(facts.name, facts.topic_id, now_ms())) for facts in made]
+            self._control.write(records)
+            for _, record in records:
+                image.apply(CONTROL, record)
+        for alias, name in found.absent:
+            self._once("warning", f'topic {name} does not exist on "{alias}" (yet)')
+        self._plan = plan_of(found, self._views, self._starts, (facts.name for facts in made))
+        for refusal in self._plan.refusals:
+            self._once("error", f"not carried: {refusal}")
+
+    def orders(self) -> list[Order]:
+        """The next slice's orders; shards without a partition get none."""
+        self.slice_number += 1
+        mirror = self.mirror
+        sources = {self._views[alias].cluster_id(): cluster for alias, cluster in self._sources.items()}
+        lanes = [replace(lane, until=self._until.get(lane.source)) for lane in self._plan.lanes]
+        if self.stop_at_end:
+            lanes = [lane for lane in lanes if lane.source in self._until]
+        orders = []
+        for shard in range(1, self.shards + 1):
+            mine = tuple(lane for lane in lanes if shard_of(lane.source, self.shards) == shard)
+            if mine:
+                orders.append(
+                    Order(
+                        mirror=self.name,
+                        shard=shard,
+                        lease=self._control.lease,
+                        generation=self._generation.number,
+                        slice=self.slice_number,
+                        delivery=mirror.delivery,
+                        compression=mirror.compression,
+                        sources=sources,
+                        destination=self._destination,
+                        ledger=ledger_topic(self.name),
+                        offset_map=offset_map_topic(self.name),
+                        group=group_of(mirror),
+                        lanes=mine,
+                        tail=None if self.stop_at_end else mirror.slice,
+                        limits=limits_of(mirror, self._plan.batch_bytes),
+                    )
+                )
+        self._alive = {order.shard: time.monotonic() for order in orders}
+        return orders
+
+    def tick(self, seconds: float) -> str:
+        """Look at everything once; answers why the slice must be cut short, if it must.
+
+        Raises Superseded when a newer instance holds the lease.
+        """
+        try:
+            for record in self._reader.poll(seconds):
+                self._hear(record)
+            if self._reader.image.newest_lease() > self._control.lease:
+                raise Superseded(
+                    f"a newer instance of this mirror holds lease {self._reader.image.newest_lease()},"
+                    f" this one {self._control.lease}",
+                    where=f'mirror "{self.name}"',
+                )
+            if self._is_time("heartbeat", self.mirror.heartbeat):
+                self._control.heartbeat(self.slice_number)
+                self._recovered("destination")
+            if self._is_time("ends", ENDS_SECONDS):
+                self._ask_ends()
+                self._recovered("source")
+            if self._is_time("shape", self.mirror.refresh) and not self.stop_at_end:
+                return self._changed()
+        except (Superseded, IntegrityError):
+            raise
+        except (Again, CausewayError) as error:
+            self._once("warning", f"waiting for an answer: {error}")
+            self.state = "waiting for a cluster"
+        return self._silent()
+
+    def cut(self, reason: str) -> None:
+        self._control.cut(self.slice_number, reason)
+
+    def finish(self) -> None:
+        """After the last slice: nothing stays open on the destination."""
+        try:
+            if self.mirror.delivery == "exactly-once":
+                finish_transactions(self._destination, self.name, self.shards, limits_of(self.mirror))
+        except (Again, CausewayError) as error:
+            timeout = self.mirror.transaction_timeout
+            self._say(
+                self.name,
+                "warning",
+                f"transactions could not be ended ({error}); the brokers end them within {timeout:.0f} s",
+            )
+        finally:
+            self.leave()
+
+    def leave(self) -> None:
+        """Close the clients; what the ledger said stays known."""
+        self._control.close()
+        self._reader.close()
+
+    def tell(self, level: str, text: str) -> None:
+        self._say(self.name, level, text)
+
+    @property
+    def fulfilled(self) -> bool:
+        """With --stop-at-end: whether everything up to the ends taken at the start is carried."""
+        positions = self._reader.image.positions
+        return self.stop_at_end and all(
+            positions[source].offset >= end if source in positions else end == 0
+            for source, end in self._until.items()
+        )
+
+    def stopped(self) -> list[Stopped]:
+        """Partitions that stand still until somebody acts."""
+        return sorted(self._reader.image.stopped.values(), key=lambda record: record.source)
+
+    def catch_up(self) -> None:
+        """Read what the last slice wrote."""
+        for record in self._reader.poll(0):
+            self._hear(record)
+        self._reader.read_to_end(LEDGER_SECONDS)
+
+    def progress(self) -> MirrorProgress:
+        image = self._reader.image
+        return self._gauge.measure(
+            self.name, self.state, image.positions, self._ends, image.stopped, self.shards
+        )
+
+    def _hear(self, record: Record) -> None:
+        match record:
+            case Event():
+                self._say(self.name, record.level, f"shard {record.shard}: {record.what}")
+            case Stopped(verdict=verdict) if verdict:
+                self._once("error", f"{record.source} stopped ({verdict}): {record.what}; {record.todo}")
+            case Heartbeat(shard=shard) if shard and record.lease == self._control.lease:
+                self._alive[shard] = time.monotonic()
+
+    def _changed(self) -> str:
+        """Whether topics or partitions came, went or changed since the plan was made."""
+        now = shape(self.mirror, self._views)
+        refused = bool(self._plan.refusals) and self._is_time("refused", 30.0)
+        if now == self._shape and not refused:
+            return ""
+        self._shape = now
+        before = self._plan
+        self.replan()
+        return "" if self._plan.same_work(before) else "topics or partitions changed"
+
+    def _ask_ends(self) -> None:
+        ends = {}
+        for view in self._views.values():
+            cluster_id = view.cluster_id()
+            lanes = [lane.source for lane in self._plan.lanes if lane.source.cluster == cluster_id]
+            found = view.offsets([(source.topic, source.partition) for source in lanes], "stable")
+            ends.update({s: found[s.topic, s.partition] for s in lanes if (s.topic, s.partition) in found})
+        self._ends = ends
+
+    def _silent(self) -> str:
+        """A worker that hangs is seen by nobody but whoever waits for its heartbeat."""
+        now = time.monotonic()
+        patience = max(SILENT_SECONDS, 5 * self.mirror.heartbeat)
+        if self.state != "running":
+            self._alive = dict.fromkeys(self._alive, now)  # nobody can write while the destination is away
+            return ""
+        silent = [shard for shard, seen in self._alive.items() if now - seen > patience]
+        return f"no heartbeat from shard {silent[0]} for {patience:.0f} s" if silent else ""
+
+    def _recovered(self, what: str) -> None:
+        if self.state == "waiting for a cluster":
+            self.state = "running"
+            self._said = {text for text in self._said if not text.startswith("waiting for an answer")}
+            self._say(self.name, "info", f"the {what} answers again")
+
+    def _is_time(self, what: str, every: float) -> bool:
+        now = time.monotonic()
+        if now < self._next.get(what, 0.0):
+            return False
+        self._next[what] = now + every
+        return True
+
+    def _once(self, level: str, text: str) -> None:
+        if text not in self._said:
+            self._said.add(text)
+            self._say(self.name, level, text)

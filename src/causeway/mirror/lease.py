@@ -1,0 +1,184 @@
+"""The driver's lease: one instance of a mirror makes progress (invariant F).
+
+The driver alone writes the control partition, under a transactional id of its own. Taking the lease
+fences the driver before; whoever is fenced looks whether a newer lease exists. The newer number always
+wins, so it is always the older instance that stops:
+
+    A holds lease 4.  B starts: fences A's id, reads lease 4, commits lease 5.
+    A's next heartbeat is fenced. A fences B's id in turn, reads lease 5, and stops, having written nothing.
+    B's next heartbeat is fenced. B fences, reads its own lease 5, writes on.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import socket
+import time
+import uuid
+from collections.abc import Iterable
+from dataclasses import replace
+
+from causeway.errors import CausewayError, Superseded, Unreachable
+from causeway.kafka.delivery import IdempotentDelivery, TransactionalDelivery, fence_ids
+from causeway.kafka.ledger import LedgerImage, LedgerReader, read_image
+from causeway.kafka.outcome import Again, Fenced
+from causeway.model.cluster import Cluster
+from causeway.model.order import Delivery, Limits, ledger_topic, transactional_id
+from causeway.model.position import Position
+from causeway.model.record import CONTROL, Cut, Generation, Heartbeat, Lease, Record, encode
+from causeway.policy.sharding import shard_of
+
+WRITE_SECONDS = 5.0
+ACQUIRE_SECONDS = 60.0
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class Control:
+    """Writes the control partition for as long as this instance's lease is the newest."""
+
+    def __init__(self, cluster: Cluster, mirror: str, delivery: Delivery, limits: Limits) -> None:
+        self._cluster = cluster
+        self._mirror = mirror
+        self._delivery: Delivery = delivery
+        self._limits = replace(limits, transaction_timeout=max(WRITE_SECONDS, 5.0))
+        self._writer: IdempotentDelivery | None = None
+        self.lease = 0
+
+    def acquire(self) -> LedgerImage:
+        """Take the lease; answers the whole ledger as it was read after the fence."""
+        deadline = time.monotonic() + ACQUIRE_SECONDS
+        while True:
+            try:
+                self._open()
+                image = read_image(self._cluster, self._mirror)
+                number = image.newest_lease() + 1
+                record = Lease(number, uuid.uuid4().hex, socket.gethostname(), os.getpid(), now_ms())
+                self._commit([(CONTROL, record)])
+                self.lease = number
+                return image
+            except (Again, Fenced) as error:
+                # Another instance starts at the same moment. Whoever commits first has the older lease.
+                self.close()
+                if time.monotonic() > deadline:
+                    raise Unreachable(
+                        "the lease cannot be taken", where=self._mirror, why=str(error)
+                    ) from None
+                time.sleep(random.uniform(0.05, 0.5))
+
+    def write(self, records: Iterable[tuple[int, Record]]) -> None:
+        """Commit records to partitions of the ledger, together.
+
+        Raises Superseded when a newer lease exists, Again when the destination does not answer.
+        """
+        entries = list(records)
+        try:
+            if self._writer is None:
+                self._reopen()
+            self._commit(entries)
+        except Fenced:
+            self._reopen()
+            self._retry(entries)
+        except Again:
+            self.close()
+            raise
+
+    def heartbeat(self, slice_number: int) -> None:
+        beat = Heartbeat(0, self.lease, slice_number, now_ms(), socket.gethostname(), os.getpid())
+        self.write([(CONTROL, beat)])
+
+    def cut(self, slice_number: int, reason: str) -> None:
+        self.write([(CONTROL, Cut(self.lease, slice_number, reason, now_ms()))])
+
+    def settle_shards(self, image: LedgerImage, shards: int) -> Generation:
+        """The sharding in force, changed to this count if it is another (invariant C).
+
+        The lease is committed already. So an old instance's attempt that fences back reads the newer
+        lease and ends: nothing moves any more once all ids, old and new, are fenced. Only then are the
+        positions read, and written to their new homes in one transaction with the generation itself.
+        A kill anywhere before that commit leaves the old generation whole.
+        """
+        known = image.generation
+        if known is not None and known.shards == shards:
+            return known
+        generation = Generation(self.lease, shards, now_ms())
+        if self._delivery == "exactly-once":
+            old = known.shards if known else 0
+            ids = [transactional_id(self._mirror, shard) for shard in range(1, max(old, shards) + 1)]
+            fence_ids(self._cluster, ids, self._limits)
+        positions = read_image(self._cluster, self._mirror).positions if known else {}
+        self._reopen()  # a new epoch: no late commit of an earlier transaction can tear this one
+        self.write(
+            [
+                *(
+                    (shard_of(source, shards), _moved(position, self.lease))
+                    for source, position in positions.items()
+                ),
+                (CONTROL, generation),
+            ]
+        )
+        return generation
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+    def _retry(self, entries: list[tuple[int, Record]]) -> None:
+        try:
+            self._commit(entries)
+        except (Again, Fenced) as error:
+            self.close()
+            raise Again(str(error)) from None
+
+    def _open(self) -> None:
+        self.close()
+        if self._delivery == "exactly-once":
+            self._writer = TransactionalDelivery(
+                self._cluster, self._limits, "none", transactional_id=transactional_id(self._mirror, 0)
+            )
+        else:
+            self._writer = IdempotentDelivery(self._cluster, self._limits, "none")
+        self._writer.fence()
+
+    def _reopen(self) -> None:
+        """Fence, then look whether the lease is still ours; only then write."""
+        try:
+            self._open()
+            newest = self._newest_lease()
+        except Fenced as error:
+            raise Again(str(error)) from None
+        except CausewayError as error:
+            self.close()
+            raise Again(str(error)) from None
+        if newest > self.lease:
+            self.close()
+            raise Superseded(
+                f"a newer instance of this mirror holds lease {newest}, this one {self.lease}",
+                where=f'mirror "{self._mirror}"',
+            )
+
+    def _newest_lease(self) -> int:
+        reader = LedgerReader(self._cluster, self._mirror, [CONTROL])
+        try:
+            return reader.read_to_end(WRITE_SECONDS).newest_lease()
+        finally:
+            reader.close()
+
+    def _commit(self, entries: list[tuple[int, Record]]) -> None:
+        assert self._writer is not None
+        topic = ledger_topic(self._mirror)
+        self._writer.commit([(topic, partition, *encode(record)) for partition, record in entries])
+
+
+def _moved(position: Position, generation: int) -> Position:
+    return replace(position, generation=generation)
+
+
+def finish_transactions(cluster: Cluster, mirror: str, shards: int, limits: Limits) -> None:
+    """After a stop nothing stays open: fence every shard, which aborts what it had begun."""
+    quick = replace(limits, transaction_timeout=max(WRITE_SECONDS, 5.0))
+    fence_ids(cluster, [transactional_id(mirror, shard) for shard in range(1, shards + 1)], quick)

@@ -1,0 +1,199 @@
+"""`causeway run`: mirrors of one process, as one Spark application."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from causeway.config import Settings
+from causeway.errors import CausewayError, DeliveryFailed, IntegrityError, SetupError, Superseded
+from causeway.kafka.outcome import Again
+from causeway.mirror.clusters import chosen
+from causeway.mirror.driver import Driver, Say
+from causeway.model.progress import MirrorProgress
+from causeway.model.receipt import Receipt
+from causeway.pipeline import session
+from causeway.pipeline.slice import Slice
+
+WATCH_SECONDS = 0.1
+STOP_SECONDS = 5.0
+FIRST_BACKOFF_SECONDS = 0.5
+LAST_BACKOFF_SECONDS = 10.0
+
+
+class Run:
+    """Mirrors that run until they are told to stop, or until they are at their end."""
+
+    def __init__(self, settings: Settings, names: list[str], stop_at_end: bool, say: Say) -> None:
+        self._settings = settings
+        self._say = say
+        self._stopping = threading.Event()
+        self._drivers = [Driver(settings, mirror, stop_at_end, say) for mirror in chosen(settings, names)]
+        self._errors: list[CausewayError] = []
+        self._threads: list[threading.Thread] = []
+        self._spark: session.Spark | None = None
+        self.spark_log: Path | None = None
+
+    def prepare(self) -> None:
+        """Everything that can be wrong from the start, before Spark is even started."""
+        for driver in self._drivers:
+            driver.prepare(os.cpu_count() or 1)
+
+    def start(self, on_spark: Callable[[Path], None]) -> None:
+        """Start Spark, and a thread for each mirror that has something to do."""
+        busy = [driver for driver in self._drivers if not driver.fulfilled]
+        for driver in self._drivers:
+            driver.state = "running" if driver in busy else "done"
+            if driver not in busy:
+                driver.finish()
+        if not busy:
+            return
+        slots = sum(driver.shards for driver in busy)
+        log = session.log_directory(self._settings.spark) / f"spark-{os.getpid()}.log"
+        on_spark(log)
+        self._spark = session.start(self._settings.spark, slots, "causeway", log)
+        self._check_slots(self._spark, slots)
+        for driver in busy:
+            thread = threading.Thread(target=self._serve, args=(driver, self._spark), name=driver.name)
+            self._threads.append(thread)
+            thread.start()
+
+    def _check_slots(self, spark: session.Spark, slots: int) -> None:
+        """A tailing task holds its slot for the whole slice, so all shards must fit at once."""
+        there = spark.sparkContext.defaultParallelism
+        if there < slots and not session.is_local(self._settings.spark):
+            raise SetupError(
+                f"{slots} shards need {slots} slots at the same time, the Spark cluster has {there}",
+                todo="lower `shards` of the mirrors, or give the application more cores",
+            )
+
+    def stop(self) -> None:
+        self._stopping.set()
+
+    @property
+    def running(self) -> bool:
+        return any(thread.is_alive() for thread in self._threads)
+
+    def progress(self) -> Sequence[MirrorProgress]:
+        return [driver.progress() for driver in self._drivers]
+
+    def finish(self) -> None:
+        """Wait for all mirrors, stop Spark, and raise what went wrong, the gravest first."""
+        for thread in self._threads:
+            thread.join()
+        if self._spark is not None:
+            self._spark.stop()
+        for kind in (Superseded, IntegrityError, DeliveryFailed, CausewayError):
+            for error in self._errors:
+                if isinstance(error, kind):
+                    raise error
+
+    def _serve(self, driver: Driver, spark: session.Spark) -> None:
+        try:
+            serve(driver, spark, self._stopping)
+        except CausewayError as error:
+            driver.state = error.code
+            self._errors.append(error)
+            self._stopping.set()
+        except Exception as error:
+            self._errors.append(
+                CausewayError(f"unexpected: {type(error).__name__}: {error}", where=driver.name)
+            )
+            self._stopping.set()
+            raise
+
+
+def serve(driver: Driver, spark: session.Spark, stopping: threading.Event) -> None:
+    """Slice after slice, until told to stop or until the order is fulfilled."""
+    backoff = FIRST_BACKOFF_SECONDS
+    superseded = False
+    try:
+        while not stopping.is_set():
+            orders = driver.orders()
+            if not orders:
+                if driver.stop_at_end:
+                    break
+                driver.tick(WATCH_SECONDS)
+                continue
+            description = f"{driver.name}: slice {driver.slice_number}, {len(orders)} shards"
+            piece = Slice(spark, orders, description)
+            watch(driver, piece, len(orders), stopping)
+            if not piece.failure:
+                backoff = FIRST_BACKOFF_SECONDS
+                _check(piece.receipts, driver)
+                if driver.stop_at_end and all(receipt.outcome == "done" for receipt in piece.receipts):
+                    break
+            elif not stopping.is_set():
+                driver.tell(
+                    "warning", f"slice {driver.slice_number} failed: {piece.failure}; starting another"
+                )
+                stopping.wait(backoff)
+                backoff = min(LAST_BACKOFF_SECONDS, 2 * backoff)
+        driver.state = "stopped" if stopping.is_set() else "done"
+    except Superseded:
+        superseded = True
+        raise
+    finally:
+        if superseded:
+            driver.leave()  # the newer instance owns the ids: fencing them would only disturb it
+        else:
+            driver.finish()
+    _judge(driver)
+
+
+def watch(driver: Driver, piece: Slice, shards: int, stopping: threading.Event) -> None:
+    """Stay with a slice until it has ended; cut it short where there is a reason to."""
+    cut_at = 0.0
+    looked_at = 0.0
+    try:
+        while not piece.wait(0):
+            reason = driver.tick(WATCH_SECONDS)
+            now = time.monotonic()
+            if not reason and now - looked_at > 1.0:
+                looked_at = now
+                if 0 < piece.ended_tasks() < shards and not driver.stop_at_end:
+                    reason = "a shard ended early"
+            reason = "stopped" if stopping.is_set() else reason
+            if reason and not cut_at:
+                cut_at = now
+                _cut(driver, reason)
+            if cut_at and now - cut_at > STOP_SECONDS:
+                piece.cancel()
+                piece.wait(STOP_SECONDS)
+                return
+    except BaseException:
+        piece.cancel()
+        raise
+
+
+def _cut(driver: Driver, reason: str) -> None:
+    try:
+        driver.cut(reason)
+    except Again as error:
+        driver.tell("warning", f"the slice could not be told to end ({error}): cancelling it")
+
+
+def _check(receipts: Sequence[Receipt], driver: Driver) -> None:
+    """A shard that was fenced is ordered again, as long as the lease is ours; a broken ledger ends all."""
+    for receipt in receipts:
+        if receipt.outcome == "broken":
+            what, where, why, todo = (*receipt.note.split("\n"), "", "", "")[:4]
+            raise IntegrityError(what, where=where, why=why, todo=todo)
+        if receipt.outcome == "fenced":
+            driver.tell("warning", f"shard {receipt.shard} was fenced: {receipt.note}; ordering it again")
+
+
+def _judge(driver: Driver) -> None:
+    """Partitions that stand still make an ended run a failed one."""
+    stopped = driver.stopped()
+    if not stopped or not driver.stop_at_end:
+        return
+    kind = DeliveryFailed if all(record.verdict == "poison" for record in stopped) else IntegrityError
+    raise kind(
+        f"{len(stopped)} partition(s) stopped: {stopped[0].what}",
+        where=f'mirror "{driver.name}": ' + ", ".join(str(record.source) for record in stopped[:10]),
+        todo=stopped[0].todo,
+    )

@@ -1,0 +1,1 @@
+"""Frozen values that every room shares. No I/O, no decisions."""

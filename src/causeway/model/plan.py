@@ -1,0 +1,35 @@
+"""What a mirror is going to do: routes that work, and topics that cannot be carried as things are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from causeway.model.order import Lane
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A source topic that is not carried, why, and what would change that."""
+
+    source: str  # alias
+    topic: str
+    why: str
+    todo: str
+    integrity: bool = False  # going on could repeat records
+
+    def __str__(self) -> str:
+        return f"{self.source}:{self.topic}: {self.why}; {self.todo}"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    lanes: tuple[Lane, ...]
+    refusals: tuple[Refusal, ...]
+    created: tuple[str, ...]  # destination topics made for this plan
+    batch_bytes: int  # the smallest max.message.bytes among the destination topics
+
+    def same_work(self, other: Plan) -> bool:
+        """Whether both carry the same partitions between the same topics."""
+        return {(lane.source, lane.topic_id, lane.place) for lane in self.lanes} == {
+            (lane.source, lane.topic_id, lane.place) for lane in other.lanes
+        }

@@ -1,0 +1,119 @@
+"""How far a source partition has been carried, and what became of its offsets.
+
+A position names everything that could change under it (invariant D): the source's cluster id, topic,
+topic id, partition, next offset and leader epoch, and the destination's topic id. The first record of
+a partition is at offset 0, so "nothing yet" is the absence of a position, never a zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+LATENCY_BOUNDS_MS = (
+    1, 2, 3, 5, 7, 10, 15, 20, 30, 40, 50, 70, 100, 150, 200, 300, 500, 700,
+    1_000, 1_500, 2_000, 3_000, 5_000, 10_000, 30_000, 60_000,
+)  # fmt: skip
+"""Upper bounds of the latency buckets (record timestamp to commit); one more bucket is open-ended."""
+
+NO_LATENCY = (0,) * (len(LATENCY_BOUNDS_MS) + 1)
+
+
+class SourcePartition(NamedTuple):
+    """A partition's identity: the cluster's id (never its address), the topic's name, the number."""
+
+    cluster: str
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}[{self.partition}]"
+
+
+class Place(NamedTuple):
+    """Where records of one source partition go."""
+
+    topic: str
+    topic_id: str
+    partition: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What became of the offsets behind a position, since the mirror began with the partition.
+
+    Invariant H: position - start = delivered + filtered + quarantined + holes, at every commit.
+    """
+
+    delivered: int = 0
+    filtered: int = 0
+    quarantined: int = 0
+    holes: int = 0
+    bytes: int = 0
+    latency: tuple[int, ...] = NO_LATENCY
+
+    @property
+    def offsets(self) -> int:
+        return self.delivered + self.filtered + self.quarantined + self.holes
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    source: SourcePartition
+    topic_id: str
+    start: int  # the offset this mirror began with
+    offset: int  # the next offset to carry
+    epoch: int  # leader epoch of the last record carried, -1 where none is known
+    place: Place
+    place_start: int  # the destination's end when the mirror began with the partition
+    place_end: int  # behind the last record carried, -1 before the first
+    generation: int  # which sharding wrote it
+    at: int  # when it was committed, milliseconds
+    tally: Tally = field(default_factory=Tally)
+
+    def to_json(self) -> dict[str, Any]:
+        tally = self.tally
+        return {
+            "cluster": self.source.cluster,
+            "topic": self.source.topic,
+            "partition": self.source.partition,
+            "topic_id": self.topic_id,
+            "start": self.start,
+            "offset": self.offset,
+            "epoch": self.epoch,
+            "to": list(self.place),
+            "to_start": self.place_start,
+            "to_end": self.place_end,
+            "generation": self.generation,
+            "at": self.at,
+            "delivered": tally.delivered,
+            "filtered": tally.filtered,
+            "quarantined": tally.quarantined,
+            "holes": tally.holes,
+            "bytes": tally.bytes,
+            "latency": list(tally.latency),
+        }
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Position:
+        return Position(
+            source=SourcePartition(data["cluster"], data["topic"], data["partition"]),
+            topic_id=data["topic_id"],
+            start=data["start"],
+            offset=data["offset"],
+            epoch=data["epoch"],
+            place=Place(*data["to"]),
+            place_start=data["to_start"],
+            place_end=data["to_end"],
+            generation=data["generation"],
+            at=data["at"],
+            tally=Tally(
+                data["delivered"],
+                data["filtered"],
+                data["quarantined"],
+                data["holes"],
+                data["bytes"],
+                tuple(data["latency"]),
+            ),
+        )

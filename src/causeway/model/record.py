@@ -1,0 +1,170 @@
+"""The ledger's records: what is written, under which key, as versioned JSON.
+
+Partition 0 is control, written by the driver alone: lease, heartbeat, generation, cut, created topics.
+Partitions 1…n belong to one shard each: positions, heartbeats, events, verdicts.
+The topic is compacted, so a key holds the newest of its kind.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, fields
+from typing import Any, ClassVar
+
+from causeway.model.position import Position, SourcePartition
+
+VERSION = 1
+CONTROL = 0
+EVENTS_KEPT = 32
+"""Events rotate through so many keys for each shard, so compaction keeps the latest."""
+
+
+class UnknownRecord(ValueError):
+    """A ledger record of a kind or version this program does not know."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """Who may order work. The highest number rules; it never goes back."""
+
+    kind: ClassVar[str] = "lease"
+    number: int
+    instance: str
+    host: str
+    pid: int
+    at: int
+
+    def key(self) -> str:
+        return self.kind
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """A sign of life: of the driver (shard 0) or of a shard."""
+
+    kind: ClassVar[str] = "heartbeat"
+    shard: int
+    lease: int
+    slice: int
+    at: int
+    host: str
+    pid: int
+
+    def key(self) -> str:
+        return f"{self.kind}|{self.shard}"
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """The sharding in force: written in one transaction with the positions it rests on."""
+
+    kind: ClassVar[str] = "generation"
+    number: int
+    shards: int
+    at: int
+
+    def key(self) -> str:
+        return self.kind
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Every task of this lease, up to this slice, ends after its current transaction."""
+
+    kind: ClassVar[str] = "cut"
+    lease: int
+    slice: int
+    reason: str
+    at: int
+
+    def key(self) -> str:
+        return self.kind
+
+
+@dataclass(frozen=True, slots=True)
+class CreatedTopic:
+    """A destination topic that Causeway created, so that it may also grow it."""
+
+    kind: ClassVar[str] = "topic"
+    topic: str
+    topic_id: str
+    at: int
+
+    def key(self) -> str:
+        return f"{self.kind}|{self.topic}"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened in a shard and is worth reading."""
+
+    kind: ClassVar[str] = "event"
+    shard: int
+    number: int
+    at: int
+    level: str
+    what: str
+
+    def key(self) -> str:
+        return f"{self.kind}|{self.shard}|{self.number % EVENTS_KEPT}"
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """A partition that must not go on by itself, and why; or, with an empty verdict, that goes on again."""
+
+    kind: ClassVar[str] = "stopped"
+    cluster: str
+    topic: str
+    partition: int
+    verdict: str
+    what: str
+    todo: str
+    at: int
+
+    @property
+    def source(self) -> SourcePartition:
+        return SourcePartition(self.cluster, self.topic, self.partition)
+
+    def key(self) -> str:
+        return f"{self.kind}|{self.cluster}|{self.topic}|{self.partition}"
+
+
+Record = Lease | Heartbeat | Generation | Cut | CreatedTopic | Event | Stopped | Position
+
+_KINDS: dict[str, type[Any]] = {
+    kind.kind: kind for kind in (Lease, Heartbeat, Generation, Cut, CreatedTopic, Event, Stopped)
+}
+
+
+def encode(record: Record) -> tuple[bytes, bytes]:
+    """A record as key and value."""
+    if isinstance(record, Position):
+        source = record.source
+        key = f"position|{source.cluster}|{source.topic}|{source.partition}"
+        body = {"v": VERSION, "kind": "position", **record.to_json()}
+    else:
+        key = record.key()
+        body = {"v": VERSION, "kind": record.kind, **asdict(record)}
+    return key.encode(), json.dumps(body, separators=(",", ":")).encode()
+
+
+def decode(value: bytes) -> Record:
+    """The record in a ledger message's value.
+
+    Raises UnknownRecord: a ledger that a newer Causeway wrote must not be half understood.
+    """
+    try:
+        body = json.loads(value)
+        version, kind = body.pop("v"), body.pop("kind")
+    except (ValueError, KeyError, AttributeError, TypeError) as error:
+        raise UnknownRecord(f"not a ledger record: {value[:80]!r}") from error
+    if version != VERSION:
+        raise UnknownRecord(f"ledger record of version {version}, this Causeway knows {VERSION}")
+    if kind == "position":
+        return Position.from_json(body)
+    if kind not in _KINDS:
+        raise UnknownRecord(f"ledger record of unknown kind {kind!r}")
+    known = {field.name for field in fields(_KINDS[kind])}
+    record: Record = _KINDS[kind](**{name: body[name] for name in body if name in known})
+    return record

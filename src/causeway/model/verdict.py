@@ -1,0 +1,189 @@
+"""What `verify` compares and what it found. Travels to the executors and back as JSON.
+
+The kinds of difference, each with coordinates on the sides where it can be seen:
+
+missing        on the source and behind the ledger's position, not on the destination
+duplicated     once more on the destination than on the source
+out_of_order   on both sides, at another place among the others
+changed        at the same place on both sides, with other content
+unexpected     on the destination alone, never on the source
+behind         on the source, not carried yet according to the ledger
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, get_args
+
+from causeway.model.position import Place, SourcePartition
+
+Kind = Literal["missing", "duplicated", "out_of_order", "changed", "unexpected", "behind"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinates:
+    """Where a difference is; None on the side where there is nothing to point at."""
+
+    source: int | None
+    destination: int | None
+    fields: tuple[str, ...] = ()  # of a changed record: key, value, headers, timestamp
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What the comparison of one partition found."""
+
+    source_records: int = 0
+    destination_records: int = 0
+    counts: Mapping[Kind, int] = field(default_factory=dict)
+    first: Mapping[Kind, tuple[Coordinates, ...]] = field(default_factory=dict)
+    expired: int = 0  # destination records older than the source's log start, which nothing contradicts
+    faded: int = 0  # source records older than the destination's log start
+    guessed: bool = False  # so many differences that some were told by their place alone
+
+    @property
+    def equal(self) -> bool:
+        return not any(self.counts.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One source partition and the destination partition that should hold its records."""
+
+    source: SourcePartition
+    source_from: int
+    settled: int  # the ledger's position: offsets below it must be on the destination
+    end: int  # the captured end: offsets below it and not on the destination are behind
+    source_to: int  # read on to here, to know what was carried meanwhile
+    place: Place | None  # None where nothing was ever carried
+    place_from: int
+    place_to: int
+    compacted: bool
+    timestamps: bool  # whether timestamps must agree
+    source_trimmed: bool = False  # retention took what the mirror began with
+    place_trimmed: bool = False
+    declared: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), separators=(",", ":"))
+
+    @staticmethod
+    def from_json(text: str) -> Pair:
+        data = json.loads(text)
+        data["source"] = SourcePartition(*data["source"])
+        data["place"] = data["place"] and Place(*data["place"])
+        data["notes"] = tuple(data["notes"])
+        return Pair(**data)
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionVerdict:
+    source: SourcePartition
+    place: Place | None
+    findings: Findings
+    declared: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "topic": self.source.topic,
+            "partition": self.source.partition,
+            "destination_topic": self.place and self.place.topic,
+            "destination_partition": self.place and self.place.partition,
+            "equal": self.findings.equal,
+            **asdict(self.findings),
+            "declared": dict(self.declared),
+            "notes": list(self.notes),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class TopicVerdict:
+    """A topic's partitions together: a line of the table."""
+
+    topic: str
+    destination_topic: str | None
+    partitions: int
+    source_records: int
+    destination_records: int
+    counts: Mapping[Kind, int]
+
+    @property
+    def equal(self) -> bool:
+        return not any(self.counts.values())
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyReport:
+    mirror: str
+    source: str  # the clusters' aliases
+    destination: str
+    at: int  # when the ends were captured, milliseconds
+    seconds: float
+    partitions: tuple[PartitionVerdict, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def equal(self) -> bool:
+        return all(partition.findings.equal for partition in self.partitions)
+
+    def counts(self) -> dict[Kind, int]:
+        return _sum(partition.findings for partition in self.partitions)
+
+    def topics(self) -> list[TopicVerdict]:
+        groups: dict[str, list[PartitionVerdict]] = {}
+        for partition in self.partitions:
+            groups.setdefault(partition.source.topic, []).append(partition)
+        return [_topic(topic, group) for topic, group in sorted(groups.items())]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "mirror": self.mirror,
+            "source": self.source,
+            "destination": self.destination,
+            "equal": self.equal,
+            "at": self.at,
+            "seconds": round(self.seconds, 3),
+            "counts": self.counts(),
+            "topics": [{**asdict(topic), "equal": topic.equal} for topic in self.topics()],
+            "partitions": [partition.to_json() for partition in self.partitions],
+            "notes": list(self.notes),
+        }
+
+
+def _sum(findings: Iterable[Findings]) -> dict[Kind, int]:
+    total: dict[Kind, int] = dict.fromkeys(KINDS, 0)
+    for one in findings:
+        for kind, count in one.counts.items():
+            total[kind] += count
+    return total
+
+
+def _topic(topic: str, group: list[PartitionVerdict]) -> TopicVerdict:
+    places = [partition.place.topic for partition in group if partition.place]
+    return TopicVerdict(
+        topic=topic,
+        destination_topic=places[0] if places else None,
+        partitions=len(group),
+        source_records=sum(partition.findings.source_records for partition in group),
+        destination_records=sum(partition.findings.destination_records for partition in group),
+        counts=_sum(partition.findings for partition in group),
+    )
+
+
+def findings_to_json(findings: Findings) -> str:
+    return json.dumps(asdict(findings), separators=(",", ":"))
+
+
+def findings_from_json(data: Mapping[str, Any]) -> Findings:
+    first = {
+        kind: tuple(
+            Coordinates(one["source"], one["destination"], tuple(one["fields"])) for one in coordinates
+        )
+        for kind, coordinates in data["first"].items()
+    }
+    return Findings(**{**data, "first": first})

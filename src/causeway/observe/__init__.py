@@ -1,0 +1,1 @@
+"""What people see: tables, lines, logs. Imports model alone."""

@@ -1,0 +1,58 @@
+"""The live table: one line for each topic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.table import Table
+
+from causeway.model.progress import MirrorProgress
+
+
+def table(mirrors: Sequence[MirrorProgress]) -> Table:
+    """Mirrors and their topics, as they are now."""
+    result = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("mirror", "topic"):
+        result.add_column(heading)
+    for heading in ("records", "records/s", "MB/s", "lag", "p50", "p99"):
+        result.add_column(heading, justify="right")
+    result.add_column("state")
+    for mirror in mirrors:
+        for topic in mirror.topics:
+            state = f"[red]{topic.stopped} stopped[/red]" if topic.stopped else mirror.state
+            result.add_row(
+                mirror.mirror,
+                topic.topic,
+                f"{topic.records:,}",
+                f"{topic.records_per_second:,.0f}",
+                f"{topic.bytes_per_second / 1e6:,.1f}",
+                f"{topic.lag:,}",
+                duration(topic.latency_p50_ms),
+                duration(topic.latency_p99_ms),
+                state,
+            )
+        if not mirror.topics:
+            result.add_row(mirror.mirror, "–", "0", "0", "0.0", "0", "–", "–", mirror.state)
+    return result
+
+
+def line(mirror: MirrorProgress) -> str:
+    """The same for people without a terminal: one plain line a mirror."""
+    records = sum(topic.records_per_second for topic in mirror.topics)
+    size = sum(topic.bytes_per_second for topic in mirror.topics)
+    stopped = sum(topic.stopped for topic in mirror.topics)
+    slowest = max((topic.latency_p99_ms for topic in mirror.topics), default=0.0)
+    return (
+        f"{mirror.mirror}: {mirror.state}, {len(mirror.topics)} topics, {mirror.records:,} records,"
+        f" {records:,.0f} records/s, {size / 1e6:,.1f} MB/s, lag {mirror.lag:,}, p99 {duration(slowest)}"
+        + (f", {stopped} partitions stopped" if stopped else "")
+    )
+
+
+def duration(milliseconds: float) -> str:
+    """A latency as people read it; a minute is as far as the ledger's buckets tell."""
+    if milliseconds <= 0:
+        return "–"
+    if milliseconds >= 60_000:
+        return "> 1 min"
+    return f"{milliseconds:.0f} ms" if milliseconds < 1000 else f"{milliseconds / 1000:.1f} s"

@@ -1,0 +1,219 @@
+"""One attempt at a shard: fence, read the ledger, consume, deliver, commit — over and over.
+
+The order of the steps is the guarantee:
+
+    1 fence      from here every older attempt is dead, its transactions finished
+    2 read       only now the lease and the positions, up to the high watermark
+    3 consume    from those positions, never from counts or destination offsets
+    4 commit     records and positions together, if both topics are still the same ones
+    5 restart    at 1, with new clients, on any outcome that is not known for certain
+
+Errors stay inside the task: `Again` starts over, `Fenced` and `Superseded` end it for good.
+"""
+
+from __future__ import annotations
+
+import time
+
+from causeway.errors import CausewayError, Superseded
+from causeway.kafka.admin import ClusterView
+from causeway.kafka.delivery import IdempotentDelivery, TransactionalDelivery
+from causeway.kafka.intake import Intake
+from causeway.kafka.lane import OpenLane
+from causeway.kafka.ledger import LedgerReader
+from causeway.model.order import Order
+from causeway.model.position import Position, SourcePartition
+from causeway.model.receipt import Outcome
+from causeway.model.record import CONTROL, Record
+from causeway.pipeline.closing import Closing
+from causeway.pipeline.memory import Memory
+from causeway.pipeline.opening import open_lanes, stopped
+from causeway.policy.pacing import Pace, first_pace, next_pace
+
+LEDGER_SECONDS = 30.0
+IDLE_WAIT_SECONDS = 0.05
+QUIET_SECONDS = 1.0
+MOST_RECORDS = 10_000
+
+
+class Attempt:
+    def __init__(self, order: Order, memory: Memory, ends_at: float | None) -> None:
+        self._order = order
+        self._memory = memory
+        self._ends_at = ends_at
+        self._lanes: dict[SourcePartition, OpenLane] = {}
+        self._positions: dict[SourcePartition, Position] = {}
+        self._stopped_before: set[SourcePartition] = set()
+        self._intakes: list[Intake] = []
+        self._records: list[Record] = []  # for the ledger, with the next transaction
+        self._quiet_at = 0.0
+        self._average_size = 1_000.0
+        limits = order.limits
+        self._pace: Pace = first_pace(
+            limits.records, limits.bytes, limits.seconds, limits.transaction_timeout
+        )
+        self._delivery: IdempotentDelivery = _delivery(order, memory)
+        self._destination = ClusterView(order.destination)
+        self._closing = Closing(order, self._delivery, self._destination, memory)
+        self._reader: LedgerReader | None = None
+
+    def run(self) -> Outcome:
+        """Serve the order to its end."""
+        order = self._order
+        self._delivery.fence()
+        self._reader = LedgerReader(order.destination, order.mirror, [CONTROL, order.shard])
+        image = self._reader.read_to_end(LEDGER_SECONDS)
+        self._check_lease(self._reader)
+        self._stopped_before = set(image.stopped)
+        self._positions = {
+            source: position
+            for (partition, source), position in image.by_partition.items()
+            if partition == order.shard and position.generation == order.generation
+        }
+        self._reader.keep(CONTROL)
+        for cluster_id, cluster in order.sources.items():
+            lanes = [lane for lane in order.lanes if lane.source.cluster == cluster_id]
+            if lanes:
+                group = order.group
+                self._intakes.append(Intake(cluster, cluster_id, lanes, group, order.mirror, order.limits))
+        while True:
+            for intake in self._intakes:
+                if intake.due():
+                    self._open(intake)
+            self._reader.poll(0)
+            self._check_lease(self._reader)
+            outcome = self._outcome(self._reader)
+            if outcome is not None:
+                self._commit(final=True)
+                return outcome
+            self._step()
+
+    def close(self) -> None:
+        for intake in self._intakes:
+            intake.close()
+        if self._reader is not None:
+            self._reader.close()
+        self._delivery.close()
+
+    def _step(self) -> None:
+        """Take what is there, produce it, and close the transaction when it is time."""
+        delivery = self._delivery
+        wait = 0.0 if delivery.open else IDLE_WAIT_SECONDS / max(1, len(self._intakes))
+        found = False
+        lost: list[tuple[Intake, OpenLane, str]] = []
+        if not self._intakes:
+            time.sleep(IDLE_WAIT_SECONDS)
+        for intake in self._intakes:
+            taken = intake.take(self._most(), wait)
+            if taken.records:
+                found = True
+                delivery.carry(taken.records, intake.open)
+            for lane, offset in taken.ends:
+                lane.passed(offset)
+            lost += [(intake, lane, why) for lane, why in taken.lost]
+        if delivery.open:
+            full = self._pace.full(delivery.records, delivery.bytes, delivery.seconds)
+            if full or lost or not found:
+                self._commit()
+        elif lost or self._due():
+            self._commit()
+        for intake, lane, why in lost:
+            # Behind a commit, so that the lane is judged by the position it really has.
+            self._lanes.pop(lane.lane.source, None)
+            intake.drop(lane, wait=True)
+            intake.postpone(f"{lane.lane.source}: {why}")
+            self._memory.say("warning", f"{lane.lane.source} at offset {lane.next}: {why}")
+
+    def _due(self) -> bool:
+        """Whether to commit although nothing was carried.
+
+        Markers and aborted records at the end of a log move the position as well: otherwise retention
+        behind them would look like a loss. Once a second is enough for that.
+        """
+        if self._closing.due or self._records:
+            return True
+        now = time.monotonic()
+        if now < self._quiet_at:
+            return False
+        self._quiet_at = now + QUIET_SECONDS
+        return any(lane.next > lane.position.offset for lane in self._lanes.values())
+
+    def _commit(self, *, final: bool = False) -> None:
+        for intake in self._intakes:
+            for lane in list(intake.open.values()):
+                if lane.finding is not None:
+                    self._records.append(stopped(lane.lane, lane.finding))
+                    self._memory.stopped[lane.lane.source] = lane.finding
+                    intake.drop(lane, wait=False)
+        records, size = self._delivery.records, self._delivery.bytes
+        views = {intake.cluster_id: intake.view for intake in self._intakes}
+        flushed = self._closing.commit(self._lanes.values(), self._records, views)
+        self._records = []
+        self._positions.update({source: lane.position for source, lane in self._lanes.items()})
+        for source in [source for source, lane in self._lanes.items() if lane.finding is not None]:
+            del self._lanes[source]
+        if records:
+            self._average_size = 0.8 * self._average_size + 0.2 * (size / records + 100)
+            self._pace = next_pace(self._pace, records, size, flushed)
+        for intake in self._intakes:
+            intake.advance_group(
+                [
+                    position
+                    for position in self._positions.values()
+                    if position.source.cluster == intake.cluster_id
+                ],
+                final=final,
+            )
+
+    def _open(self, intake: Intake) -> None:
+        """Open the lanes that wait; a source that does not answer is asked again later."""
+        try:
+            opening = open_lanes(
+                self._order, intake, self._destination, self._positions, self._stopped_before, self._memory
+            )
+        except CausewayError as error:
+            if str(error) != intake.trouble:
+                self._memory.say("warning", f'source "{intake.cluster.alias}" cannot be read: {error}')
+            intake.postpone(str(error))
+            return
+        self._records += opening.records
+        if self._records:
+            self._commit()  # a start is in the ledger before the first fetch
+        for source in opening.stopped:
+            intake.waiting.pop(source)
+        self._lanes.update({lane.lane.source: lane for lane in opening.lanes})
+        intake.assign(opening.lanes)
+        if intake.waiting:
+            intake.postpone("partitions without a leader")
+
+    def _most(self) -> int:
+        """How many records to take at once: few where they are large, so that memory stays bounded."""
+        room = self._order.limits.queue_bytes / 4
+        return max(1, min(MOST_RECORDS, int(room / self._average_size)))
+
+    def _outcome(self, reader: LedgerReader) -> Outcome | None:
+        cut = reader.image.cut
+        if cut is not None and cut.lease == self._order.lease and cut.slice >= self._order.slice:
+            return "cut"
+        if self._ends_at is not None:
+            return "done" if time.monotonic() >= self._ends_at else None
+        if any(intake.waiting for intake in self._intakes):
+            return None
+        return "done" if all(lane.done for lane in self._lanes.values()) else None
+
+    def _check_lease(self, reader: LedgerReader) -> None:
+        newest = reader.image.newest_lease()
+        if newest > self._order.lease:
+            raise Superseded(f"lease {newest} rules now; this order was made under {self._order.lease}")
+
+
+def _delivery(order: Order, memory: Memory) -> IdempotentDelivery:
+    if order.delivery == "at-least-once":
+        return IdempotentDelivery(order.destination, order.limits, order.compression, single=memory.single)
+    return TransactionalDelivery(
+        order.destination,
+        order.limits,
+        order.compression,
+        transactional_id=order.transactional_id,
+        single=memory.single,
+    )

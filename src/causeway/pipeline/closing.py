@@ -1,0 +1,156 @@
+"""Closing a transaction (step 4): flush, look once more at both topics, write the ledger, commit.
+
+A topic that was deleted and created again in the middle of a slice gives no error at all: the client
+delivers from the new one without a word. So both sides are asked for their topic ids after the last
+fetch, while the flush goes on; only when they are still the same does the ledger record get written.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from typing import Any
+
+from causeway.errors import CausewayError
+from causeway.kafka.admin import ClusterView
+from causeway.kafka.delivery import IdempotentDelivery
+from causeway.kafka.failures import is_poison
+from causeway.kafka.lane import OpenLane, Unmapped
+from causeway.kafka.outcome import Again
+from causeway.model.order import Order
+from causeway.model.position import Position
+from causeway.model.record import Event, Heartbeat, Record, encode
+from causeway.pipeline.memory import Memory, now_ms
+from causeway.policy.integrity import Finding, same_topic
+from causeway.policy.runs import Run
+
+Asked = list[tuple[ClusterView, dict[str, Future[Any]]]]
+Entry = tuple[str, int, bytes, bytes]
+
+
+class Closing:
+    """Turns what the lanes carried into one committed transaction."""
+
+    def __init__(
+        self, order: Order, delivery: IdempotentDelivery, destination: ClusterView, memory: Memory
+    ) -> None:
+        self._order = order
+        self._delivery = delivery
+        self._destination = destination
+        self._memory = memory
+        self._heartbeat_at = 0.0
+
+    @property
+    def due(self) -> bool:
+        """Whether the ledger must hear something although no record was carried."""
+        return time.monotonic() >= self._heartbeat_at or bool(self._memory.events)
+
+    def commit(
+        self, lanes: Iterable[OpenLane], records: Sequence[Record], sources: Mapping[str, ClusterView]
+    ) -> float:
+        """Commit what the lanes carried, with further ledger records; answers how long the flush took."""
+        moved = [lane for lane in lanes if lane.next > lane.position.offset]
+        carried = [lane for lane in moved if lane.stretches]
+        delivery, memory = self._delivery, self._memory
+        asked = self._ask(carried, sources)
+        count, size = delivery.records, delivery.bytes
+        flushed = delivery.flush() if delivery.open else 0.0
+        for lane in carried:
+            self._check_reports(lane)
+        self._check_topics(carried, asked)
+        at = now_ms()
+        settled = [(lane, *self._settle(lane, at)) for lane in moved]
+        entries = [self._entry(position) for _, position, _ in settled]
+        entries += [self._map_entry(position, runs) for _, position, runs in settled if runs]
+        entries += [self._entry(record) for record in (*records, *self._signs_of_life(at))]
+        if entries or delivery.open:
+            delivery.commit(entries)
+            memory.transactions += 1
+        memory.events = []
+        memory.records += count
+        memory.bytes += size
+        for lane, position, _ in settled:
+            lane.committed(position)
+        return flushed
+
+    def _settle(self, lane: OpenLane, at: int) -> tuple[Position, list[Run]]:
+        try:
+            return lane.settled(at)
+        except Unmapped:
+            self._memory.careful.add(lane.lane.source)
+            place = lane.lane.place
+            raise Again(
+                f"another producer writes to {place.topic}[{place.partition}]: mapping each record"
+            ) from None
+
+    def _ask(self, carried: Sequence[OpenLane], sources: Mapping[str, ClusterView]) -> Asked:
+        asked = [
+            (self._destination, self._destination.ask_to_describe(lane.lane.place.topic for lane in carried))
+        ]
+        for cluster_id, view in sources.items():
+            topics = {lane.lane.source.topic for lane in carried if lane.lane.source.cluster == cluster_id}
+            asked.append((view, view.ask_to_describe(topics)))
+        return asked
+
+    def _check_topics(self, carried: Sequence[OpenLane], asked: Asked) -> None:
+        try:
+            (places, *found) = [view.described(answers) for view, answers in asked]
+        except CausewayError as error:
+            raise Again(f"before a commit: {error}") from None
+        topics = {}
+        for (view, _), facts in zip(asked[1:], found, strict=True):
+            topics.update({(view.cluster_id(), name): fact for name, fact in facts.items()})
+        for lane in carried:
+            source, place = lane.lane.source, lane.lane.place
+            topic, destination = topics.get((source.cluster, source.topic)), places.get(place.topic)
+            if topic is None or not same_topic(lane.position.topic_id, topic.topic_id):
+                raise Again(
+                    f"the source topic {source.topic} changed while it was read: nothing of it is kept"
+                )
+            if destination is None or not same_topic(lane.position.place.topic_id, destination.topic_id):
+                raise Again(f"the destination topic {place.topic} changed while it was written")
+
+    def _check_reports(self, lane: OpenLane) -> None:
+        """A record that the destination will never take stops its lane, once it is known which one it is."""
+        refused = lane.refused()
+        if refused is None:
+            return
+        offset, error = refused
+        source = lane.lane.source
+        memory = self._memory
+        if is_poison(error) and lane.careful:
+            finding = Finding(
+                "poison",
+                f"the destination refuses the record at {source} offset {offset}: {error.str()}",
+                f"change the limits of topic {lane.lane.place.topic}, or what is written to the source",
+            )
+            memory.barriers[source] = (offset, finding)
+        elif is_poison(error):
+            memory.single = True
+        raise Again(f"{source} offset {offset} was not taken: {error.str()}")
+
+    def _signs_of_life(self, at: int) -> list[Record]:
+        order, memory = self._order, self._memory
+        signs: list[Record] = []
+        for level, what in memory.events:
+            memory.event_number += 1
+            signs.append(Event(order.shard, memory.event_number, at, level, what))
+        if time.monotonic() >= self._heartbeat_at:
+            self._heartbeat_at = time.monotonic() + order.limits.heartbeat
+            host = socket.gethostname()
+            signs.append(Heartbeat(order.shard, order.lease, order.slice, at, host, os.getpid()))
+        return signs
+
+    def _entry(self, record: Record) -> Entry:
+        return (self._order.ledger, self._order.shard, *encode(record))
+
+    def _map_entry(self, position: Position, runs: Sequence[Run]) -> Entry:
+        source, place = position.source, position.place
+        key = f"{source.cluster}|{source.topic}|{source.partition}"
+        value = {"v": 1, "topic_id": position.topic_id, "to": list(place), "runs": runs}
+        encoded = json.dumps(value, separators=(",", ":")).encode()
+        return (self._order.offset_map, self._order.shard, key.encode(), encoded)

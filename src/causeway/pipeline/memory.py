@@ -1,0 +1,33 @@
+"""What a shard's task remembers from attempt to attempt. None of it is needed to be correct."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from causeway.model.position import SourcePartition
+from causeway.policy.integrity import Finding
+
+EVENTS_WAITING = 20
+
+
+@dataclass(slots=True)
+class Memory:
+    restarts: int = 0
+    records: int = 0
+    bytes: int = 0
+    transactions: int = 0
+    event_number: int = 0
+    events: list[tuple[str, str]] = field(default_factory=list)  # level and text, not yet in the ledger
+    careful: set[SourcePartition] = field(default_factory=set)  # report each record, not each stretch
+    single: bool = False  # one record a batch, to find the one that the destination refuses
+    barriers: dict[SourcePartition, tuple[int, Finding]] = field(default_factory=dict)
+    stopped: dict[SourcePartition, Finding] = field(default_factory=dict)
+
+    def say(self, level: str, what: str) -> None:
+        if (level, what) not in self.events:
+            self.events = [*self.events[-EVENTS_WAITING:], (level, what)]
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000

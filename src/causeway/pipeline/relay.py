@@ -1,0 +1,80 @@
+"""The relay: what a Spark task does with a shard's order.
+
+A retriable error never leaves the task: a failed task would be retried at once and would take all
+other tasks of its job with it. It destroys the clients, backs off and starts the protocol again at 1,
+for as long as it takes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+
+import pyarrow as pa
+
+from causeway.errors import AccessDenied, IntegrityError, Superseded, Unreachable
+from causeway.kafka.outcome import Again, Fenced
+from causeway.model.order import Order
+from causeway.model.receipt import Outcome, Receipt
+from causeway.pipeline.attempt import Attempt
+from causeway.pipeline.memory import Memory
+
+ORDERS = pa.schema([("shard", pa.int32()), ("order", pa.string())])
+RECEIPTS = pa.schema([("shard", pa.int32()), ("receipt", pa.string())])
+RECEIPTS_DDL = "shard int, receipt string"
+
+FIRST_BACKOFF_SECONDS = 0.05
+LAST_BACKOFF_SECONDS = 5.0
+
+
+def relay(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """mapInArrow's function: an order in, a receipt out."""
+    for batch in batches:
+        for row in batch.to_pylist():
+            receipt = carry(Order.from_json(row["order"]))
+            yield pa.RecordBatch.from_pylist(
+                [{"shard": receipt.shard, "receipt": receipt.to_json()}], schema=RECEIPTS
+            )
+
+
+def carry(order: Order, pause: Callable[[float], None] = time.sleep) -> Receipt:
+    """Serve an order to its end, however many attempts it takes."""
+    memory = Memory()
+    ends_at = None if order.tail is None else time.monotonic() + order.tail
+    backoff = FIRST_BACKOFF_SECONDS
+    while True:
+        transactions = memory.transactions
+        try:
+            attempt = Attempt(order, memory, ends_at)
+            try:
+                return _receipt(order, memory, attempt.run())
+            finally:
+                attempt.close()
+        except Fenced as error:
+            return _receipt(order, memory, "fenced", str(error))
+        except Superseded as error:
+            return _receipt(order, memory, "superseded", str(error))
+        except IntegrityError as error:
+            return _receipt(
+                order, memory, "broken", "\n".join((error.what, error.where, error.why, error.todo))
+            )
+        except (Again, Unreachable, AccessDenied) as error:
+            memory.restarts += 1
+            memory.say("warning", f"starting again: {error}")
+            if memory.transactions > transactions + 1:
+                backoff = FIRST_BACKOFF_SECONDS
+            pause(backoff)
+            backoff = min(LAST_BACKOFF_SECONDS, backoff * 2)
+
+
+def _receipt(order: Order, memory: Memory, outcome: Outcome, note: str = "") -> Receipt:
+    return Receipt(
+        shard=order.shard,
+        outcome=outcome,
+        records=memory.records,
+        bytes=memory.bytes,
+        transactions=memory.transactions,
+        restarts=memory.restarts,
+        stopped=len(memory.stopped),
+        note=note,
+    )

@@ -1,0 +1,69 @@
+"""A slice: one Spark job of the direct lane. Orders in, receipts out.
+
+orders (DataFrame, a row for each shard) ──► relay (mapInArrow, a task for each row) ──► receipts
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+import pyarrow as pa
+from pyspark import InheritableThread
+from pyspark.sql import SparkSession
+
+from causeway.model.order import Order
+from causeway.model.receipt import Receipt
+from causeway.pipeline.relay import ORDERS, RECEIPTS_DDL, relay
+
+
+class Slice:
+    """A running slice. `receipts` is set when it ended well, `failure` when Spark gave up on it."""
+
+    def __init__(self, spark: SparkSession, orders: Sequence[Order], description: str) -> None:
+        self._spark = spark
+        self._orders = orders
+        self._group = f"causeway.{orders[0].mirror}.{orders[0].lease}.{orders[0].slice}"
+        self._description = description
+        self.receipts: list[Receipt] = []
+        self.failure = ""
+        self._ended = threading.Event()
+        self._thread = InheritableThread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        context = self._spark.sparkContext
+        context.setJobGroup(self._group, self._description)
+        try:
+            table = pa.table(
+                {
+                    "shard": pa.array([order.shard for order in self._orders], pa.int32()),
+                    "order": [order.to_json() for order in self._orders],
+                },
+                schema=ORDERS,
+            )
+            rows = self._spark.createDataFrame(table).mapInArrow(relay, RECEIPTS_DDL).collect()
+            self.receipts = [Receipt.from_json(row["receipt"]) for row in rows]
+        except Exception as error:  # noqa: BLE001 - cancelled, a dead worker, a lost JVM: the next slice decides
+            self.failure = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        finally:
+            self._ended.set()
+
+    def wait(self, seconds: float) -> bool:
+        """Whether it has ended, after waiting for so long."""
+        return self._ended.wait(seconds)
+
+    def ended_tasks(self) -> int:
+        """How many shards have ended, while the others may go on."""
+        tracker = self._spark.sparkContext.statusTracker()
+        ended = 0
+        for job in tracker.getJobIdsForGroup(self._group):
+            info = tracker.getJobInfo(job)
+            for stage in info.stageIds if info else ():
+                facts = tracker.getStageInfo(stage)
+                ended += facts.numCompletedTasks if facts else 0
+        return ended
+
+    def cancel(self) -> None:
+        """Kill the tasks. Their workers may live on for seconds: fence afterwards."""
+        self._spark.sparkContext.cancelJobGroup(self._group)

@@ -1,0 +1,86 @@
+"""How positions move, and which of several is the one that counts."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from causeway.model.position import LATENCY_BOUNDS_MS, Position, SourcePartition, Tally
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """What one transaction did for one partition."""
+
+    offset: int  # the next offset to carry now
+    epoch: int
+    delivered: int = 0
+    filtered: int = 0
+    quarantined: int = 0
+    bytes: int = 0
+    place_end: int = -1
+    latency: Sequence[int] = ()
+
+
+def advance(position: Position, carried: Carried, at: int) -> Position:
+    """The position behind a transaction. What was passed over without a record is a hole (invariant H)."""
+    passed = carried.offset - position.offset
+    holes = passed - carried.delivered - carried.filtered - carried.quarantined
+    if passed < 0 or holes < 0:
+        raise ValueError(f"{position.source} cannot move from {position.offset} by {carried}")
+    before = position.tally
+    latency = before.latency
+    if carried.latency:
+        latency = tuple(old + new for old, new in zip(before.latency, carried.latency, strict=True))
+    return replace(
+        position,
+        offset=carried.offset,
+        epoch=carried.epoch if carried.epoch >= 0 else position.epoch,
+        place_end=max(position.place_end, carried.place_end),
+        at=at,
+        tally=Tally(
+            delivered=before.delivered + carried.delivered,
+            filtered=before.filtered + carried.filtered,
+            quarantined=before.quarantined + carried.quarantined,
+            holes=before.holes + holes,
+            bytes=before.bytes + carried.bytes,
+            latency=latency,
+        ),
+    )
+
+
+def newest(positions: Iterable[Position]) -> dict[SourcePartition, Position]:
+    """One position for each partition, of all that the ledger's partitions hold.
+
+    A shard's ledger partition may still hold positions of an older sharding. Within one generation a
+    source partition has one home, so the higher generation wins, and within it the higher offset.
+    """
+    best: dict[SourcePartition, Position] = {}
+    for position in positions:
+        known = best.get(position.source)
+        if known is None or (known.generation, known.offset) <= (position.generation, position.offset):
+            best[position.source] = position
+    return best
+
+
+def latency_bucket(milliseconds: int) -> int:
+    return bisect_left(LATENCY_BOUNDS_MS, milliseconds)
+
+
+def percentile(latency: Sequence[int], share: float) -> float:
+    """The latency, in milliseconds, that this share of the records stayed under; 0 without records.
+
+    Within a bucket the records are taken as evenly spread; the open-ended one answers its lower bound.
+    """
+    total = sum(latency)
+    wanted = total * share
+    seen = 0
+    for bucket, count in enumerate(latency):
+        if count and seen + count >= wanted:
+            low = LATENCY_BOUNDS_MS[bucket - 1] if bucket else 0
+            if bucket == len(LATENCY_BOUNDS_MS):
+                return float(low)
+            return low + (LATENCY_BOUNDS_MS[bucket] - low) * (wanted - seen) / count
+        seen += count
+    return 0.0

@@ -1,0 +1,35 @@
+"""Which topics a mirror carries.
+
+An entry of legal topic characters alone is a name; anything else is a regular expression that must
+match the whole name. Internal topics (`__…`, Causeway's own among them) match only by name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
+_INTERNAL = "__"
+
+
+def is_name(entry: str) -> bool:
+    return _NAME.fullmatch(entry) is not None
+
+
+def select(names: Iterable[str], entries: Sequence[str]) -> list[str]:
+    """The topics among `names` that the entries choose, sorted."""
+    exact = {entry for entry in entries if is_name(entry)}
+    patterns = [re.compile(entry) for entry in entries if not is_name(entry)]
+    return sorted(
+        name
+        for name in set(names)
+        if name in exact
+        or (not name.startswith(_INTERNAL) and any(pattern.fullmatch(name) for pattern in patterns))
+    )
+
+
+def absent(names: Iterable[str], entries: Sequence[str]) -> list[str]:
+    """Entries that are names of topics that do not exist."""
+    known = set(names)
+    return [entry for entry in entries if is_name(entry) and entry not in known]

@@ -1,0 +1,105 @@
+"""What the destination's topics must look like, and what to do about those that do not.
+
+Destination topics are made by Causeway, not by the broker: the source's partition count and its own
+configuration, but for what MirrorMaker leaves out as well, with timestamps as the source has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from causeway.model.topic import TopicFacts
+
+NOT_COPIED = frozenset(
+    {
+        "follower.replication.throttled.replicas",
+        "leader.replication.throttled.replicas",
+        "message.timestamp.difference.max.ms",
+        "message.timestamp.before.max.ms",
+        "message.timestamp.after.max.ms",
+        "message.timestamp.type",
+        "unclean.leader.election.enable",
+        "min.insync.replicas",
+        "remote.storage.enable",
+        "local.retention.ms",
+        "local.retention.bytes",
+    }
+)
+WIDE_OPEN = str(2**63 - 1)
+"""Kafka 4 refuses timestamps more than an hour ahead unless the topic says otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    partitions: int
+    replication: int
+    config: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Grow:
+    partitions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """Why a topic cannot be carried as things are, and the command that would change that."""
+
+    why: str
+    todo: str
+
+
+Action = Create | Grow | Refuse | None
+
+
+def new_topic(
+    source: TopicFacts,
+    source_config: Mapping[str, str],
+    source_max_bytes: int,
+    known_settings: frozenset[str],
+    brokers: int,
+    replication: int | None,
+) -> Create:
+    """The destination topic for a source topic.
+
+    `known_settings` is what the destination's brokers know, empty where nobody could say.
+    """
+    config = {
+        name: value
+        for name, value in source_config.items()
+        if name not in NOT_COPIED and (name in known_settings or not known_settings)
+    }
+    config["message.timestamp.type"] = "CreateTime"
+    for bound in ("message.timestamp.before.max.ms", "message.timestamp.after.max.ms"):
+        if bound in known_settings or not known_settings:
+            config[bound] = WIDE_OPEN
+    config["max.message.bytes"] = str(source_max_bytes)
+    return Create(source.partitions, max(1, min(replication or source.replication, brokers)), config)
+
+
+def fit(
+    source: TopicFacts,
+    destination: TopicFacts,
+    destination_config: Mapping[str, str],
+    *,
+    made_by_us: bool,
+    broker_timestamps: bool,
+) -> Action:
+    """What an existing destination topic needs before records can go there."""
+    name = destination.name
+    if destination_config.get("message.timestamp.type") == "LogAppendTime" and not broker_timestamps:
+        return Refuse(
+            f"topic {name} has message.timestamp.type=LogAppendTime: it would replace every timestamp",
+            f"kafka-configs.sh --alter --entity-type topics --entity-name {name}"
+            " --add-config message.timestamp.type=CreateTime"
+            ' (or timestamps = "broker" to accept it)',
+        )
+    if destination.partitions >= source.partitions:
+        return None
+    if made_by_us:
+        return Grow(source.partitions)
+    return Refuse(
+        f"topic {name} has {destination.partitions} partitions, the source {source.partitions}",
+        f"kafka-topics.sh --alter --topic {name} --partitions {source.partitions}",
+    )
