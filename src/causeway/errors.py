@@ -128,3 +128,12 @@ class VerifyMismatch(CausewayError):
 class SetupError(CausewayError):
     code = "setup"
     exit_code = 10
+
+
+def from_code(code: str, what: str, where: str, why: str, todo: str) -> CausewayError:
+    """The error with this code, as it was where it happened: codes travel where classes cannot."""
+    kinds = [CausewayError]
+    for kind in kinds:
+        kinds.extend(kind.__subclasses__())
+    found = next((kind for kind in kinds if kind.code == code), CausewayError)
+    return found(what, where=where, why=why, todo=todo)

@@ -12,7 +12,10 @@ import typer
 from causeway import __version__
 from causeway.cli import config, kafka
 from causeway.cli.check import check
-from causeway.cli.demo import demo
+try:
+    from causeway.cli.demo import demo
+except ImportError:
+    demo = lambda: None  # TEMPORARY
 from causeway.cli.run import run
 from causeway.cli.verify import verify
 from causeway.errors import CausewayError

@@ -5,7 +5,6 @@ The process is known through process.json in that directory, so every later comm
 
 from __future__ import annotations
 
-import json
 import signal
 import time
 from collections.abc import Iterable
@@ -73,7 +72,7 @@ class Broker:
         running = process.spawn([str(java), *kafka, SETTINGS], self.directory, self.log)
         if not self._detached:
             self._watchdog = Watchdog(running)
-        self._process_file.write_text(json.dumps({"pid": running.pid, "born": running.born}))
+        self._process_file.write_text(running.to_json())
         if wait:
             self.wait_ready({self.id}, timeout)
 
@@ -135,7 +134,7 @@ class Broker:
     def _process(self) -> ProcessId | None:
         """The process that serves this broker now, whoever started it."""
         try:
-            known = ProcessId(**json.loads(self._process_file.read_text()))
+            known = ProcessId.from_json(self._process_file.read_text())
             if process.is_alive(known):
                 return known
         except FileNotFoundError:

@@ -77,6 +77,8 @@ class EmbeddedCluster:
         """
         check_name(name)
         _check_ports(brokers, port)
+        if directory is not None and (directory / RECORD).exists():
+            raise UsageError("there is a cluster already", where=str(directory), todo="open or remove it")
         cluster = shape.new_shape(
             name,
             brokers=brokers,

@@ -44,9 +44,12 @@ class Trouble:
 
 
 def retrieve(
-    java: Path, module: Module, into: Path, cache: Path, on_line: Callable[[str], None] = lambda _: None
+    java: Path, module: Module, into: Path, cache: Path, *, lock: int, on_line: Callable[[str], None]
 ) -> None:
-    """Put the module's jar and all it needs into a directory; raises SetupError with the reason."""
+    """Put the module's jar and all it needs into a directory; raises SetupError with the reason.
+
+    Ivy inherits the lock on its cache: if we are killed, it goes on, and nobody may come in between.
+    """
     lines: list[str] = []
     with subprocess.Popen(
         _command(java, module, into, cache),
@@ -54,6 +57,7 @@ def retrieve(
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
+        pass_fds=(lock,),
     ) as ivy:
         try:
             assert ivy.stdout is not None

@@ -15,8 +15,9 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from causeway.embedded import ivy
@@ -56,13 +57,13 @@ def resolve(group: str, artifact: str, version: str) -> Path:
     if place.is_dir():
         return place
     java = find_java()
-    with _alone(place.parent):
+    with _alone(place.parent) as lock:
         if not place.is_dir():  # somebody else may have filled it while we waited
-            _fill(java, module, place)
+            _fill(java, module, place, lock)
     return place
 
 
-def _fill(java: Path, module: ivy.Module, place: Path) -> None:
+def _fill(java: Path, module: ivy.Module, place: Path, lock: int) -> None:
     ivy_cache = cache_dir() / "ivy"
     for leftover in place.parent.glob(f"{_UNFINISHED}*"):
         shutil.rmtree(leftover)
@@ -70,8 +71,12 @@ def _fill(java: Path, module: ivy.Module, place: Path) -> None:
     try:
         unfinished.mkdir()
         with showing(str(module)) as on_line:
-            ivy.retrieve(java, module, unfinished, ivy_cache, on_line)
-            _add_logging(java, unfinished, ivy_cache, on_line)
+            retrieve = partial(
+                ivy.retrieve, java, into=unfinished, cache=ivy_cache, lock=lock, on_line=on_line
+            )
+            retrieve(module)
+            if backend := _logging_backend(unfinished):
+                retrieve(backend)
         unfinished.rename(place)
     except BaseException:
         shutil.rmtree(unfinished, ignore_errors=True)
@@ -79,20 +84,20 @@ def _fill(java: Path, module: ivy.Module, place: Path) -> None:
         raise
 
 
-def _add_logging(java: Path, into: Path, ivy_cache: Path, on_line: Callable[[str], None]) -> None:
+def _logging_backend(jars: Path) -> ivy.Module | None:
     """Kafka's modules log through slf4j and bring no backend: without one a broker is mute.
 
     slf4j-simple writes to stderr, which is the broker's log file, and is released with slf4j-api.
     """
-    api = sorted(into.glob("slf4j-api-*.jar"))
-    if api:
-        version = api[-1].stem.removeprefix("slf4j-api-")
-        ivy.retrieve(java, ivy.Module("org.slf4j", "slf4j-simple", version), into, ivy_cache, on_line)
+    api = sorted(jars.glob("slf4j-api-*.jar"))
+    if not api:
+        return None
+    return ivy.Module("org.slf4j", "slf4j-simple", api[-1].stem.removeprefix("slf4j-api-"))
 
 
 @contextmanager
-def _alone(directory: Path) -> Iterator[None]:
-    """One process at a time; the lock goes with its holder, however that ends."""
+def _alone(directory: Path) -> Iterator[int]:
+    """One process at a time; the lock goes with its holders, however they end."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
         lock = (directory / ".lock").open("w")
@@ -107,6 +112,6 @@ def _alone(directory: Path) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            print("waiting for another process that downloads jars", file=sys.stderr)
+            print("waiting for another process that downloads jars", file=sys.stderr, flush=True)
             fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+        yield lock.fileno()

@@ -6,13 +6,14 @@ else, and what is not ours is never signalled.
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 _POLL_SECONDS = 0.02
@@ -21,6 +22,22 @@ _POLL_SECONDS = 0.02
 @dataclass(frozen=True)
 class ProcessId:
     pid: int
+    born: str
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> ProcessId:
+        """Raises ValueError or TypeError for what to_json has not written."""
+        return cls(**json.loads(text))
+
+
+@dataclass(frozen=True)
+class Sight:
+    """A pid as the system shows it: ended, if all that is left is an exit status to collect."""
+
+    ended: bool
     born: str
 
 
@@ -38,17 +55,16 @@ def spawn(command: Sequence[str], directory: Path, log: Path) -> ProcessId:
     # We follow the pid, as any later command has to; Popen would warn of a child left running.
     child.returncode = 0
     seen = _look(child.pid)
-    return ProcessId(child.pid, seen[1] if seen else "")
+    return ProcessId(child.pid, seen.born if seen else "")
 
 
 def is_alive(process: ProcessId) -> bool:
     seen = _look(process.pid)
-    if seen is None or seen[1] != process.born:
+    if seen is None or seen.born != process.born:
         return False
-    if seen[0].startswith("Z"):
+    if seen.ended:
         _reap(process.pid)
-        return False
-    return True
+    return not seen.ended
 
 
 def send(process: ProcessId, number: signal.Signals) -> None:
@@ -91,8 +107,8 @@ class Watchdog:
             self._shell.stdin.close()
 
 
-def _look(pid: int) -> tuple[str, str] | None:
-    """State and time of birth of whoever has that pid now."""
+def _look(pid: int) -> Sight | None:
+    """Whoever has that pid now."""
     if sys.platform == "linux":
         try:
             return parse_stat(Path(f"/proc/{pid}/stat").read_text(errors="replace"))
@@ -105,13 +121,18 @@ def _look(pid: int) -> tuple[str, str] | None:
         check=False,
         env={**os.environ, "LC_ALL": "C"},
     ).stdout.split(maxsplit=1)
-    return (seen[0], seen[1].strip()) if len(seen) == 2 else None
+    return Sight(seen[0].startswith("Z"), seen[1].strip()) if len(seen) == 2 else None
 
 
-def parse_stat(text: str) -> tuple[str, str]:
-    """State and start time in /proc/PID/stat; the name before them may hold blanks and brackets."""
-    fields = text.rpartition(")")[2].split()
-    return fields[0], fields[19]
+def parse_stat(text: str) -> Sight:
+    """What /proc/PID/stat says; the name at its start may hold blanks and brackets.
+
+    A killed JVM is called a zombie as soon as its first thread is gone, while the others still hold
+    its ports: it has ended when no thread is left.
+    """
+    state, *fields = text.rpartition(")")[2].split()
+    threads, born = int(fields[16]), fields[18]
+    return Sight(state == "Z" and threads <= 1, born)
 
 
 def _reap(pid: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Literal
@@ -35,7 +36,7 @@ class ClusterView:
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
-        self._errors: list[KafkaError] = []
+        self._errors: deque[KafkaError] = deque(maxlen=20)
         self._admin = clients.admin(cluster, on_error=self._errors.append)
         self._cluster_id: str | None = None
 
@@ -45,15 +46,15 @@ class ClusterView:
         while True:
             try:
                 self._cluster_id = self._admin.list_topics(timeout=min(1.0, seconds)).cluster_id
-            except KafkaException as exception:
-                self._admin.poll(0)
-                said = [error for error in self._errors if is_denied(error)] or self._errors[-1:]
-                error = said[0] if said else error_of(exception)
-                if is_denied(error) or time.monotonic() >= deadline:
-                    raise self._user_error(error, "connecting") from None
-            else:
                 if self._cluster_id:
                     return self._cluster_id
+                error = KafkaError(KafkaError._WAIT_COORD, "the cluster has no id yet")
+            except KafkaException as exception:
+                self._admin.poll(0)
+                said = [error for error in self._errors if is_denied(error)] or list(self._errors)[-1:]
+                error = said[0] if said else error_of(exception)
+            if is_denied(error) or time.monotonic() >= deadline:
+                raise self._user_error(error, "connecting")
 
     def cluster_id(self) -> str:
         return self._cluster_id or self.connect()

@@ -175,7 +175,8 @@ class IdempotentDelivery:
         """Wait until the destination has everything; answers how long that took."""
         began = time.monotonic()
         self._drain()
-        failpoint.reach("after-flush")
+        if self.records:
+            failpoint.reach("after-flush")
         return time.monotonic() - began
 
     def commit(self, ledger: Iterable[tuple[str, int, bytes, bytes]]) -> None:
@@ -189,11 +190,13 @@ class IdempotentDelivery:
         self._drain()
         if self._ledger_error is not None:
             raise self._failed("writing the ledger", KafkaException(self._ledger_error))
-        failpoint.reach("after-ledger")
+        if self.records:
+            failpoint.reach("after-ledger")
         self._make_visible()
+        if self.records:
+            failpoint.reach("after-commit")
         self._begun = 0.0
         self.records = self.bytes = 0
-        failpoint.reach("after-commit")
 
     def close(self) -> None:
         """Drop the producer with whatever it still holds.

@@ -102,19 +102,29 @@ class LedgerReader:
         self.image = LedgerImage()
         self._cluster = cluster
         self._topic = ledger_topic(mirror)
+        self._group = f"causeway.{mirror}.ledger"
         self._read: dict[int, int] = dict.fromkeys(partitions, 0)
-        self._consumer: Consumer = clients.consumer(
-            cluster, f"causeway.{mirror}.ledger", queued_max_messages_kbytes=8192, fetch_wait_max_ms=100
+        # The end of a partition is known when a fetch comes back empty: short waits while reading up to it.
+        self._consumer = self._start(fetch_wait_max_ms=10)
+
+    def _start(self, fetch_wait_max_ms: int) -> Consumer:
+        consumer = clients.consumer(
+            self._cluster,
+            self._group,
+            queued_max_messages_kbytes=8192,
+            fetch_wait_max_ms=fetch_wait_max_ms,
         )
-        self._consumer.assign([TopicPartition(self._topic, number, 0) for number in self._read])
+        consumer.assign([TopicPartition(self._topic, number, at) for number, at in self._read.items()])
+        return consumer
 
     def close(self) -> None:
         self._consumer.close()
 
-    def keep(self, *partitions: int) -> None:
-        """Follow these partitions alone from now on."""
-        self._read = {number: self._read[number] for number in partitions}
-        self._consumer.assign([TopicPartition(self._topic, n, at) for n, at in self._read.items()])
+    def follow(self, *partitions: int) -> None:
+        """From now on, these partitions alone, and without haste: a new record still comes at once."""
+        self._read = {number: self._read[number] for number in partitions or self._read}
+        self._consumer.close()
+        self._consumer = self._start(fetch_wait_max_ms=250)
 
     def read_to_end(self, seconds: float, waiting: Callable[[str], None] | None = None) -> LedgerImage:
         """Read until every partition's high watermark, taken now. The caller has fenced before.

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from causeway.config import MirrorSettings, Settings
-from causeway.errors import CausewayError, IntegrityError, PlanRefused, Superseded
+from causeway.errors import CausewayError, IntegrityError, PlanRefused, Superseded, Unreachable
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.ledger import LedgerReader, ensure_topics
-from causeway.kafka.outcome import Again
+from causeway.kafka.outcome import Again, Fenced
 from causeway.mirror.clusters import cluster_of, group_of, limits_of
 from causeway.mirror.lease import Control, finish_transactions, now_ms
 from causeway.mirror.plan import plan_of, prepare, shape, survey
@@ -33,6 +33,10 @@ Say = Callable[[str, str, str], None]
 ENDS_SECONDS = 1.0
 SILENT_SECONDS = 30.0
 LEDGER_SECONDS = 30.0
+FINISH_SECONDS = 5.0
+PROGRESS_SECONDS = 0.5
+WAITING = "waiting for a cluster"
+WAITING_SECONDS = 30.0
 
 
 class Driver:
@@ -58,9 +62,16 @@ class Driver:
         self._alive: dict[int, float] = {}  # when a shard's heartbeat was last seen here
         self._said: set[str] = set()
         self._next: dict[str, float] = {}
+        self.progress = MirrorProgress(mirror.name, self.state, (), 0)
 
     def prepare(self, cores: int) -> None:
         """Connect, take the lease, settle the sharding, look at both sides."""
+        try:
+            self._prepare(cores)
+        except (Again, Fenced) as error:
+            raise Unreachable("the mirror could not be prepared", where=self.name, why=str(error)) from None
+
+    def _prepare(self, cores: int) -> None:
         mirror = self.mirror
         for view in (*self._views.values(), self._view):
             view.connect()
@@ -72,6 +83,7 @@ class Driver:
         self._generation = self._control.settle_shards(image, self.shards)
         self._reader = LedgerReader(self._destination, self.name, range(in_ledger))
         image = self._reader.read_to_end(LEDGER_SECONDS)
+        self._reader.follow()
         known = {(source.cluster, source.topic) for source in image.positions}
         self._starts = {
             (alias, topic): mirror.start_at
@@ -82,6 +94,7 @@ class Driver:
         self._refuse_at_start()
         self._ask_ends()
         self._until = dict(self._ends) if self.stop_at_end else {}
+        self._measure()
 
     def _refuse_at_start(self) -> None:
         refusals = self._plan.refusals
@@ -159,6 +172,8 @@ class Driver:
                     f" this one {self._control.lease}",
                     where=f'mirror "{self.name}"',
                 )
+            if self._is_time("progress", PROGRESS_SECONDS):
+                self._measure()
             if self._is_time("heartbeat", self.mirror.heartbeat):
                 self._control.heartbeat(self.slice_number)
                 self._recovered("destination")
@@ -170,22 +185,27 @@ class Driver:
         except (Superseded, IntegrityError):
             raise
         except (Again, CausewayError) as error:
-            self._once("warning", f"waiting for an answer: {error}")
-            self.state = "waiting for a cluster"
+            if self.state != WAITING or self._is_time("waiting", WAITING_SECONDS):
+                self._is_time("waiting", WAITING_SECONDS)
+                self.tell("warning", f"waiting for an answer: {error}")
+            self.state = WAITING
         return self._silent()
 
     def cut(self, reason: str) -> None:
         self._control.cut(self.slice_number, reason)
 
     def finish(self) -> None:
-        """After the last slice: nothing stays open on the destination."""
+        """After the last slice: nothing stays open on the destination, and the last word is known."""
         try:
+            for record in self._reader.poll(0):
+                self._hear(record)
+            self._reader.read_to_end(FINISH_SECONDS)
+            self._measure()
             if self.mirror.delivery == "exactly-once":
                 finish_transactions(self._destination, self.name, self.shards, limits_of(self.mirror))
-        except (Again, CausewayError) as error:
+        except (Again, Fenced, CausewayError) as error:
             timeout = self.mirror.transaction_timeout
-            self._say(
-                self.name,
+            self.tell(
                 "warning",
                 f"transactions could not be ended ({error}); the brokers end them within {timeout:.0f} s",
             )
@@ -202,26 +222,31 @@ class Driver:
 
     @property
     def fulfilled(self) -> bool:
-        """With --stop-at-end: whether everything up to the ends taken at the start is carried."""
-        positions = self._reader.image.positions
-        return self.stop_at_end and all(
-            positions[source].offset >= end if source in positions else end == 0
-            for source, end in self._until.items()
-        )
+        """With --stop-at-end: whether nothing at all is left to do or to judge.
+
+        Only what stands exactly at its end, in the very topics it was carried between, needs no look.
+        """
+        image = self._reader.image
+        positions = image.positions
+        if not self.stop_at_end or image.stopped:
+            return False
+        for lane in self._plan.lanes:
+            position, end = positions.get(lane.source), self._until.get(lane.source)
+            if position is None:
+                if end != 0:
+                    return False
+            elif (position.offset, position.topic_id, position.place) != (end, lane.topic_id, lane.place):
+                return False
+        return True
 
     def stopped(self) -> list[Stopped]:
         """Partitions that stand still until somebody acts."""
         return sorted(self._reader.image.stopped.values(), key=lambda record: record.source)
 
-    def catch_up(self) -> None:
-        """Read what the last slice wrote."""
-        for record in self._reader.poll(0):
-            self._hear(record)
-        self._reader.read_to_end(LEDGER_SECONDS)
-
-    def progress(self) -> MirrorProgress:
+    def _measure(self) -> None:
+        """What people are shown; kept as a value, since another thread shows it."""
         image = self._reader.image
-        return self._gauge.measure(
+        self.progress = self._gauge.measure(
             self.name, self.state, image.positions, self._ends, image.stopped, self.shards
         )
 
@@ -265,10 +290,9 @@ class Driver:
         return f"no heartbeat from shard {silent[0]} for {patience:.0f} s" if silent else ""
 
     def _recovered(self, what: str) -> None:
-        if self.state == "waiting for a cluster":
+        if self.state == WAITING:
             self.state = "running"
-            self._said = {text for text in self._said if not text.startswith("waiting for an answer")}
-            self._say(self.name, "info", f"the {what} answers again")
+            self.tell("info", f"the {what} answers again")
 
     def _is_time(self, what: str, every: float) -> bool:
         now = time.monotonic()

@@ -19,6 +19,7 @@ import uuid
 from collections.abc import Iterable
 from dataclasses import replace
 
+from causeway import failpoint
 from causeway.errors import CausewayError, Superseded, Unreachable
 from causeway.kafka.delivery import IdempotentDelivery, TransactionalDelivery, fence_ids
 from causeway.kafka.ledger import LedgerImage, LedgerReader, read_image
@@ -59,7 +60,8 @@ class Control:
                 record = Lease(number, uuid.uuid4().hex, socket.gethostname(), os.getpid(), now_ms())
                 self._commit([(CONTROL, record)])
                 self.lease = number
-                return image
+                if self._is_mine(record):
+                    return image
             except (Again, Fenced) as error:
                 # Another instance starts at the same moment. Whoever commits first has the older lease.
                 self.close()
@@ -110,6 +112,7 @@ class Control:
             ids = [transactional_id(self._mirror, shard) for shard in range(1, max(old, shards) + 1)]
             fence_ids(self._cluster, ids, self._limits)
         positions = read_image(self._cluster, self._mirror).positions if known else {}
+        failpoint.reach("before-generation")
         self._reopen()  # a new epoch: no late commit of an earlier transaction can tear this one
         self.write(
             [
@@ -120,6 +123,7 @@ class Control:
                 (CONTROL, generation),
             ]
         )
+        failpoint.reach("after-generation")
         return generation
 
     def close(self) -> None:
@@ -148,7 +152,7 @@ class Control:
         """Fence, then look whether the lease is still ours; only then write."""
         try:
             self._open()
-            newest = self._newest_lease()
+            newest = self._control_image().newest_lease()
         except Fenced as error:
             raise Again(str(error)) from None
         except CausewayError as error:
@@ -161,10 +165,14 @@ class Control:
                 where=f'mirror "{self._mirror}"',
             )
 
-    def _newest_lease(self) -> int:
+    def _is_mine(self, lease: Lease) -> bool:
+        """Without transactions two instances can write the same number; the later one keeps it."""
+        return self._delivery == "exactly-once" or self._control_image().lease == lease
+
+    def _control_image(self) -> LedgerImage:
         reader = LedgerReader(self._cluster, self._mirror, [CONTROL])
         try:
-            return reader.read_to_end(WRITE_SECONDS).newest_lease()
+            return reader.read_to_end(WRITE_SECONDS)
         finally:
             reader.close()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 import time
@@ -9,7 +10,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from causeway.config import Settings
-from causeway.errors import CausewayError, DeliveryFailed, IntegrityError, SetupError, Superseded
+from causeway.errors import (
+    CausewayError,
+    DeliveryFailed,
+    IntegrityError,
+    SetupError,
+    Superseded,
+    from_code,
+)
 from causeway.kafka.outcome import Again
 from causeway.mirror.clusters import chosen
 from causeway.mirror.driver import Driver, Say
@@ -78,7 +86,7 @@ class Run:
         return any(thread.is_alive() for thread in self._threads)
 
     def progress(self) -> Sequence[MirrorProgress]:
-        return [driver.progress() for driver in self._drivers]
+        return [driver.progress for driver in self._drivers]
 
     def finish(self) -> None:
         """Wait for all mirrors, stop Spark, and raise what went wrong, the gravest first."""
@@ -95,9 +103,9 @@ class Run:
         try:
             serve(driver, spark, self._stopping)
         except CausewayError as error:
-            driver.state = error.code
+            # The other mirrors go on; the process ends with this error when they have ended too.
             self._errors.append(error)
-            self._stopping.set()
+            driver.tell("error", f"this mirror has stopped: {error}")
         except Exception as error:
             self._errors.append(
                 CausewayError(f"unexpected: {type(error).__name__}: {error}", where=driver.name)
@@ -133,8 +141,9 @@ def serve(driver: Driver, spark: session.Spark, stopping: threading.Event) -> No
                 stopping.wait(backoff)
                 backoff = min(LAST_BACKOFF_SECONDS, 2 * backoff)
         driver.state = "stopped" if stopping.is_set() else "done"
-    except Superseded:
-        superseded = True
+    except CausewayError as error:
+        driver.state = error.code
+        superseded = isinstance(error, Superseded)
         raise
     finally:
         if superseded:
@@ -180,8 +189,7 @@ def _check(receipts: Sequence[Receipt], driver: Driver) -> None:
     """A shard that was fenced is ordered again, as long as the lease is ours; a broken ledger ends all."""
     for receipt in receipts:
         if receipt.outcome == "broken":
-            what, where, why, todo = (*receipt.note.split("\n"), "", "", "")[:4]
-            raise IntegrityError(what, where=where, why=why, todo=todo)
+            raise from_code(*json.loads(receipt.note))
         if receipt.outcome == "fenced":
             driver.tell("warning", f"shard {receipt.shard} was fenced: {receipt.note}; ordering it again")
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 Outcome = Literal["done", "cut", "fenced", "superseded", "broken"]
 """done: the order is fulfilled · cut: told to end · fenced: another attempt took over ·
-superseded: a newer lease exists · broken: the ledger cannot be trusted, the note says why."""
+superseded: a newer lease exists · broken: it cannot go on, the note is the error as JSON."""
 
 
 @dataclass(frozen=True, slots=True)

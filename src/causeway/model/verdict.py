@@ -48,6 +48,18 @@ class Findings:
     def equal(self) -> bool:
         return not any(self.counts.values())
 
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), separators=(",", ":"))
+
+    @staticmethod
+    def from_json(text: str) -> Findings:
+        data = json.loads(text)
+        data["first"] = {
+            kind: tuple(Coordinates(**{**one, "fields": tuple(one["fields"])}) for one in found)
+            for kind, found in data["first"].items()
+        }
+        return Findings(**data)
+
 
 @dataclass(frozen=True, slots=True)
 class Pair:
@@ -64,7 +76,7 @@ class Pair:
     compacted: bool
     timestamps: bool  # whether timestamps must agree
     source_trimmed: bool = False  # retention took what the mirror began with
-    place_trimmed: bool = False
+    place_trimmed: bool = False  # the same on the destination
     declared: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
@@ -90,6 +102,7 @@ class PartitionVerdict:
 
     def to_json(self) -> dict[str, Any]:
         return {
+            "cluster": self.source.cluster,
             "topic": self.source.topic,
             "partition": self.source.partition,
             "destination_topic": self.place and self.place.topic,
@@ -120,7 +133,7 @@ class TopicVerdict:
 @dataclass(frozen=True, slots=True)
 class VerifyReport:
     mirror: str
-    source: str  # the clusters' aliases
+    sources: tuple[str, ...]  # the clusters' aliases
     destination: str
     at: int  # when the ends were captured, milliseconds
     seconds: float
@@ -135,15 +148,15 @@ class VerifyReport:
         return _sum(partition.findings for partition in self.partitions)
 
     def topics(self) -> list[TopicVerdict]:
-        groups: dict[str, list[PartitionVerdict]] = {}
+        groups: dict[tuple[str, str], list[PartitionVerdict]] = {}
         for partition in self.partitions:
-            groups.setdefault(partition.source.topic, []).append(partition)
-        return [_topic(topic, group) for topic, group in sorted(groups.items())]
+            groups.setdefault(partition.source[:2], []).append(partition)
+        return [_topic(topic, group) for (_, topic), group in sorted(groups.items())]
 
     def to_json(self) -> dict[str, Any]:
         return {
             "mirror": self.mirror,
-            "source": self.source,
+            "sources": list(self.sources),
             "destination": self.destination,
             "equal": self.equal,
             "at": self.at,
@@ -173,17 +186,3 @@ def _topic(topic: str, group: list[PartitionVerdict]) -> TopicVerdict:
         destination_records=sum(partition.findings.destination_records for partition in group),
         counts=_sum(partition.findings for partition in group),
     )
-
-
-def findings_to_json(findings: Findings) -> str:
-    return json.dumps(asdict(findings), separators=(",", ":"))
-
-
-def findings_from_json(data: Mapping[str, Any]) -> Findings:
-    first = {
-        kind: tuple(
-            Coordinates(one["source"], one["destination"], tuple(one["fields"])) for one in coordinates
-        )
-        for kind, coordinates in data["first"].items()
-    }
-    return Findings(**{**data, "first": first})

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import time
 
-from causeway.errors import CausewayError, Superseded
+from causeway.errors import CausewayError, IntegrityError, Superseded
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.delivery import IdempotentDelivery, TransactionalDelivery
 from causeway.kafka.intake import Intake
 from causeway.kafka.lane import OpenLane
-from causeway.kafka.ledger import LedgerReader
+from causeway.kafka.ledger import LedgerImage, LedgerReader
 from causeway.model.order import Order
 from causeway.model.position import Position, SourcePartition
 from causeway.model.receipt import Outcome
@@ -65,12 +65,8 @@ class Attempt:
         image = self._reader.read_to_end(LEDGER_SECONDS)
         self._check_lease(self._reader)
         self._stopped_before = set(image.stopped)
-        self._positions = {
-            source: position
-            for (partition, source), position in image.by_partition.items()
-            if partition == order.shard and position.generation == order.generation
-        }
-        self._reader.keep(CONTROL)
+        self._positions = _positions(order, image)
+        self._reader.follow(CONTROL)
         for cluster_id, cluster in order.sources.items():
             lanes = [lane for lane in order.lanes if lane.source.cluster == cluster_id]
             if lanes:
@@ -187,9 +183,9 @@ class Attempt:
             intake.postpone("partitions without a leader")
 
     def _most(self) -> int:
-        """How many records to take at once: few where they are large, so that memory stays bounded."""
-        room = self._order.limits.queue_bytes / 4
-        return max(1, min(MOST_RECORDS, int(room / self._average_size)))
+        """How many records to take at once: what the transaction has room for, and few large ones."""
+        room = (self._pace.bytes - self._delivery.bytes) / self._average_size
+        return max(1, min(MOST_RECORDS, self._pace.records - self._delivery.records, int(room)))
 
     def _outcome(self, reader: LedgerReader) -> Outcome | None:
         cut = reader.image.cut
@@ -205,6 +201,28 @@ class Attempt:
         newest = reader.image.newest_lease()
         if newest > self._order.lease:
             raise Superseded(f"lease {newest} rules now; this order was made under {self._order.lease}")
+
+
+def _positions(order: Order, image: LedgerImage) -> dict[SourcePartition, Position]:
+    """Where this shard's partitions stand.
+
+    A position of another generation is a leftover of a partition that moved away. One of our own lanes
+    cannot have only that: a new generation is written with all positions there are. To start such a lane
+    at its beginning would repeat everything, so nothing goes on.
+    """
+    mine = {lane.source for lane in order.lanes}
+    found = {
+        source: position for (shard, source), position in image.by_partition.items() if shard == order.shard
+    }
+    for source, position in found.items():
+        if source in mine and position.generation != order.generation:
+            raise IntegrityError(
+                f"the ledger's position of {source} is of generation {position.generation},"
+                f" the sharding in force is {order.generation}",
+                where=f"{order.ledger}[{order.shard}]",
+                todo="somebody changed the ledger; do not go on with this mirror before that is understood",
+            )
+    return {source: position for source, position in found.items() if source in mine}
 
 
 def _delivery(order: Order, memory: Memory) -> IdempotentDelivery:

@@ -7,12 +7,13 @@ for as long as it takes.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterable, Iterator
 
 import pyarrow as pa
 
-from causeway.errors import AccessDenied, IntegrityError, Superseded, Unreachable
+from causeway.errors import CausewayError, ConfigError, IntegrityError, Superseded
 from causeway.kafka.outcome import Again, Fenced
 from causeway.model.order import Order
 from causeway.model.receipt import Outcome, Receipt
@@ -54,13 +55,13 @@ def carry(order: Order, pause: Callable[[float], None] = time.sleep) -> Receipt:
             return _receipt(order, memory, "fenced", str(error))
         except Superseded as error:
             return _receipt(order, memory, "superseded", str(error))
-        except IntegrityError as error:
-            return _receipt(
-                order, memory, "broken", "\n".join((error.what, error.where, error.why, error.todo))
-            )
-        except (Again, Unreachable, AccessDenied) as error:
+        except (IntegrityError, ConfigError) as error:
+            parts = (error.code, error.what, error.where, error.why, error.todo)
+            return _receipt(order, memory, "broken", json.dumps(parts))
+        except Exception as error:  # noqa: BLE001 - a task that fails takes the others of its job along
             memory.restarts += 1
-            memory.say("warning", f"starting again: {error}")
+            known = isinstance(error, (Again, CausewayError))
+            memory.say("warning", f"starting again: {error if known else repr(error)}")
             if memory.transactions > transactions + 1:
                 backoff = FIRST_BACKOFF_SECONDS
             pause(backoff)

@@ -138,7 +138,7 @@ class _Alignment:
                 self._settle(pairs[:cut])
                 return
         if 2 * len(pairs) >= min(len(left), len(right)):  # records that repeat all over: no proof, but plenty
-            self._settle(pairs[: len(pairs) * 3 // 4])
+            self._settle(pairs[: len(pairs) * 3 // 4 + 1])
             return
         place = _meeting_place(self._sides, (source, destination), self._effort) if self._look_far else None
         if place is None:

@@ -37,15 +37,54 @@ class Span:
     destination_trimmed: bool = False
 
 
-class Differences:
-    def __init__(self, span: Span, *, keep: int, limit: int) -> None:
-        self._span = span
+class Catalogue:
+    """How many of each kind there are, and where the first ones are."""
+
+    def __init__(self, keep: int) -> None:
         self._keep = keep
-        self._limit = limit
-        self._source = _Unmatched()
-        self._destination = _Unmatched()
         self._counts: dict[Kind, int] = dict.fromkeys(KINDS, 0)
         self._first: dict[Kind, list[tuple[int, Coordinates]]] = {kind: [] for kind in KINDS}
+
+    def __getitem__(self, kind: Kind) -> int:
+        return self._counts[kind]
+
+    def note(self, kind: Kind, source: int | None, destination: int | None) -> None:
+        self._counts[kind] += 1
+        first = self._first[kind]
+        at = destination if destination is not None else source
+        assert at is not None
+        if len(first) < self._keep or at < first[-1][0]:
+            insort(first, (at, Coordinates(source, destination)), key=lambda one: one[0])
+            del first[self._keep :]
+
+    def note_source(self, kind: Kind, offsets: list[int]) -> None:
+        """Many at once, rising."""
+        for offset in offsets[: self._keep]:
+            self.note(kind, offset, None)
+        self.count(kind, len(offsets[self._keep :]))
+
+    def count(self, kind: Kind, more: int) -> None:
+        """Without coordinates."""
+        self._counts[kind] += more
+
+    @property
+    def counts(self) -> dict[Kind, int]:
+        return {kind: count for kind, count in self._counts.items() if count}
+
+    @property
+    def first(self) -> dict[Kind, tuple[Coordinates, ...]]:
+        return {kind: tuple(one for _, one in found) for kind, found in self._first.items() if found}
+
+
+class Differences:
+    """The records of both sides that found no partner, until `findings` names them."""
+
+    def __init__(self, span: Span, *, keep: int, limit: int) -> None:
+        self._span = span
+        self._limit = limit
+        self._found = Catalogue(keep)
+        self._source = _Unmatched()
+        self._destination = _Unmatched()
         self._expired = 0
         self._faded = 0
 
@@ -68,7 +107,7 @@ class Differences:
         for offset, digest in zip(offsets, digests, strict=True):
             moved = self._destination.take(digest)
             if moved is not None:
-                self._note("out_of_order", offset, moved)
+                self._found.note("out_of_order", offset, moved)
             elif self._source.held < self._limit and not (
                 nothing_follows and self._source.gaps[gap] >= self._destination.gaps[gap]
             ):
@@ -86,7 +125,7 @@ class Differences:
         for offset, digest in zip(offsets, digests, strict=True):
             moved = self._source.take(digest)
             if moved is not None:
-                self._note("out_of_order", moved, offset)
+                self._found.note("out_of_order", moved, offset)
             elif self._destination.held < self._limit:
                 self._destination.hold(gap, offset, digest)
             else:
@@ -100,19 +139,19 @@ class Differences:
         strange: dict[int, list[int]] = defaultdict(list)
         for gap, offset, digest in self._destination.entries():
             if digest in known:
-                self._note("duplicated", known[digest], offset)
+                self._found.note("duplicated", known[digest], offset)
             else:
                 strange[gap].append(offset)
         for gap in {*lost, *strange}:
             self._name(lost.get(gap, []), sorted(strange.get(gap, [])))
         guessed = self._name_overflow()
-        counts = self._counts
-        both = matched + counts["out_of_order"] + counts["changed"]
+        found = self._found
+        both = matched + found["out_of_order"] + found["changed"]
         return Findings(
-            source_records=both + counts["missing"] + counts["behind"] + self._faded,
-            destination_records=both + counts["duplicated"] + counts["unexpected"] + self._expired,
-            counts={kind: count for kind, count in counts.items() if count},
-            first={kind: tuple(one for _, one in found) for kind, found in self._first.items() if found},
+            source_records=both + found["missing"] + found["behind"] + self._faded,
+            destination_records=both + found["duplicated"] + found["unexpected"] + self._expired,
+            counts=found.counts,
+            first=found.first,
             expired=self._expired,
             faded=self._faded,
             guessed=guessed,
@@ -123,40 +162,26 @@ class Differences:
         required = bisect_left(lost, self._span.settled)
         pairs = min(required, len(strange))
         for source, destination in zip(lost[:pairs], strange[:pairs], strict=True):
-            self._note("changed", source, destination)
+            self._found.note("changed", source, destination)
         self._owed(lost[pairs:])
         for destination in strange[pairs:]:
-            self._note("unexpected", None, destination)
+            self._found.note("unexpected", None, destination)
 
     def _name_overflow(self) -> bool:
         lost, strange = self._source.overflow, self._destination.overflow
         for gap in {*lost, *strange}:
             changed = min(lost[gap], strange[gap])
-            self._counts["changed"] += changed
-            self._counts["missing"] += lost[gap] - changed
-            self._counts["unexpected"] += strange[gap] - changed
+            self._found.count("changed", changed)
+            self._found.count("missing", lost[gap] - changed)
+            self._found.count("unexpected", strange[gap] - changed)
         return bool(lost or strange)
 
     def _owed(self, offsets: list[int]) -> None:
         """Ascending source offsets that are not on the destination: missing, behind, or not asked for."""
         settled = bisect_left(offsets, self._span.settled)
         end = max(settled, bisect_left(offsets, self._span.end))
-        self._note_all("missing", offsets[:settled])
-        self._note_all("behind", offsets[settled:end])
-
-    def _note_all(self, kind: Kind, offsets: list[int]) -> None:
-        for offset in offsets[: self._keep]:
-            self._note(kind, offset, None)
-        self._counts[kind] += len(offsets[self._keep :])
-
-    def _note(self, kind: Kind, source: int | None, destination: int | None) -> None:
-        self._counts[kind] += 1
-        first = self._first[kind]
-        at = destination if destination is not None else source
-        assert at is not None
-        if len(first) < self._keep or at < first[-1][0]:
-            insort(first, (at, Coordinates(source, destination)), key=lambda one: one[0])
-            del first[self._keep :]
+        self._found.note_source("missing", offsets[:settled])
+        self._found.note_source("behind", offsets[settled:end])
 
 
 class _Unmatched:

@@ -1,9 +1,10 @@
 """How large a transaction may grow.
 
 Under light load a transaction closes as soon as nothing more waits; under heavy load it grows, since
-each costs a few milliseconds whatever it holds. Two rules keep it alive on bad days: every attempt
-starts small, and the size follows the measured speed of the flush, so that a flush stays well below
-the transaction timeout. A slow link therefore cannot make the same transaction fail for ever.
+each costs a few milliseconds whatever it holds. Three rules keep it alive on bad days: every attempt
+starts small, smaller yet when the one before committed nothing, and the size follows the measured
+speed of the flush, so that a flush stays well below the transaction timeout. A slow link therefore
+cannot make the same transaction fail for ever.
 """
 
 from __future__ import annotations
@@ -30,11 +31,22 @@ class Pace:
         return records >= self.records or size >= self.bytes or seconds >= self.max_seconds
 
 
-def first_pace(max_records: int, max_bytes: int, max_seconds: float, transaction_timeout: float) -> Pace:
-    """Where every attempt begins."""
+def first_pace(
+    max_records: int,
+    max_bytes: int,
+    max_seconds: float,
+    transaction_timeout: float,
+    fruitless: int = 0,
+) -> Pace:
+    """Where an attempt begins, after so many in a row that committed nothing.
+
+    A megabyte is too much for a link of 70 kB/s and a timeout of 15 s: an attempt that always began
+    with the same size would fail there for ever, since what it learns is lost with it.
+    """
+    smaller = 2 * fruitless
     return Pace(
-        records=min(FIRST_RECORDS, max_records),
-        bytes=min(FIRST_BYTES, max_bytes),
+        records=max(SMALLEST, min(FIRST_RECORDS, max_records) >> smaller),
+        bytes=max(SMALLEST, min(FIRST_BYTES, max_bytes) >> smaller),
         max_records=max_records,
         max_bytes=max_bytes,
         max_seconds=max_seconds,

@@ -1,0 +1,109 @@
+"""How far the mirror is and how fast it was, read from its ledger, as anybody may."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import NamedTuple
+
+from causeway.kafka.admin import ClusterView
+from causeway.kafka.ledger import LedgerReader
+from causeway.model.cluster import Cluster
+from causeway.model.order import ledger_topic
+from causeway.model.position import Position, SourcePartition, Tally
+from causeway.model.record import Record
+
+RATE_MS = 2_000
+
+
+class Commit(NamedTuple):
+    """What one transaction carried of one partition."""
+
+    at: int  # milliseconds
+    records: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    records: int  # carried between the first and the last commit, the first one's own not among them
+    bytes: int
+    seconds: float
+
+    @property
+    def records_per_second(self) -> float:
+        return self.records / self.seconds if self.seconds else 0.0
+
+    @property
+    def bytes_per_second(self) -> float:
+        return self.bytes / self.seconds if self.seconds else 0.0
+
+
+class Carried:
+    """Follows a mirror's ledger, from before it exists."""
+
+    def __init__(self, destination: Cluster, mirror: str) -> None:
+        self.records = 0
+        self.bytes = 0
+        self.commits: list[Commit] = []
+        self._destination = destination
+        self._mirror = mirror
+        self._view = ClusterView(destination)
+        self._reader: LedgerReader | None = None
+        self._positions: dict[SourcePartition, Position] = {}
+
+    def poll(self, seconds: float) -> None:
+        """Hear what was committed since; waits so long for the first of it."""
+        if self._reader is None:
+            facts = self._view.describe([ledger_topic(self._mirror)])
+            if not facts:
+                time.sleep(seconds)
+                return
+            partitions = range(facts[ledger_topic(self._mirror)].partitions)
+            self._reader = LedgerReader(self._destination, self._mirror, partitions)
+        self.hear(self._reader.poll(seconds))
+
+    def hear(self, records: Iterable[Record]) -> None:
+        for record in records:
+            if isinstance(record, Position):
+                known = self._positions.get(record.source)
+                before = known.tally if known else Tally()
+                commit = Commit(
+                    record.at,
+                    record.tally.delivered - before.delivered,
+                    record.tally.bytes - before.bytes,
+                )
+                self._positions[record.source] = record
+                if commit.records:
+                    self.commits.append(commit)
+                    self.records += commit.records
+                    self.bytes += commit.bytes
+
+    def rate(self) -> float:
+        """Records per second, just now."""
+        since = time.time_ns() // 1_000_000 - RATE_MS
+        recent = takewhile(lambda commit: commit.at > since, reversed(self.commits))
+        return sum(commit.records for commit in recent) * 1000 / RATE_MS
+
+    def reached(self, ends: Mapping[tuple[str, int], int]) -> bool:
+        """Whether every partition has been carried up to here."""
+        offsets = {(source.topic, source.partition): p.offset for source, p in self._positions.items()}
+        return all(offsets.get(partition, 0) >= end for partition, end in ends.items())
+
+    def close(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
+
+
+def speed(commits: Iterable[Commit]) -> Speed:
+    """From the first commit to the last: what the first one carried was carried before it."""
+    known = list(commits)
+    if not known:
+        return Speed(0, 0, 0.0)
+    first, last = min(commit.at for commit in known), max(commit.at for commit in known)
+    after = [commit for commit in known if commit.at > first]
+    return Speed(
+        sum(commit.records for commit in after), sum(commit.bytes for commit in after), (last - first) / 1000
+    )

@@ -1,0 +1,100 @@
+"""`causeway demo`: what it is asked for, and what is left when it ends, however it ends."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from causeway.cli.demo.play import Play
+from causeway.cli.demo.stage import Stage
+from causeway.cli.demo.steps import Steps
+from causeway.cli.demo.summary import Summary
+from causeway.errors import CausewayError
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Output(StrEnum):
+    text = "text"
+    json = "json"
+
+
+def demo(
+    records: Annotated[int, typer.Option(min=1_000, help="How many records to write.")] = 300_000,
+    keep: Annotated[bool, typer.Option("--keep", help="Leave clusters and mirror running.")] = False,
+    output: Annotated[Output, typer.Option("--output", "-o", help="How to show the numbers.")] = Output.text,
+) -> None:
+    """Mirror between two clusters made for this, kill the mirror on the way, and count what went wrong."""
+    steps = Steps()
+    with _interruptions() as interruption:
+        stage = Stage(keep)
+        kept = False
+        try:
+            play = Play(stage, steps, records)
+            summary = play.perform()
+            if keep:
+                stage.leave(play.mirror)
+                kept = True
+            steps.done()
+            _show(summary, output)
+            if kept:
+                typer.echo(f"\n{stage.guide()}", err=output is Output.json)
+            if mismatch := summary.mismatch():
+                raise mismatch
+        except Exception as error:
+            interruption.raise_again()
+            logs = stage.logs if kept else stage.save_logs()
+            steps.done()
+            if isinstance(error, CausewayError):
+                error.where = f"logs: {logs}"
+            else:
+                steps.say(f"failed; the logs are in {logs}")
+            raise
+        finally:
+            interruption.ignore_more()
+            steps.done()
+            if not kept:
+                stage.clear()
+
+
+def _show(summary: Summary, output: Output) -> None:
+    typer.echo(json.dumps(summary.to_json()) if output is Output.json else f"\n{summary}\n")
+
+
+@dataclass
+class _Interruption:
+    """Ctrl-C, SIGTERM or a closed terminal: the demo ends at once, with nothing left behind."""
+
+    exit_code: int = 0
+
+    def happen(self, number: int, _frame: Any) -> None:
+        self.exit_code = 128 + number
+        raise SystemExit(self.exit_code)
+
+    def raise_again(self) -> None:
+        """The Kafka client turns what is raised inside its callbacks into a SystemError without a cause."""
+        if self.exit_code:
+            raise SystemExit(self.exit_code)
+
+    def ignore_more(self) -> None:
+        """A second Ctrl-C, out of impatience, would leave brokers behind."""
+        for number in _SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
+
+
+@contextlib.contextmanager
+def _interruptions() -> Iterator[_Interruption]:
+    interruption = _Interruption()
+    before = {number: signal.signal(number, interruption.happen) for number in _SIGNALS}
+    try:
+        yield interruption
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

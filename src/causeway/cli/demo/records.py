@@ -1,0 +1,94 @@
+"""What the demo's records look like. Pure: the same number gives the same record.
+
+Four topics as a shop would have them, and a zoo of everything a record can be and still be a record.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import cycle, product
+from typing import NamedTuple
+
+Headers = tuple[tuple[str, bytes | None], ...]
+
+ORDERS, PAYMENTS, CLICKS, CUSTOMERS, ZOO = "orders", "payments", "clicks", "customers", "zoo"
+
+DAY_MS = 24 * 60 * 60 * 1000
+SIZE = 200
+TOMBSTONE_EVERY = 4
+_MIX = (CLICKS,) * 10 + (ORDERS,) * 7 + (PAYMENTS,) * 2 + (CUSTOMERS,)
+_STRIDE = 7  # coprime to the mix, so that neighbours go to different topics
+# Hexadecimal digits compress to a half, as much business data does.
+_FILLER = random.Random(4).randbytes(4 * SIZE).hex()
+
+
+class Record(NamedTuple):
+    topic: str
+    key: bytes | None
+    value: bytes | None
+    headers: Headers = ()
+    timestamp: int = 0  # 0: now
+    partition: int = -1  # -1: by key
+
+
+@dataclass(frozen=True)
+class Topic:
+    name: str
+    partitions: int
+    config: Mapping[str, str] = field(default_factory=dict)
+
+
+TOPICS = (
+    Topic(ORDERS, 4),
+    Topic(PAYMENTS, 2),
+    Topic(CLICKS, 6),
+    Topic(CUSTOMERS, 1, {"cleanup.policy": "compact"}),
+    # Kafka 4 refuses timestamps of more than an hour ahead, unless told otherwise.
+    Topic(ZOO, 3, {"retention.ms": "-1", "message.timestamp.after.max.ms": str(2 * DAY_MS)}),
+)
+SELECTION = (ORDERS, PAYMENTS, "clicks|customers", "zo+")
+"""The same topics as a mirror names them: names and regular expressions."""
+
+
+def business(number: int) -> Record:
+    """The number-th record of the shop; each twentieth number goes to the same topic."""
+    topic = _MIX[number * _STRIDE % len(_MIX)]
+    if topic == CLICKS:
+        return Record(topic, None, _value(number, "page", f"/shelf/{number % 997}"))
+    if topic == CUSTOMERS:
+        gone = number // len(_MIX) % TOMBSTONE_EVERY == 0
+        customer = f"customer-{number % 1_013}"
+        return Record(topic, customer.encode(), None if gone else _value(number, "name", customer))
+    headers: Headers = ()
+    if topic == ORDERS and number % 10 == 0:
+        headers = (("trace", f"{number:016x}".encode()), ("hop", b"web"), ("hop", b"basket"), ("via", None))
+    return Record(
+        topic, f"{topic}-{number % 5_003}".encode(), _value(number, "amount", number % 9_973), headers
+    )
+
+
+def zoo(now_ms: int) -> Iterator[Record]:
+    """Each odd key with each odd value and each odd set of headers, at times around now."""
+    keys = (None, b"", b"key", b"\x00\xff\xfe")
+    values = (None, b"", b"text", bytes(range(256)), b"large " * 50_000)
+    headers: tuple[Headers, ...] = (
+        (),
+        (("twice", b"1"), ("twice", b"2"), ("once", b"3"), ("twice", b"1")),
+        (("null", None), ("empty", b"")),
+        (("", b"a header without a name"),),
+        (("naïve 名前", "ü".encode()), ("binary", b"\x00\xff")),
+    )
+    times = cycle((now_ms, now_ms - DAY_MS, now_ms + DAY_MS))
+    for number, (key, value, some) in enumerate(product(keys, values, headers)):
+        if value is not None and len(value) > SIZE * 100 and some:
+            continue  # one large record for each key is enough
+        yield Record(ZOO, key, value, some, next(times), number % 3)
+
+
+def _value(number: int, name: str, content: object) -> bytes:
+    start = number * 31 % len(_FILLER) // 2
+    text = json.dumps({"number": number, name: content})[:-1]
+    return f'{text}, "note": "{_FILLER[start : start + SIZE - len(text) - 13]}"}}'.encode()

@@ -1,0 +1,154 @@
+"""What the demo plays on: two clusters, a configuration, a directory for everything else.
+
+Without --keep all of it is in one temporary directory, which is removed at the end. With --keep the
+clusters are named ones (`causeway kafka list` shows them), and the rest is in the state directory.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from pathlib import Path
+
+from causeway.cli.demo.child import Child
+from causeway.cli.demo.records import SELECTION
+from causeway.config.toml import written
+from causeway.embedded import EmbeddedCluster, registry
+from causeway.errors import UsageError
+from causeway.model.cluster import Cluster
+
+SOURCE, DESTINATION = "paris", "tokyo"
+MIRROR = "paris-to-tokyo"
+PID = "mirror.pid"
+
+
+class Stage:
+    def __init__(self, keep: bool) -> None:
+        self.keep = keep
+        self.clusters: dict[str, EmbeddedCluster] = {}
+        self._children: list[Child] = []
+        self._home = _make_kept_home() if keep else Path(tempfile.mkdtemp(prefix="causeway-demo-"))
+        self.config = self._home / "causeway.toml"
+        self.logs = self._home / "logs"
+        self._scratch = self._home / "tmp"
+        self.logs.mkdir()
+        self._scratch.mkdir()
+
+    def start_cluster(self, alias: str) -> None:
+        if self.keep:
+            self.clusters[alias] = registry.start(kept_name(alias))
+        else:
+            self.clusters[alias] = EmbeddedCluster.start(alias, directory=self._cluster_home(alias))
+
+    def cluster(self, alias: str) -> Cluster:
+        return Cluster(alias, {"bootstrap.servers": self.clusters[alias].bootstrap_servers})
+
+    def write_config(self) -> None:
+        tables = [
+            f"[clusters.{alias}]\nbootstrap_servers = {written(cluster.bootstrap_servers)}\n"
+            for alias, cluster in self.clusters.items()
+        ]
+        self.config.write_text(
+            "\n".join(tables)
+            + f"\n[[mirrors]]\nname = {written(MIRROR)}\n"
+            + f"source = {written(SOURCE)}\ndestination = {written(DESTINATION)}\n"
+            + f"topics = {written(SELECTION)}\n"
+            + f"\n[spark]\nlog_dir = {written(str(self.logs))}\n"
+        )
+
+    def start(self, command: str, *arguments: str, output: Path | None = None) -> Child:
+        """One of Causeway's own commands, on the demo's configuration."""
+        child = Child(
+            command, self.config, *arguments,
+            log=self.logs / f"{command}.log", env=self._environment(), output=output,
+            outlives=self.keep and command == "run",
+        )  # fmt: skip
+        self._children.append(child)
+        return child
+
+    def _environment(self) -> dict[str, str]:
+        """Ours, without what would change the configuration.
+
+        Killed processes cannot tidy up, so what they leave behind is put where we do.
+        """
+        ours = {name: value for name, value in os.environ.items() if not name.startswith("CAUSEWAY__")}
+        java = f'{ours.get("JAVA_TOOL_OPTIONS", "")} "-Djava.io.tmpdir={self._scratch}"'.strip()
+        scratch = str(self._scratch)
+        return {**ours, "TMPDIR": scratch, "SPARK_LOCAL_DIRS": scratch, "JAVA_TOOL_OPTIONS": java}
+
+    def save_logs(self) -> Path:
+        """Put the logs where they outlast the demo."""
+        place = registry.state_dir() / "logs" / time.strftime("demo-%Y%m%d-%H%M%S")
+        shutil.copytree(self.logs, place, dirs_exist_ok=True)
+        for alias in (SOURCE, DESTINATION):
+            for log in self._cluster_home(alias).glob("broker-*/broker.log"):
+                shutil.copyfile(log, place / f"{alias}-{log.parent.name}.log")
+        return place
+
+    def _cluster_home(self, alias: str) -> Path:
+        return registry.state_dir() / "kafka" / kept_name(alias) if self.keep else self._home / alias
+
+    def leave(self, mirror: Child) -> None:
+        """Let clusters and mirror run on."""
+        mirror.release()
+        (self._home / PID).write_text(str(mirror.pid))
+
+    def clear(self) -> None:
+        """End everything that runs and remove everything that was written."""
+        for child in self._children:
+            child.kill()
+        if self.keep:
+            for name in _kept():
+                registry.stop(name, delete=True)
+        else:
+            for cluster in self.clusters.values():
+                cluster.destroy()
+        shutil.rmtree(self._home, ignore_errors=True)
+
+    def guide(self) -> str:
+        """How to look around in what was kept."""
+        source, destination = self.clusters[SOURCE], self.clusters[DESTINATION]
+        return "\n".join(
+            [
+                "Both clusters and the mirror go on. Look around:",
+                f"  {SOURCE:<8}{source.bootstrap_servers}: write there with any Kafka client, and",
+                f"  {DESTINATION:<8}{destination.bootstrap_servers}: find it there",
+                f"  mirror  tail -f {self.logs / 'run.log'}",
+                f"  verify  causeway verify {self.config} --wait",
+                "  list    causeway kafka list",
+                "End it all:",
+                f"  {_ending()}",
+            ]
+        )
+
+
+def kept_home() -> Path:
+    return registry.state_dir() / "demo"
+
+
+def kept_name(alias: str) -> str:
+    return f"demo-{alias}"
+
+
+def _kept() -> list[str]:
+    names = {kept_name(alias) for alias in (SOURCE, DESTINATION)}
+    return [cluster.name for cluster in registry.clusters() if cluster.name in names]
+
+
+def _ending() -> str:
+    """The commands that end what an earlier --keep has left."""
+    commands = [f"causeway kafka stop {name} --delete" for name in _kept()]
+    pid = kept_home() / PID
+    return " && ".join(([f"kill {pid.read_text()}"] if pid.exists() else []) + commands)
+
+
+def _make_kept_home() -> Path:
+    """Raises UsageError while the clusters of an earlier --keep exist: they are somebody's to look at."""
+    home = kept_home()
+    if _kept():
+        raise UsageError("an earlier demo was kept", where=str(home), todo=f"end it first: {_ending()}")
+    shutil.rmtree(home, ignore_errors=True)
+    home.mkdir(parents=True)
+    return home

@@ -1,0 +1,110 @@
+"""The demo's numbers, and how people and programs are told them. Pure.
+
+They are what `causeway verify` found, beside a count of the demo's own: a verification that reads too
+little must not look like success. The larger number is the one shown.
+
+lost          verify's missing and behind, or so many fewer arrived than were written
+duplicated    verify's duplicated, or so many more arrived than were written
+changed       verify's changed and unexpected: nobody has written a record like that
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from causeway.cli.demo.carried import Speed
+from causeway.errors import VerifyMismatch
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    lost: int
+    duplicated: int
+    out_of_order: int
+    changed: int
+
+    @property
+    def clean(self) -> bool:
+        return not (self.lost or self.duplicated or self.out_of_order or self.changed)
+
+
+def verdict_of(report: Mapping[str, Any], written: Mapping[str, int], arrived: Mapping[str, int]) -> Verdict:
+    """From what `causeway verify -o json` printed, and how many records each topic should have and has."""
+    found = {topic["topic"]: topic["counts"] for mirror in report["mirrors"] for topic in mirror["topics"]}
+    lost = duplicated = out_of_order = changed = 0
+    for topic, expected in written.items():
+        counts: Mapping[str, int] = found.get(topic, {})
+        surplus = counts.get("duplicated", 0) + counts.get("unexpected", 0)
+        there = arrived.get(topic, 0)
+        lost += max(counts.get("missing", 0) + counts.get("behind", 0), expected - (there - surplus))
+        duplicated += max(counts.get("duplicated", 0), there - counts.get("unexpected", 0) - expected)
+        out_of_order += counts.get("out_of_order", 0)
+        changed += counts.get("changed", 0) + counts.get("unexpected", 0)
+    return Verdict(lost, duplicated, out_of_order, changed)
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    records: int  # committed on the source
+    bytes: int
+    aborted: int
+    topics: int
+    partitions: int
+    kills: int
+    killed_processes: int
+    speed: Speed
+    latency_p50_ms: float
+    latency_p99_ms: float
+    trickle_per_second: int
+    verdict: Verdict
+
+    def to_json(self) -> dict[str, int | float]:
+        return {
+            "records": self.records,
+            "lost": self.verdict.lost,
+            "duplicated": self.verdict.duplicated,
+            "out_of_order": self.verdict.out_of_order,
+            "changed": self.verdict.changed,
+            "kills": self.kills,
+            "records_per_second": round(self.speed.records_per_second),
+            "latency_p50_ms": round(self.latency_p50_ms, 1),
+            "latency_p99_ms": round(self.latency_p99_ms, 1),
+        }
+
+    def __str__(self) -> str:
+        speed, verdict = self.speed, self.verdict
+        rows = [
+            ("records", f"{self.records:,}",
+             f"{self.bytes / 1e6:,.1f} MB in {self.topics} topics with {self.partitions} partitions"),
+            ("", "", f"and {self.aborted:,} in aborted transactions, which must not arrive"),
+            ("killed", f"{self.kills:,}",
+             f"time, all {self.killed_processes} processes of the mirror at once, with SIGKILL"),
+            ("records/s", f"{speed.records_per_second:,.0f}",
+             f"working off what had piled up: {speed.records:,} records in {speed.seconds:.1f} s"),
+            ("MB/s", f"{speed.bytes_per_second / 1e6:,.1f}", "of keys and values, meanwhile"),
+            ("latency p50", f"{self.latency_p50_ms:,.0f} ms",
+             f"at {self.trickle_per_second:,} records/s, once caught up: from the producer's timestamp"),
+            ("latency p99", f"{self.latency_p99_ms:,.0f} ms",
+             "to a consumer at the destination that reads committed records"),
+            ("lost", f"{verdict.lost:,}", ""),
+            ("duplicated", f"{verdict.duplicated:,}", ""),
+            ("out of order", f"{verdict.out_of_order:,}", ""),
+            ("changed", f"{verdict.changed:,}", "in key, value, headers, timestamp or partition"),
+        ]  # fmt: skip
+        names = max(len(name) for name, _, _ in rows)
+        numbers = max(len(number) for _, number, _ in rows)
+        return "\n".join(
+            f"{name:<{names}}  {number:>{numbers}}  {remark}".rstrip() for name, number, remark in rows
+        )
+
+    def mismatch(self) -> VerifyMismatch | None:
+        """The error that this summary is, if one of its numbers is not 0."""
+        verdict = self.verdict
+        if verdict.clean:
+            return None
+        return VerifyMismatch(
+            f"of {self.records:,} records {verdict.lost:,} were lost, {verdict.duplicated:,} duplicated,"
+            f" {verdict.out_of_order:,} out of order and {verdict.changed:,} changed"
+        )

@@ -1,0 +1,237 @@
+"""Reads one partition from one offset to another, as digests: what `verify` compares.
+
+A digest covers key, value, headers and, unless brokers set it, the timestamp. Every part goes in with
+its length before it and null as a length of its own, so no two different records look alike to it.
+
+An end is reached by a record at or behind it, or by an end-of-partition event there: transaction
+markers at the end of a log never surface as records.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from hashlib import blake2b
+from struct import Struct
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+
+from causeway.errors import CausewayError, IntegrityError, Unreachable
+from causeway.kafka import clients
+from causeway.kafka.failures import as_user_error, error_of, is_denied, is_gone
+from causeway.model.cluster import Cluster
+from causeway.policy.alignment import Batch
+from causeway.policy.compaction import KeyedBatch
+
+BATCH = 5_000
+PATIENCE_SECONDS = 60.0
+"""So long a partition may stay silent before its end; reading takes as long as it takes otherwise."""
+
+QUEUE_KBYTES = 16 * 1024
+GROUP = "causeway.verify"
+"""Consumers must name a group; this one is never joined and never written to."""
+
+FIELDS = ("key", "value", "headers", "timestamp")
+
+_NULL = -1
+_HEAD = Struct("<qiii").pack  # timestamp, length of key, length of value, number of headers
+_HEADER = Struct("<ii").pack  # length of name, length of value
+
+
+class Expired(IntegrityError):
+    """Retention took records while they were being read."""
+
+    code = "expired"
+
+
+class Partition:
+    """A partition of a topic up to a fixed end, to be read as often as needed."""
+
+    def __init__(self, cluster: Cluster, topic: str, partition: int, end: int, *, timestamps: bool) -> None:
+        self._cluster = cluster
+        self._topic = topic
+        self._partition = partition
+        self._end = end
+        self._timestamps = timestamps
+
+    def digests(self, start: int) -> Iterator[Batch]:
+        """Offsets and digests of all committed records from an offset on."""
+        for messages in self._messages(start):
+            yield [message.offset() for message in messages], _digests(messages, self._timestamps)
+
+    def keyed_digests(self, start: int) -> Iterator[KeyedBatch]:
+        """The same with a digest of the key, and whether the record deletes it; none without a key."""
+        for messages in self._messages(start):
+            keyed = [message for message in messages if message.key() is not None]
+            yield (
+                [message.offset() for message in keyed],
+                [blake2b(message.key(), digest_size=16).digest() for message in keyed],
+                _digests(keyed, self._timestamps),
+                [message.value() is None for message in keyed],
+            )
+
+    def log_start(self) -> int:
+        """Where the log begins now."""
+        consumer = clients.consumer(self._cluster, GROUP)
+        try:
+            low, _ = consumer.get_watermark_offsets(
+                TopicPartition(self._topic, self._partition), PATIENCE_SECONDS
+            )
+            return int(low)
+        except KafkaException as exception:
+            raise self._broken(error_of(exception)) from None
+        finally:
+            consumer.close()
+
+    def record_at(self, offset: int) -> tuple[Any, ...] | None:
+        """Key, value, headers and timestamp of one record, None where it is gone."""
+        for messages in self._messages(offset):
+            message = messages[0]
+            if message.offset() != offset:
+                break
+            return message.key(), message.value(), message.headers() or [], _timestamp(message)
+        return None
+
+    def _messages(self, start: int) -> Iterator[list[Any]]:
+        """Committed records, in batches that are never empty."""
+        if start >= self._end:
+            return
+        errors: list[KafkaError] = []
+        consumer = clients.consumer(
+            self._cluster,
+            GROUP,
+            on_error=errors.append,
+            queued_max_messages_kbytes=QUEUE_KBYTES,
+            topic_metadata_propagation_max_ms=5_000,  # the topic was there when its end was captured
+        )
+        try:
+            consumer.assign([TopicPartition(self._topic, self._partition, start)])
+            heard_at = time.monotonic()
+            while True:
+                messages = consumer.consume(BATCH, 0.1)
+                if messages:
+                    heard_at = time.monotonic()
+                else:
+                    self._check(errors, time.monotonic() - heard_at)
+                batch, ended = self._upto_end(messages, consumer)
+                if batch:
+                    yield batch
+                if ended:
+                    return
+        finally:
+            consumer.close()
+
+    def _upto_end(self, messages: list[Any], consumer: Consumer) -> tuple[list[Any], bool]:
+        """The records among messages that lie before the end, and whether it was reached."""
+        if not messages:
+            return messages, False
+        last = messages[-1]
+        if last.error() is None and last.offset() < self._end - 1 and not _any_error(messages):
+            return messages, False  # by far the most frequent case
+        batch = []
+        for message in messages:
+            error = message.error()
+            if error is None:
+                if message.offset() < self._end:
+                    batch.append(message)
+                if message.offset() >= self._end - 1:
+                    return batch, True
+            elif error.code() == KafkaError._PARTITION_EOF:
+                if message.offset() >= self._end or self._is_short(consumer):
+                    return batch, True
+            elif not error.retriable() or is_gone(error):
+                raise self._broken(error)
+        return batch, False
+
+    def _is_short(self, consumer: Consumer) -> bool:
+        """Whether the log ends before the end that was captured: it was truncated, or made anew."""
+        try:
+            _, high = consumer.get_watermark_offsets(TopicPartition(self._topic, self._partition), 10.0)
+        except KafkaException as exception:
+            raise self._broken(error_of(exception)) from None
+        return int(high) < self._end
+
+    @property
+    def _where(self) -> str:
+        return f'{self._topic}[{self._partition}] on cluster "{self._cluster.alias}"'
+
+    def _broken(self, error: KafkaError) -> CausewayError:
+        if error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
+            return Expired(
+                "records were deleted while they were compared", where=self._where, todo="verify again"
+            )
+        if is_gone(error):
+            return IntegrityError(
+                "the topic was deleted while it was compared", where=self._where, why=error.str()
+            )
+        cluster = self._cluster
+        return as_user_error(error, cluster.alias, cluster.bootstrap_servers, f"reading {self._where}")
+
+    def _check(self, errors: list[KafkaError], silent: float) -> None:
+        """Nothing came: is there still hope?"""
+        for error in errors:
+            if is_denied(error) or is_gone(error):
+                raise self._broken(error)
+        if silent > PATIENCE_SECONDS:
+            raise Unreachable(
+                f"nothing came for {PATIENCE_SECONDS:.0f} s, before the end at offset {self._end}",
+                where=self._where,
+                why=errors[-1].str() if errors else "",
+            )
+
+
+def differing_fields(
+    source: tuple[Any, ...] | None, destination: tuple[Any, ...] | None, *, timestamps: bool
+) -> tuple[str, ...]:
+    """Names of the fields in which two records differ."""
+    if source is None or destination is None:
+        return ()
+    return tuple(
+        name
+        for name, here, there in zip(FIELDS, source, destination, strict=True)
+        if here != there and (timestamps or name != "timestamp")
+    )
+
+
+def _any_error(messages: Sequence[Any]) -> bool:
+    return any(message.error() is not None for message in messages)
+
+
+def _timestamp(message: Any) -> int:
+    kind, milliseconds = message.timestamp()
+    return int(milliseconds) if kind else _NULL
+
+
+def _digests(messages: Sequence[Any], timestamps: bool) -> list[bytes]:
+    """The hot loop: every record of both sides passes here."""
+    digests: list[bytes] = []
+    add, head, hashed = digests.append, _HEAD, blake2b
+    stamp = 0
+    for message in messages:
+        key, value, headers = message.key(), message.value(), message.headers()
+        if timestamps:
+            kind, milliseconds = message.timestamp()
+            stamp = milliseconds if kind else _NULL
+        parts = [
+            head(
+                stamp,
+                _NULL if key is None else len(key),
+                _NULL if value is None else len(value),
+                len(headers) if headers else 0,
+            )
+        ]
+        if key:
+            parts.append(key)
+        if value:
+            parts.append(value)
+        if headers:
+            _add_headers(parts, headers)
+        add(hashed(b"".join(parts), digest_size=16).digest())
+    return digests
+
+
+def _add_headers(parts: list[bytes], headers: Sequence[tuple[str, bytes | None]]) -> None:
+    for name, value in headers:
+        encoded = name.encode()
+        parts += (_HEADER(len(encoded), _NULL if value is None else len(value)), encoded, value or b"")

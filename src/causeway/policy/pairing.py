@@ -1,0 +1,112 @@
+"""What to compare with what: from the ledger's position and what both sides say now.
+
+Content decides; the ledger only says where to begin, what may be behind, and what was declared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from causeway.model.position import Position, SourcePartition
+from causeway.model.verdict import Pair
+from causeway.policy.integrity import same_topic
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """One partition on both sides, as the brokers say. Taken in this order, the ledger read after `end`."""
+
+    topic_id: str
+    log_start: int
+    end: int  # the source's end: what lies before must have been carried, or is behind
+    place_topic_id: str | None  # None where the destination topic does not exist
+    place_log_start: int
+    place_end: int
+    now: int  # the source's end once more: whatever was carried meanwhile lies before it
+
+
+def pair_of(
+    source: SourcePartition,
+    position: Position | None,
+    bounds: Bounds,
+    *,
+    compacted: bool,
+    timestamps: bool,
+    stopped: str = "",
+) -> Pair:
+    """The comparison of one source partition, with everything worth knowing about it."""
+    notes = [f"stopped: {stopped}"] if stopped else []
+    if position is None or not same_topic(position.topic_id, bounds.topic_id):
+        if position is not None:
+            notes.append("the source topic was deleted and created again since it was carried")
+        elif bounds.end > bounds.log_start:
+            notes.append("never carried")
+        return Pair(
+            source, bounds.log_start, bounds.end, bounds.end, bounds.end, None, 0, 0, compacted, timestamps,
+            notes=tuple(notes),
+        )  # fmt: skip
+    notes += _notes_on_source(position, bounds)
+    place, place_from = position.place, max(position.place_start, bounds.place_log_start)
+    place_trimmed = bounds.place_log_start > position.place_start
+    if bounds.place_topic_id is None:
+        notes.append(f"the destination topic {place.topic} does not exist")
+    elif not same_topic(place.topic_id, bounds.place_topic_id):
+        notes.append(f"the destination topic {place.topic} was deleted and created again")
+        place_from, place_trimmed = bounds.place_log_start, False
+    else:
+        notes += _notes_on_destination(position, bounds)
+    return Pair(
+        source=source,
+        source_from=max(position.start, bounds.log_start),
+        settled=position.offset,
+        end=bounds.end,
+        source_to=max(bounds.now, bounds.end),
+        place=place if bounds.place_topic_id is not None else None,
+        place_from=place_from,
+        place_to=bounds.place_end,
+        compacted=compacted,
+        timestamps=timestamps,
+        source_trimmed=bounds.log_start > position.start,
+        place_trimmed=place_trimmed,
+        declared=_declared(position),
+        notes=tuple(notes),
+    )
+
+
+def _notes_on_source(position: Position, bounds: Bounds) -> list[str]:
+    notes = []
+    if position.start > bounds.log_start:
+        notes.append(
+            f"started at offset {position.start} by choice:"
+            f" {position.start - bounds.log_start} offsets before it are not compared"
+        )
+    if position.offset < bounds.log_start:
+        notes.append(
+            f"source offsets {position.offset} to {bounds.log_start - 1} expired before being carried"
+        )
+    elif position.start < bounds.log_start:
+        notes.append(f"the source begins at offset {bounds.log_start} now: what was before it expired there")
+    if position.offset > bounds.now:
+        notes.append(f"the source ends at offset {bounds.now}, but was carried up to {position.offset}")
+    return notes
+
+
+def _notes_on_destination(position: Position, bounds: Bounds) -> list[str]:
+    notes = []
+    if bounds.place_log_start > position.place_start:
+        notes.append(
+            f"the destination begins at offset {bounds.place_log_start} now: what was before it expired there"
+        )
+    if bounds.place_end < position.place_end:
+        notes.append(
+            f"the destination can be read up to offset {bounds.place_end}, but was written up to"
+            f" {position.place_end}: an open transaction, or lost records"
+        )
+    return notes
+
+
+def _declared(position: Position) -> Mapping[str, int]:
+    tally = position.tally
+    counts = {"filtered": tally.filtered, "quarantined": tally.quarantined}
+    return {name: count for name, count in counts.items() if count}

@@ -1,0 +1,40 @@
+"""What all tests share: two real clusters, names for topics, and a state directory of their own."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from causeway.embedded import EmbeddedCluster
+
+
+@pytest.fixture(autouse=True)
+def state_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """No test may see, or leave behind, clusters that the user has started by name."""
+    state = tmp_path / "state"
+    monkeypatch.setenv("CAUSEWAY_STATE", str(state))
+    return state
+
+
+@pytest.fixture(scope="session")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCluster]:
+    """A cluster of one broker for the whole session: do not stop it, and use a topic of your own."""
+    with EmbeddedCluster.start("source", directory=tmp_path_factory.mktemp("source")) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def destination(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCluster]:
+    """The other side, under the same terms as `source`."""
+    with EmbeddedCluster.start("destination", directory=tmp_path_factory.mktemp("destination")) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def topic_name(request: pytest.FixtureRequest) -> str:
+    """A topic name that no other test uses, and that tells which one does."""
+    return f"{re.sub(r'[^A-Za-z0-9]+', '-', request.node.name)}-{uuid.uuid4().hex[:8]}"

@@ -1,0 +1,137 @@
+"""The demo's arithmetic: what is counted as what, and what a speed is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from causeway.cli.demo.carried import Carried, Commit, Speed, speed
+from causeway.cli.demo.latency import percentile
+from causeway.cli.demo.records import CUSTOMERS, SIZE, TOPICS, ZOO, business, zoo
+from causeway.cli.demo.summary import Summary, Verdict, verdict_of
+from causeway.model.cluster import Cluster
+from causeway.model.position import Place, Position, SourcePartition, Tally
+
+NOTHING = dict.fromkeys(("missing", "duplicated", "out_of_order", "changed", "unexpected", "behind"), 0)
+
+
+def report(**counts: int) -> dict[str, Any]:
+    """What `causeway verify -o json` prints, as far as the demo reads it."""
+    return {"mirrors": [{"topics": [{"topic": "orders", "counts": {**NOTHING, **counts}}]}]}
+
+
+@pytest.mark.parametrize(
+    ("found", "arrived", "verdict"),
+    [
+        (report(), 100, Verdict(0, 0, 0, 0)),
+        (report(missing=2, behind=3), 95, Verdict(5, 0, 0, 0)),
+        (report(duplicated=4), 104, Verdict(0, 4, 0, 0)),
+        (report(out_of_order=6), 100, Verdict(0, 0, 6, 0)),
+        (report(changed=7), 100, Verdict(0, 0, 0, 7)),
+        (report(unexpected=8), 108, Verdict(0, 0, 0, 8)),
+        (report(missing=1, duplicated=1), 100, Verdict(1, 1, 0, 0)),
+        # What verify did not see, the count does.
+        (report(), 90, Verdict(10, 0, 0, 0)),
+        (report(), 110, Verdict(0, 10, 0, 0)),
+        ({"mirrors": []}, 0, Verdict(100, 0, 0, 0)),
+    ],
+)
+def test_each_difference_has_its_number(found: dict[str, Any], arrived: int, verdict: Verdict) -> None:
+    assert verdict_of(found, {"orders": 100}, {"orders": arrived}) == verdict
+    assert verdict.clean == (verdict == Verdict(0, 0, 0, 0))
+
+
+def summary(verdict: Verdict) -> Summary:
+    return Summary(
+        records=306_000, bytes=66_000_000, aborted=7_500, topics=5, partitions=16, kills=1,
+        killed_processes=5, speed=Speed(200_000, 40_000_000, 0.8), latency_p50_ms=17.44,
+        latency_p99_ms=31.0, trickle_per_second=1_000, verdict=verdict,
+    )  # fmt: skip
+
+
+def test_a_clean_summary_is_no_error() -> None:
+    clean = summary(Verdict(0, 0, 0, 0))
+    assert clean.mismatch() is None
+    assert clean.to_json() == {
+        "records": 306_000, "lost": 0, "duplicated": 0, "out_of_order": 0, "changed": 0, "kills": 1,
+        "records_per_second": 250_000, "latency_p50_ms": 17.4, "latency_p99_ms": 31.0,
+    }  # fmt: skip
+    shown = {line[:12].strip(): line[12:].split() for line in str(clean).splitlines()}
+    assert shown["records"][0] == "306,000"
+    assert shown["records/s"][0] == "250,000"
+    assert shown["MB/s"][0] == "50.0"
+    assert shown["latency p50"][:2] == ["17", "ms"]
+    assert [shown[name][0] for name in ("lost", "duplicated", "out of order", "changed")] == ["0"] * 4
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_any_number_that_is_not_0_is_an_error(number: int) -> None:
+    mismatch = summary(Verdict(*(int(number == at) for at in range(4)))).mismatch()
+    assert mismatch is not None
+    assert mismatch.exit_code == 9
+
+
+def test_speed_leaves_out_what_the_first_commit_carried() -> None:
+    commits = [
+        Commit(5_000, 900, 9_000),
+        Commit(5_000, 100, 1_000),
+        Commit(5_500, 300, 60),
+        Commit(7_000, 700, 40),
+    ]
+    measured = speed(commits)
+    assert (measured.records, measured.bytes, measured.seconds) == (1_000, 100, 2.0)
+    assert measured.records_per_second == 500
+    assert speed([]).records_per_second == speed([Commit(1, 1, 1)]).records_per_second == 0
+
+
+def position(offset: int, delivered: int, at: int) -> Position:
+    return Position(
+        source=SourcePartition("c", "orders", 0), topic_id="t", start=0, offset=offset, epoch=0,
+        place=Place("orders", "u", 0), place_start=0, place_end=delivered, generation=1, at=at,
+        tally=Tally(delivered=delivered, holes=offset - delivered, bytes=10 * delivered),
+    )  # fmt: skip
+
+
+def test_carried_adds_up_what_the_ledger_says() -> None:
+    carried = Carried(Cluster("tokyo", {"bootstrap.servers": "127.0.0.1:1"}), "m")
+    carried.hear([position(10, 10, 1), position(25, 20, 2), position(26, 20, 3)])
+    assert (carried.records, carried.bytes) == (20, 200)
+    assert carried.commits == [Commit(1, 10, 100), Commit(2, 10, 100)]
+    assert carried.reached({("orders", 0): 26})
+    assert not carried.reached({("orders", 0): 27})
+    assert carried.reached({("orders", 0): 26, ("zoo", 1): 0})
+    assert not carried.reached({("orders", 0): 26, ("zoo", 1): 1})
+
+
+@pytest.mark.parametrize(("share", "value"), [(0.5, 50), (0.99, 99), (1.0, 100), (0.0, 1)])
+def test_percentiles_are_values_that_were_measured(share: float, value: float) -> None:
+    assert percentile([float(n) for n in range(100, 0, -1)], share) == value
+    assert percentile([7.0], share) == 7.0
+
+
+def test_the_shop_sells_to_every_topic() -> None:
+    records = [business(number) for number in range(2_000)]
+    assert records == [business(number) for number in range(2_000)]
+    shares = Counter(record.topic for record in records)
+    assert shares == {"clicks": 1_000, "orders": 700, "payments": 200, CUSTOMERS: 100}
+    assert all(len(record.value) == SIZE for record in records if record.value is not None)
+    tombstones = [record for record in records if record.value is None]
+    assert len(tombstones) == 25
+    assert {record.topic for record in tombstones} == {CUSTOMERS}
+    assert all(record.key for record in records if record.topic == CUSTOMERS)
+    assert any(len({name for name, _ in record.headers}) < len(record.headers) for record in records)
+
+
+def test_the_zoo_has_every_kind() -> None:
+    animals = list(zoo(1_700_000_000_000))
+    partitions = {topic.name: topic.partitions for topic in TOPICS}[ZOO]
+    assert {animal.partition for animal in animals} == set(range(partitions))
+    for kind in (None, b""):
+        assert any(animal.key == kind for animal in animals)
+        assert any(animal.value == kind for animal in animals)
+        assert any(value == kind for animal in animals for _, value in animal.headers)
+    assert any(animal.key is None and animal.value is None for animal in animals)
+    assert any([name for name, _ in animal.headers].count("twice") == 3 for animal in animals)
+    assert len({animal.timestamp for animal in animals}) == 3

@@ -1,0 +1,42 @@
+"""A mirror that lies is found out: `verify` reads both sides itself and names the coordinates."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from support.process import Causeway
+from support.world import World
+
+SABOTEUR = Path(__file__).parents[1] / "support" / "sabotage"
+
+
+@pytest.mark.parametrize(
+    ("kind", "found"),
+    [("drop", "missing"), ("repeat", "duplicated"), ("swap", "out_of_order"), ("change", "changed")],
+)
+def test_verify_finds_a_sabotaged_record(world: World, tmp_path: Path, kind: str, found: str) -> None:
+    topic = world.topic("t", 2)
+    world.produce(topic, world.numbers(2_000, 2))
+    config = world.config()
+    world.carry_all(config, env={"SABOTAGE": f"{kind}:500", "PYTHONPATH": str(SABOTEUR)})
+
+    verify = Causeway("verify", config, "-o", "json", log=tmp_path / "verify.log")
+
+    assert verify.wait() == 9, verify.output
+    report = json.loads(next(line for line in verify.output.splitlines() if line.startswith("{")))
+    counts = report["total"]
+    assert counts[found] == 1, report
+    assert sum(counts[other] for other in ("missing", "duplicated", "out_of_order", "changed")) == 1
+    assert "500" in json.dumps(report)
+
+
+def test_verify_says_that_an_honest_mirror_is_honest(world: World, tmp_path: Path) -> None:
+    topic = world.topic("t", 2)
+    world.produce(topic, world.numbers(2_000, 2))
+    config = world.config()
+    world.carry_all(config)
+    verify = Causeway("verify", config, log=tmp_path / "verify.log")
+    assert verify.wait() == 0, verify.output

@@ -1,0 +1,197 @@
+"""What is written to the ledger and to executors is read back as it was, or refused."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from causeway.model.cluster import Cluster
+from causeway.model.order import Lane, Limits, Order
+from causeway.model.position import NO_LATENCY, Place, Position, SourcePartition, Tally
+from causeway.model.receipt import Outcome, Receipt
+from causeway.model.record import (
+    EVENTS_KEPT,
+    VERSION,
+    CreatedTopic,
+    Cut,
+    Event,
+    Generation,
+    Heartbeat,
+    Lease,
+    Record,
+    Stopped,
+    UnknownRecord,
+    decode,
+    encode,
+)
+
+texts = st.text(max_size=30)
+numbers = st.integers(-1, 2**62)
+counts = st.integers(0, 2**31)
+sources = st.builds(SourcePartition, texts, texts, counts)
+places = st.builds(Place, texts, texts, counts)
+buckets = st.lists(counts, min_size=len(NO_LATENCY), max_size=len(NO_LATENCY)).map(tuple)
+
+records: dict[type[Any], st.SearchStrategy[Any]] = {
+    Lease: st.builds(Lease, counts, texts, texts, counts, numbers),
+    Heartbeat: st.builds(Heartbeat, counts, counts, counts, numbers, texts, counts),
+    Generation: st.builds(Generation, counts, counts, numbers),
+    Cut: st.builds(Cut, counts, counts, texts, numbers),
+    CreatedTopic: st.builds(CreatedTopic, texts, texts, numbers),
+    Event: st.builds(Event, counts, counts, numbers, texts, texts),
+    Stopped: st.builds(Stopped, texts, texts, counts, texts, texts, texts, numbers),
+    Position: st.builds(
+        Position,
+        source=sources,
+        topic_id=texts,
+        start=numbers,
+        offset=numbers,
+        epoch=numbers,
+        place=places,
+        place_start=numbers,
+        place_end=numbers,
+        generation=counts,
+        at=numbers,
+        tally=st.builds(Tally, counts, counts, counts, counts, counts, buckets),
+    ),
+}
+
+
+def test_no_kind_is_forgotten_here() -> None:
+    assert set(records) == set(get_args(Record))
+
+
+@pytest.mark.parametrize("kind", records, ids=lambda kind: kind.__name__)
+@given(data=st.data())
+def test_every_record_survives(kind: type[Any], data: st.DataObject) -> None:
+    record = data.draw(records[kind])
+    key, value = encode(record)
+    assert decode(value) == record
+    assert key.decode()
+    assert json.loads(value)["v"] == VERSION
+
+
+@given(records[Position], records[Position])
+def test_a_key_holds_one_partition(one: Position, other: Position) -> None:
+    """Topic names have no bars, so different partitions never share a key."""
+    if "|" not in "".join((*one.source[:2], *other.source[:2])):
+        assert (encode(one)[0] == encode(other)[0]) is (one.source == other.source)
+
+
+@given(records[Stopped], records[Position])
+def test_kinds_do_not_share_keys(stopped: Stopped, position: Position) -> None:
+    keys = {
+        encode(record)[0]
+        for record in (
+            stopped,
+            position,
+            Lease(1, "i", "h", 1, 0),
+            Heartbeat(1, 1, 1, 0, "h", 1),
+            Generation(1, 1, 0),
+            Cut(1, 1, "r", 0),
+            CreatedTopic("t", "id", 0),
+            Event(1, 1, 0, "info", "w"),
+        )
+    }
+    assert len(keys) == 8
+
+
+@given(counts, counts)
+def test_events_rotate_through_a_few_keys(shard: int, number: int) -> None:
+    assert Event(shard, number, 0, "", "").key() == Event(shard, number + EVENTS_KEPT, 0, "", "").key()
+    assert Event(shard, number, 0, "", "").key() != Event(shard, number + 1, 0, "", "").key()
+
+
+def changed(record: Record, **body: object) -> bytes:
+    value = json.loads(encode(record)[1])
+    value.update(body)
+    return json.dumps(value).encode()
+
+
+LEASE = Lease(1, "instance", "host", 7, 0)
+
+
+@pytest.mark.parametrize("version", [0, 2, 99, "1", None])
+def test_another_version_is_refused(version: object) -> None:
+    with pytest.raises(UnknownRecord, match="version"):
+        decode(changed(LEASE, v=version))
+
+
+@pytest.mark.parametrize("kind", ["", "Lease", "pause", None])
+def test_an_unknown_kind_is_refused(kind: object) -> None:
+    with pytest.raises(UnknownRecord, match="kind"):
+        decode(changed(LEASE, kind=kind))
+
+
+@pytest.mark.parametrize(
+    "value", [b"", b"{", b"null", b"5", b"[]", b'"v"', b"{}", b'{"v":1}', b'{"kind":"lease"}', b"\xff\xfe"]
+)
+def test_what_is_no_record_is_refused(value: bytes) -> None:
+    with pytest.raises(UnknownRecord, match="not a ledger record"):
+        decode(value)
+
+
+def test_a_field_that_a_later_program_added_is_passed_over() -> None:
+    assert decode(changed(LEASE, colour="blue")) == LEASE
+
+
+def test_no_record_says_more_than_json() -> None:
+    """Readable with any console consumer: one line, no binary."""
+    value = encode(LEASE)[1].decode()
+    assert "\n" not in value
+    assert json.loads(value) == {
+        "v": 1, "kind": "lease", "number": 1, "instance": "instance", "host": "host", "pid": 7, "at": 0,
+    }  # fmt: skip
+
+
+clusters = st.builds(
+    Cluster,
+    texts,
+    st.dictionaries(texts, texts, max_size=3),
+    st.dictionaries(texts, texts, max_size=3),
+    st.dictionaries(texts, texts, max_size=3),
+)
+starts = st.sampled_from(["earliest", "latest"]) | numbers
+seconds = st.floats(0, 1e6)
+orders = st.builds(
+    Order,
+    mirror=texts,
+    shard=counts,
+    lease=counts,
+    generation=counts,
+    slice=counts,
+    delivery=st.sampled_from(["exactly-once", "at-least-once"]),
+    compression=texts,
+    sources=st.dictionaries(texts, clusters, max_size=2),
+    destination=clusters,
+    ledger=texts,
+    offset_map=texts,
+    group=st.none() | texts,
+    lanes=st.lists(st.builds(Lane, sources, texts, places, starts, st.none() | numbers), max_size=4).map(
+        tuple
+    ),
+    tail=st.none() | seconds,
+    limits=st.builds(Limits, counts, counts, seconds, seconds, counts, counts, seconds),
+)
+
+
+@given(orders)
+def test_an_order_survives(order: Order) -> None:
+    assert Order.from_json(order.to_json()) == order
+
+
+@given(
+    st.builds(
+        Receipt,
+        counts,
+        st.sampled_from(get_args(Outcome)),
+        counts, counts, counts, counts, counts,
+        texts,
+    )
+)  # fmt: skip
+def test_a_receipt_survives(receipt: Receipt) -> None:
+    assert Receipt.from_json(receipt.to_json()) == receipt

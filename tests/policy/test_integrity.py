@@ -1,0 +1,96 @@
+"""Every way a partition and its position can stand to what the brokers say, and the verdict on it."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+from causeway.model.order import Lane
+from causeway.model.position import Place, Position, SourcePartition, Tally
+from causeway.policy.integrity import NO_TOPIC_ID, Found, Verdict, judge, same_topic
+
+SOURCE = SourcePartition("cluster", "orders", 3)
+IDS = ("a", "b", NO_TOPIC_ID)
+FOUND_IDS: tuple[str | None, ...] = (None, *IDS)
+OFFSETS = range(4)
+
+
+def lane(topic_id: str, place_id: str) -> Lane:
+    return Lane(SOURCE, topic_id, Place("copy", place_id, 3), "earliest", None)
+
+
+def position(offset: int, topic_id: str, place_id: str) -> Position:
+    place = Place("copy", place_id, 3)
+    return Position(SOURCE, topic_id, 0, offset, 0, place, 0, -1, 1, 0, Tally(delivered=offset))
+
+
+def expected(offset: int | None, known: str, place_known: str, found: Found) -> Verdict | None:
+    """The rules in plain words, gravest first, written without looking at the code."""
+    ids_can_tell = NO_TOPIC_ID not in (known, found.topic_id)
+    place_ids_can_tell = NO_TOPIC_ID not in (place_known, found.place_topic_id)
+    if found.topic_id is None:
+        return "deleted"
+    if ids_can_tell and known != found.topic_id:
+        return "recreated"
+    if found.place_topic_id is None:
+        return "destination-deleted"
+    if place_ids_can_tell and place_known != found.place_topic_id:
+        return "destination-recreated"
+    if offset is None or found.log_start <= offset <= found.log_end:
+        return None
+    return "gap" if offset < found.log_start else "truncated"
+
+
+BOUNDS = [(start, end) for start, end in product(OFFSETS, OFFSETS) if start <= end]
+
+
+@pytest.mark.parametrize("known", IDS)
+@pytest.mark.parametrize("place_known", IDS)
+@pytest.mark.parametrize("offset", [None, *OFFSETS])
+def test_every_case(offset: int | None, known: str, place_known: str) -> None:
+    for topic_id, place_id, (start, end) in product(FOUND_IDS, FOUND_IDS, BOUNDS):
+        found = Found(topic_id, start, end, place_id)
+        finding = judge(
+            lane(known, place_known),
+            None if offset is None else position(offset, known, place_known),
+            found,
+        )
+        verdict = expected(offset, known, place_known, found)
+        assert (finding.verdict if finding else None) == verdict, found
+        if finding is not None:
+            assert finding.what
+            assert finding.todo
+
+
+def test_a_position_knows_better_than_the_lane_which_topics_it_is_about() -> None:
+    """The lane was made from what is there now: a topic that was recreated since looks right to it."""
+    recreated = judge(lane("b", "a"), position(2, "a", "a"), Found("b", 0, 5, "a"))
+    assert recreated is not None
+    assert recreated.verdict == "recreated"
+    replaced = judge(lane("a", "b"), position(2, "a", "a"), Found("a", 0, 5, "b"))
+    assert replaced is not None
+    assert replaced.verdict == "destination-recreated"
+
+
+def test_a_gap_says_how_much_is_missing_and_where() -> None:
+    finding = judge(lane("a", "a"), position(10, "a", "a"), Found("a", 25, 40, "a"))
+    assert finding is not None
+    assert "orders[3]" in finding.what
+    assert "begins at offset 25" in finding.what
+    assert "10 is next" in finding.what
+    assert "15 offsets" in finding.what
+
+
+def test_a_truncation_says_how_much_is_gone() -> None:
+    finding = judge(lane("a", "a"), position(10, "a", "a"), Found("a", 0, 7, "a"))
+    assert finding is not None
+    assert "ends at offset 7" in finding.what
+    assert "3 offsets" in finding.what
+
+
+@pytest.mark.parametrize("known", IDS)
+@pytest.mark.parametrize("found", IDS)
+def test_ids_tell_topics_apart_where_there_are_any(known: str, found: str) -> None:
+    assert same_topic(known, found) is (known == found or NO_TOPIC_ID in (known, found))
+    assert same_topic(known, found) is same_topic(found, known)

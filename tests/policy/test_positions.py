@@ -1,0 +1,183 @@
+"""Positions only move on, account for every offset, and the newest generation's counts."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from causeway.model.position import (
+    LATENCY_BOUNDS_MS,
+    NO_LATENCY,
+    Place,
+    Position,
+    SourcePartition,
+    Tally,
+)
+from causeway.policy.positions import Carried, advance, latency_bucket, newest, percentile
+
+ORDERS = SourcePartition("cluster", "orders", 0)
+
+
+def at(offset: int, *, start: int = 0, generation: int = 1, source: SourcePartition = ORDERS) -> Position:
+    """A position that passed over holes alone since its start."""
+    return Position(
+        source, "source-id", start, offset, -1, Place("orders", "place-id", 0), 0, -1, generation, 0,
+        Tally(holes=offset - start),
+    )  # fmt: skip
+
+
+small = st.integers(0, 50)
+buckets = st.lists(st.integers(0, 1_000), min_size=len(NO_LATENCY), max_size=len(NO_LATENCY)).map(tuple)
+
+
+@st.composite
+def transactions(draw: st.DrawFn) -> list[tuple[int, int, int, int, int, int]]:
+    """What each transaction delivered, filtered, quarantined and passed over; its epoch; its end."""
+    return draw(
+        st.lists(st.tuples(small, small, small, small, st.integers(-1, 5), st.integers(-1, 500)), max_size=20)
+    )
+
+
+@given(st.integers(0, 1_000), transactions(), buckets)
+def test_every_offset_is_accounted_for_at_every_commit(
+    start: int, moves: list[tuple[int, int, int, int, int, int]], latency: tuple[int, ...]
+) -> None:
+    position = at(start, start=start)
+    for now, (delivered, filtered, quarantined, holes, epoch, place_end) in enumerate(moves, 1):
+        before = position
+        offset = before.offset + delivered + filtered + quarantined + holes
+        carried = Carried(offset, epoch, delivered, filtered, quarantined, 10 * delivered, place_end, latency)
+        position = advance(before, carried, now)
+
+        # Invariant H, at every commit and since the start.
+        assert position.offset - position.start == position.tally.offsets
+        assert position.tally.delivered - before.tally.delivered == delivered
+        assert position.tally.filtered - before.tally.filtered == filtered
+        assert position.tally.quarantined - before.tally.quarantined == quarantined
+        assert position.tally.holes - before.tally.holes == holes
+        assert position.tally.bytes - before.tally.bytes == 10 * delivered
+        assert sum(position.tally.latency) - sum(before.tally.latency) == sum(latency)
+        # Nothing goes back.
+        assert position.offset >= before.offset
+        assert position.place_end == max(before.place_end, place_end)
+        assert position.epoch == (epoch if epoch >= 0 else before.epoch)
+        # Who it is does not change.
+        assert position.at == now
+        assert replace(
+            position, offset=start, epoch=-1, place_end=-1, at=0, tally=Tally()
+        ) == at(start, start=start)  # fmt: skip
+
+
+@given(st.integers(0, 100), st.integers(-10, 200), small, small, small)
+def test_a_position_never_goes_back_and_never_counts_more_than_it_passed(
+    offset: int, target: int, delivered: int, filtered: int, quarantined: int
+) -> None:
+    carried = Carried(target, 0, delivered, filtered, quarantined)
+    if target >= offset and delivered + filtered + quarantined <= target - offset:
+        assert advance(at(offset), carried, 1).offset == target
+    else:
+        with pytest.raises(ValueError, match="cannot move"):
+            advance(at(offset), carried, 1)
+
+
+def test_a_transaction_without_latencies_keeps_those_there_were() -> None:
+    counted = advance(at(0), Carried(1, 0, 1, latency=(1, *NO_LATENCY[1:])), 1)
+    assert advance(counted, Carried(2, 0, 1), 2).tally.latency == counted.tally.latency
+
+
+histories = st.lists(
+    st.builds(
+        at,
+        st.integers(0, 100),
+        generation=st.integers(1, 4),
+        source=st.sampled_from([ORDERS, SourcePartition("cluster", "orders", 1)]),
+    ),
+    max_size=12,
+)
+
+
+@given(histories)
+def test_the_newest_generation_counts_and_within_it_the_highest_offset(positions: list[Position]) -> None:
+    best = newest(positions)
+    assert set(best) == {position.source for position in positions}
+    for source, winner in best.items():
+        rivals = [position for position in positions if position.source == source]
+        assert winner in rivals
+        assert (winner.generation, winner.offset) == max((p.generation, p.offset) for p in rivals)
+
+
+def test_an_older_generation_loses_even_with_a_higher_offset() -> None:
+    """A zombie of the old sharding may have gone on; its positions are not the ones that rule."""
+    assert newest([at(9, generation=1), at(5, generation=2)])[ORDERS].offset == 5
+    assert newest([at(5, generation=2), at(9, generation=1)])[ORDERS].offset == 5
+
+
+@given(st.integers(-1_000, 10**9))
+def test_a_latency_is_in_the_bucket_with_the_first_bound_that_holds_it(milliseconds: int) -> None:
+    bucket = latency_bucket(milliseconds)
+    assert 0 <= bucket < len(NO_LATENCY)
+    if bucket < len(LATENCY_BOUNDS_MS):
+        assert milliseconds <= LATENCY_BOUNDS_MS[bucket]
+    if bucket > 0:
+        assert milliseconds > LATENCY_BOUNDS_MS[bucket - 1]
+
+
+@given(st.lists(st.integers(0, 200_000), min_size=1, max_size=200), st.floats(0.01, 1))
+def test_a_percentile_lies_in_the_bucket_of_the_true_one(latencies: list[int], share: float) -> None:
+    latency = list(NO_LATENCY)
+    for one in latencies:
+        latency[latency_bucket(one)] += 1
+    true = sorted(latencies)[math.ceil(len(latencies) * share) - 1]
+    bucket = latency_bucket(true)
+    low = LATENCY_BOUNDS_MS[bucket - 1] if bucket else 0
+    high = LATENCY_BOUNDS_MS[bucket] if bucket < len(LATENCY_BOUNDS_MS) else low
+    assert low <= percentile(latency, share) <= high
+
+
+@given(buckets, st.floats(0, 1), st.floats(0, 1))
+def test_percentiles_rise_with_the_share_and_stay_within_the_bounds(
+    latency: tuple[int, ...], one: float, other: float
+) -> None:
+    low, high = sorted((one, other))
+    assert 0 <= percentile(latency, low) <= percentile(latency, high) <= LATENCY_BOUNDS_MS[-1]
+
+
+def test_within_a_bucket_records_are_taken_as_evenly_spread() -> None:
+    latency = list(NO_LATENCY)
+    latency[latency_bucket(15)] = 100  # above 10 ms, at most 15
+    assert percentile(latency, 0.5) == 12.5
+    assert percentile(latency, 1.0) == 15.0
+    latency[-1] = 900  # beyond the last bound nothing more is known
+    assert percentile(latency, 0.99) == LATENCY_BOUNDS_MS[-1]
+
+
+def test_without_records_there_is_no_latency() -> None:
+    assert percentile(NO_LATENCY, 0.99) == 0.0
+
+
+texts = st.text(max_size=30)
+numbers = st.integers(-1, 2**62)
+positions = st.builds(
+    Position,
+    source=st.builds(SourcePartition, texts, texts, st.integers(0, 10_000)),
+    topic_id=texts,
+    start=numbers,
+    offset=numbers,
+    epoch=numbers,
+    place=st.builds(Place, texts, texts, st.integers(0, 10_000)),
+    place_start=numbers,
+    place_end=numbers,
+    generation=numbers,
+    at=numbers,
+    tally=st.builds(Tally, numbers, numbers, numbers, numbers, numbers, buckets),
+)
+
+
+@given(positions)
+def test_a_position_survives_json(position: Position) -> None:
+    assert Position.from_json(json.loads(json.dumps(position.to_json()))) == position

@@ -1,0 +1,75 @@
+"""Records as they are compared, and a reader that owes nothing to the code under test."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from typing import Any, NamedTuple
+
+from confluent_kafka import Consumer, KafkaError, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+Headers = tuple[tuple[str, bytes | None], ...]
+
+
+class Rec(NamedTuple):
+    key: bytes | None
+    value: bytes | None
+    headers: Headers
+    timestamp: int
+
+
+def read_all(
+    servers: str, topic: str, *, committed: bool = True, seconds: float = 30.0
+) -> dict[int, list[Rec]]:
+    """Every record of a topic up to its end of now, by partition."""
+    return {
+        partition: [rec for _, rec in found]
+        for partition, found in read_offsets(servers, topic, committed=committed, seconds=seconds).items()
+    }
+
+
+def read_offsets(
+    servers: str, topic: str, *, committed: bool = True, seconds: float = 30.0
+) -> dict[int, list[tuple[int, Rec]]]:
+    """The same with offsets."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": servers,
+            "group.id": f"oracle-{uuid.uuid4().hex}",
+            "isolation.level": "read_committed" if committed else "read_uncommitted",
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+            "enable.partition.eof": True,
+            "fetch.wait.max.ms": 20,
+        }
+    )
+    try:
+        partitions = list(consumer.list_topics(topic, timeout=10).topics[topic].partitions)
+        found: dict[int, list[tuple[int, Rec]]] = {partition: [] for partition in partitions}
+        consumer.assign([TopicPartition(topic, partition, 0) for partition in partitions])
+        open_partitions = set(partitions)
+        deadline = time.monotonic() + seconds
+        while open_partitions:
+            assert time.monotonic() < deadline, f"{topic} could not be read to its end: {open_partitions}"
+            for message in consumer.consume(5000, 0.1):
+                error = message.error()
+                if error is None:
+                    found[message.partition()].append((message.offset(), _rec(message)))
+                elif error.code() == KafkaError._PARTITION_EOF:
+                    open_partitions.discard(message.partition())
+                else:
+                    raise AssertionError(f"{topic}: {error}")
+        return found
+    finally:
+        consumer.close()
+
+
+def _rec(message: Any) -> Rec:
+    return Rec(message.key(), message.value(), tuple(message.headers() or ()), message.timestamp()[1])
+
+
+def end_offsets(servers: str, topic: str, partitions: int) -> dict[int, int]:
+    admin = AdminClient({"bootstrap.servers": servers})
+    asked = admin.list_offsets({TopicPartition(topic, n): OffsetSpec.latest() for n in range(partitions)})
+    return {partition.partition: future.result().offset for partition, future in asked.items()}
