@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from causeway.model.verdict import Coordinates, Findings, Kind
-from causeway.policy.alignment import Batch, Effort, Side, align
+from causeway.policy.alignment import Effort, align
 from causeway.policy.differences import Span
 from causeway.policy.subsequence import common_subsequence
+from causeway.policy.tape import Batch, Side
 
 TINY = Effort(windows=(8, 16, 32), proof=4, far_proof=2, one_in=2)
 ALL = 1 << 60

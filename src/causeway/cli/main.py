@@ -12,10 +12,7 @@ import typer
 from causeway import __version__
 from causeway.cli import config, kafka
 from causeway.cli.check import check
-try:
-    from causeway.cli.demo import demo
-except ImportError:
-    demo = lambda: None  # TEMPORARY
+from causeway.cli.demo import demo
 from causeway.cli.run import run
 from causeway.cli.verify import verify
 from causeway.errors import CausewayError

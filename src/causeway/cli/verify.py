@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -13,6 +15,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
 
 from causeway.config import load
 from causeway.config.units import parse_duration
@@ -44,10 +47,23 @@ def verify(
     """Compare both sides record by record; exit 0 when they are equal, 9 when not."""
     settings = load(config, override or [])
     seconds = _seconds(timeout)
-    with _Watch() as watch:
-        reports = compare(
-            settings, mirror or [], wait=wait, timeout=seconds, say=watch.say, progress=watch.progress
+    stopping = threading.Event()
+    with _Watch() as watch, ThreadPoolExecutor(1) as pool:
+        comparing = pool.submit(
+            compare,
+            settings,
+            mirror or [],
+            wait=wait,
+            timeout=seconds,
+            say=watch.say,
+            progress=watch.progress,
+            stopping=stopping,
         )
+        try:
+            reports = comparing.result()
+        except KeyboardInterrupt:
+            stopping.set()
+            raise
     if output is Output.json:
         equal = all(report.equal for report in reports)
         print(json.dumps({"equal": equal, "mirrors": [report.to_json() for report in reports]}), flush=True)
@@ -66,16 +82,21 @@ def _seconds(timeout: str | None) -> float | None:
 
 
 def _print(reports: Sequence[VerifyReport]) -> None:
-    """The table is as wide as it needs to be where nobody looks at it through a terminal."""
-    console = Console(highlight=False, soft_wrap=True)
-    if not console.is_terminal:
-        console = Console(highlight=False, soft_wrap=True, width=200)
+    console = Console(highlight=False)
     for report in reports:
-        sources = ", ".join(report.sources)
-        console.print(escape(f"{report.mirror}: {sources} → {report.destination}"), style="bold")
-        console.print(verdict_table(report))
+        title = f"{report.mirror}: {', '.join(report.sources)} → {report.destination}"
+        console.print(escape(title), style="bold", soft_wrap=True)
+        table = verdict_table(report)
+        if console.is_terminal and _width(table) > console.width:
+            table = verdict_table(report, [kind for kind, count in report.counts().items() if count])
+        Console(highlight=False, width=_width(table)).print(table)
         for line in verdict_lines(report):
-            console.print(escape(line))
+            console.print(escape(line), soft_wrap=True)
+
+
+def _width(table: Table) -> int:
+    """As wide as it needs to be: a topic's name must not be cut."""
+    return Console(width=10_000).measure(table).maximum
 
 
 def _judge(reports: Sequence[VerifyReport]) -> None:
@@ -89,9 +110,7 @@ def _judge(reports: Sequence[VerifyReport]) -> None:
 
 
 def _advice(different: Sequence[VerifyReport]) -> str:
-    if all(
-        {kind for kind, count in report.counts().items() if count} == {"behind"} for report in different
-    ):
+    if all({kind for kind, count in report.counts().items() if count} == {"behind"} for report in different):
         return "run the mirror and verify with --wait"
     return ""
 
@@ -110,7 +129,7 @@ class _Watch:
             transient=True,
             disable=not self._console.is_terminal,
         )
-        self._task = self._bar.add_task("", total=None)
+        self._task = self._bar.add_task("looking at both sides", total=None)
 
     def __enter__(self) -> _Watch:
         self._bar.start()

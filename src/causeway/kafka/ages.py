@@ -20,7 +20,7 @@ from causeway.model.cluster import Cluster
 def first_timestamps(
     cluster: Cluster, partitions: Iterable[tuple[str, int]], since: int = 0
 ) -> dict[tuple[str, int], int]:
-    """The timestamp (milliseconds) of the first record at or after a time, for each partition that has one."""
+    """When the first record at or behind a time is from (milliseconds), for each partition that has one."""
     wanted = {TopicPartition(*partition): OffsetSpec.for_timestamp(since) for partition in partitions}
     found: dict[tuple[str, int], int] = {}
     if not wanted:

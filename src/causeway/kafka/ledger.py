@@ -8,7 +8,7 @@ else's open transaction in the topic would hide our own commits behind it.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
@@ -16,7 +16,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from causeway.errors import IntegrityError, PlanRefused, Unreachable
 from causeway.kafka import clients
 from causeway.kafka.admin import ClusterView
-from causeway.kafka.failures import as_user_error, error_of
+from causeway.kafka.failures import as_user_error, error_of, is_gone, is_unled
 from causeway.model.cluster import Cluster
 from causeway.model.order import ledger_topic, offset_map_topic
 from causeway.model.position import Position, SourcePartition
@@ -126,27 +126,22 @@ class LedgerReader:
         self._consumer.close()
         self._consumer = self._start(fetch_wait_max_ms=250)
 
-    def read_to_end(self, seconds: float, waiting: Callable[[str], None] | None = None) -> LedgerImage:
+    def read_to_end(self, seconds: float) -> LedgerImage:
         """Read until every partition's high watermark, taken now. The caller has fenced before.
 
         Raises Unreachable when that takes longer; whoever holds a transaction open there is waited for.
         """
         deadline = time.monotonic() + seconds
         ends = {number: self._high_watermark(number, deadline) for number in self._read}
-        said = False
         while any(self._read[number] < end for number, end in ends.items()):
             self.poll(0.2)
             if time.monotonic() < deadline:
                 continue
             behind = [number for number, end in ends.items() if self._read[number] < end]
-            why = "an open transaction of another producer in the ledger, or brokers that do not answer"
-            if waiting and not said:
-                waiting(f"ledger partitions {behind} cannot be read to their end: {why}")
-                said = True
             raise Unreachable(
                 f"the ledger cannot be read to its end (partitions {behind})",
                 where=f'topic {self._topic} on cluster "{self._cluster.alias}"',
-                why=why,
+                why="an open transaction of another producer in the ledger, or brokers that do not answer",
             )
         return self.image
 
@@ -186,12 +181,18 @@ class LedgerReader:
             self._read[partition] = max(self._read[partition], offset)
 
     def _high_watermark(self, partition: int, deadline: float) -> int:
-        left = max(0.1, deadline - time.monotonic())
-        try:
-            _, high = self._consumer.get_watermark_offsets(TopicPartition(self._topic, partition), left)
-        except KafkaException as exception:
-            raise self._broken(error_of(exception)) from None
-        return int(high)
+        """Asked until somebody leads the partition: a ledger may be seconds old."""
+        while True:
+            left = max(0.1, deadline - time.monotonic())
+            try:
+                _, high = self._consumer.get_watermark_offsets(TopicPartition(self._topic, partition), left)
+            except KafkaException as exception:
+                error = error_of(exception)
+                if not (is_unled(error) or is_gone(error)) or time.monotonic() > deadline:
+                    raise self._broken(error) from None
+                time.sleep(0.05)
+            else:
+                return int(high)
 
     def _broken(self, error: KafkaError) -> Exception:
         if error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):

@@ -21,8 +21,8 @@ from causeway.errors import CausewayError, IntegrityError, Unreachable
 from causeway.kafka import clients
 from causeway.kafka.failures import as_user_error, error_of, is_denied, is_gone
 from causeway.model.cluster import Cluster
-from causeway.policy.alignment import Batch
 from causeway.policy.compaction import KeyedBatch
+from causeway.policy.tape import Batch
 
 BATCH = 5_000
 PATIENCE_SECONDS = 60.0

@@ -51,8 +51,8 @@ def highest_versions(cluster: Cluster) -> dict[int, int]:
     lines = _Lines(client)
     loud = {"debug": "feature", "log_level": "7", "client.id": client}
     logger = logging.getLogger("causeway.librdkafka")
-    level = logger.level
     logger.addHandler(lines)
+    # For good: clusters are asked at the same time, and no other client says anything at this level.
     logger.setLevel(logging.DEBUG)
     try:
         admin = clients.admin(replace(cluster, properties={**cluster.properties, **loud}))
@@ -61,7 +61,6 @@ def highest_versions(cluster: Cluster) -> dict[int, int]:
     except KafkaException:
         pass  # whatever was said until then is as true
     finally:
-        logger.setLevel(level)
         logger.removeHandler(lines)
     return read(lines.lines)
 

@@ -1,18 +1,142 @@
-"""`causeway check`: looks at both sides of mirrors, writes nothing, and says all it found.
+"""`causeway check`: looks at both sides of mirrors, writes nothing, and says all that it found.
 
-A cluster that cannot be read is one finding, and whatever does not need it is looked at all the same.
+A cluster that cannot be read is one finding; whatever does not need it is looked at all the same.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 
 from causeway.config import MirrorSettings, Settings
-from causeway.errors import CausewayError
-from causeway.mirror.check_topics import Routes, check_topics
+from causeway.errors import AccessDenied, CausewayError, PlanRefused
+from causeway.kafka.admin import ClusterView
+from causeway.kafka.ledger import LedgerImage, read_image
+from causeway.kafka.versions import highest_versions
 from causeway.mirror.clusters import chosen, cluster_of
-from causeway.mirror.sides import Side, look
-from causeway.model.checkup import Checkup, Remark, Section, note, problem
-from causeway.policy.readiness import literal_secrets
+from causeway.mirror.routes import Sight, routes
+from causeway.model.checkup import Checkup, Remark, Section, note, ok, problem
+from causeway.model.order import ledger_topic
+from causeway.policy.readiness import literal_secrets, transactions
+from causeway.policy.releases import at_least
+
+STATE_LOG = "__transaction_state"
+CONNECT_SECONDS = 6.0
+
+
+@dataclass(slots=True)
+class Side:
+    """A cluster, as far as it can be read."""
+
+    alias: str
+    remarks: list[Remark] = field(default_factory=list)
+    view: ClusterView | None = None  # None: it cannot be
+    highest: Mapping[int, int] = field(default_factory=dict)  # versions of requests
+    brokers: int = 0
+
+
+def examine(settings: Settings, names: list[str]) -> Checkup:
+    """Look at the mirrors with these names, or at all of them."""
+    mirrors = chosen(settings, names)
+    aliases = list(dict.fromkeys(alias for one in mirrors for alias in (*one.source, one.destination)))
+    # At the same time: it takes seconds to be sure that one does not answer.
+    with ThreadPoolExecutor(max(1, len(aliases))) as pool:
+        sides = dict(zip(aliases, pool.map(lambda alias: _look(settings, alias), aliases), strict=True))
+    return Checkup(
+        (
+            *(Section("cluster", alias, tuple(side.remarks)) for alias, side in sides.items()),
+            *(Section("mirror", mirror.name, tuple(_mirror(mirror, sides))) for mirror in mirrors),
+        )
+    )
+
+
+def _look(settings: Settings, alias: str) -> Side:
+    side = Side(alias)
+    tables = settings.clusters[alias]
+    side.remarks += literal_secrets(
+        alias,
+        {"properties": tables.properties, "consumer": tables.consumer, "producer": tables.producer},
+    )
+    try:
+        cluster = cluster_of(settings, alias)
+        view = ClusterView(cluster)
+        cluster_id = view.connect(CONNECT_SECONDS)
+        side.brokers = view.brokers()
+        side.highest = highest_versions(cluster)
+    except CausewayError as error:
+        side.remarks.append(problem(error))
+        return side
+    side.view = view
+    brokers = f"{side.brokers} broker{'s' if side.brokers > 1 else ''}"
+    side.remarks.append(ok(f"{cluster.bootstrap_servers} answers: cluster id {cluster_id}, {brokers}"))
+    release = at_least(side.highest)
+    side.remarks.append(ok(f"Kafka ≥ {release}") if release else note("version unknown"))
+    return side
+
+
+def _mirror(mirror: MirrorSettings, sides: Mapping[str, Side]) -> Iterator[Remark]:
+    destination = sides[mirror.destination]
+    closed = [f'"{alias}"' for alias in (*mirror.source, mirror.destination) if sides[alias].view is None]
+    if destination.view is not None:
+        try:
+            broker = _broker_config(destination.view)
+            yield from _delivery(mirror, destination, destination.view, broker)
+            image = read_image(destination.view.cluster, mirror.name)
+            yield from _ledger(mirror, destination.view, image)
+        except CausewayError as error:
+            yield problem(error)
+            return
+        if not closed:
+            sources = {alias: view for alias in mirror.source if (view := sides[alias].view)}
+            yield from routes(Sight(mirror, sources, destination.view, image, broker))
+    if closed:
+        yield note(f"its topics were not looked at: {', '.join(closed)} cannot be read")
+
+
+def _broker_config(view: ClusterView) -> dict[str, str] | None:
+    """Settings of the destination's brokers; None where we may not read them, which nothing else needs."""
+    try:
+        return view.broker_config()
+    except AccessDenied:
+        return None
+
+
+def _delivery(
+    mirror: MirrorSettings, side: Side, view: ClusterView, broker: Mapping[str, str] | None
+) -> Iterator[Remark]:
+    if mirror.delivery == "at-least-once":
+        yield note("at-least-once: transactions are not needed; a failure may repeat records")
+        return
+    try:
+        state_log = view.describe([STATE_LOG]).get(STATE_LOG)
+    except AccessDenied:
+        state_log = None  # nothing that runs needs to see it
+    yield from transactions(mirror.transaction_timeout, side.highest, side.brokers, broker, state_log)
+
+
+def _ledger(mirror: MirrorSettings, view: ClusterView, image: LedgerImage) -> Iterator[Remark]:
+    topic = ledger_topic(mirror.name)
+    config = view.configs([topic]).get(topic)
+    if config is None:
+        yield note("there is no ledger yet: the mirror has never run")
+        return
+    yield ok(f"the ledger {topic} knows {len(image.positions)} partitions")
+    policy = config.get("cleanup.policy", "")
+    if policy != "compact":
+        yield problem(
+            PlanRefused(
+                f'the ledger has cleanup.policy "{policy}", which would delete positions',
+                todo=f"kafka-configs.sh --alter --entity-type topics --entity-name {topic}"
+                " --add-config cleanup.policy=compact",
+            )
+        )
+    driver = image.heartbeats.get(0)
+    if image.lease and driver:
+        silent = time.time_ns() // 1_000_000 - driver.at
+        if silent < 5_000 * mirror.heartbeat:
+            yield note(
+                f"it is running on {image.lease.host} (process {image.lease.pid}):"
+                " another instance would take its place"
+            )

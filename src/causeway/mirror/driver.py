@@ -8,24 +8,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 
 from causeway.config import MirrorSettings, Settings
 from causeway.errors import CausewayError, IntegrityError, PlanRefused, Superseded, Unreachable
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.ledger import LedgerReader, ensure_topics
 from causeway.kafka.outcome import Again, Fenced
-from causeway.mirror.clusters import cluster_of, group_of, limits_of
+from causeway.mirror.clusters import cluster_of, limits_of
 from causeway.mirror.lease import Control, finish_transactions, now_ms
+from causeway.mirror.orders import make_orders
 from causeway.mirror.plan import plan_of, prepare, shape, survey
 from causeway.mirror.progress import Gauge
-from causeway.model.order import Order, Start, ledger_topic, offset_map_topic
+from causeway.model.order import Order, Start
 from causeway.model.plan import Plan
 from causeway.model.position import SourcePartition
 from causeway.model.progress import MirrorProgress
 from causeway.model.record import CONTROL, CreatedTopic, Event, Heartbeat, Record, Stopped
 from causeway.model.topic import TopicFacts
-from causeway.policy.sharding import default_shards, shard_of
+from causeway.policy.sharding import default_shards
 
 Say = Callable[[str, str, str], None]
 """Tell people: mirror, level, text."""
@@ -56,7 +56,7 @@ class Driver:
         self._gauge = Gauge()
         self._plan = Plan((), (), (), 0)
         self._shape: dict[tuple[str, str], TopicFacts] = {}
-        self._starts: dict[tuple[str, str], Start] = {}
+        self._starts: dict[SourcePartition, Start] = {}
         self._ends: dict[SourcePartition, int] = {}
         self._until: dict[SourcePartition, int] = {}
         self._alive: dict[int, float] = {}  # when a shard's heartbeat was last seen here
@@ -85,10 +85,12 @@ class Driver:
         image = self._reader.read_to_end(LEDGER_SECONDS)
         self._reader.follow()
         known = {(source.cluster, source.topic) for source in image.positions}
+        # `start` is for what exists now and is new to the ledger; whatever appears later begins at earliest.
         self._starts = {
-            (alias, topic): mirror.start_at
-            for alias, topic in self._shape
-            if (self._views[alias].cluster_id(), topic) not in known
+            SourcePartition(cluster_id, topic, number): mirror.start_at
+            for (alias, topic), facts in self._shape.items()
+            if ((cluster_id := self._views[alias].cluster_id()), topic) not in known
+            for number in range(facts.partitions)
         }
         self.replan()
         self._refuse_at_start()
@@ -127,34 +129,17 @@ class Driver:
     def orders(self) -> list[Order]:
         """The next slice's orders; shards without a partition get none."""
         self.slice_number += 1
-        mirror = self.mirror
-        sources = {self._views[alias].cluster_id(): cluster for alias, cluster in self._sources.items()}
-        lanes = [replace(lane, until=self._until.get(lane.source)) for lane in self._plan.lanes]
-        if self.stop_at_end:
-            lanes = [lane for lane in lanes if lane.source in self._until]
-        orders = []
-        for shard in range(1, self.shards + 1):
-            mine = tuple(lane for lane in lanes if shard_of(lane.source, self.shards) == shard)
-            if mine:
-                orders.append(
-                    Order(
-                        mirror=self.name,
-                        shard=shard,
-                        lease=self._control.lease,
-                        generation=self._generation.number,
-                        slice=self.slice_number,
-                        delivery=mirror.delivery,
-                        compression=mirror.compression,
-                        sources=sources,
-                        destination=self._destination,
-                        ledger=ledger_topic(self.name),
-                        offset_map=offset_map_topic(self.name),
-                        group=group_of(mirror),
-                        lanes=mine,
-                        tail=None if self.stop_at_end else mirror.slice,
-                        limits=limits_of(mirror, self._plan.batch_bytes),
-                    )
-                )
+        orders = make_orders(
+            self.mirror,
+            self._plan,
+            sources={self._views[alias].cluster_id(): cluster for alias, cluster in self._sources.items()},
+            destination=self._destination,
+            shards=self.shards,
+            lease=self._control.lease,
+            generation=self._generation.number,
+            slice_number=self.slice_number,
+            until=self._until if self.stop_at_end else None,
+        )
         self._alive = {order.shard: time.monotonic() for order in orders}
         return orders
 

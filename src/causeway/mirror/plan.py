@@ -164,10 +164,10 @@ def prepare(survey: Survey, destination: ClusterView) -> list[TopicFacts]:
 def plan_of(
     survey: Survey,
     sources: Mapping[str, ClusterView],
-    starts: Mapping[tuple[str, str], Start],
+    starts: Mapping[SourcePartition, Start],
     made: Iterable[str],
 ) -> Plan:
-    """Every partition of every topic that can be carried. `starts`: topics that do not begin at earliest."""
+    """Every partition of every topic that can be carried; those without a start begin at earliest."""
     lanes = []
     for (alias, name), facts in sorted(survey.topics.items()):
         place = survey.destinations.get(name)
@@ -176,10 +176,10 @@ def plan_of(
         cluster_id = sources[alias].cluster_id()
         lanes += [
             Lane(
-                source=SourcePartition(cluster_id, name, number),
+                source=(source := SourcePartition(cluster_id, name, number)),
                 topic_id=facts.topic_id,
                 place=Place(name, place.topic_id, number),
-                start=starts.get((alias, name), "earliest"),
+                start=starts.get(source, "earliest"),
                 until=None,
             )
             for number in range(facts.partitions)

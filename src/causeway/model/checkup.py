@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 from causeway.errors import AccessDenied, CausewayError, IntegrityError, PlanRefused, Unreachable
 
 Level = Literal["ok", "note", "warning", "problem"]
-"""ok: as it should be · note: good to know · warning: works, perhaps not as meant · problem: does not work."""
+"""ok: as it should be · note: good to know · warning: works, but perhaps not as meant · problem: does not."""
 LEVELS: tuple[Level, ...] = get_args(Level)
 
 _GRAVEST_FIRST = (AccessDenied, Unreachable, PlanRefused, IntegrityError)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.table import Table
 
@@ -13,10 +13,11 @@ LINES_SHOWN = 40
 OFFSETS_SHOWN = 5
 
 
-def verdict_table(report: VerifyReport) -> Table:
+def verdict_table(report: VerifyReport, kinds: Sequence[Kind] = KINDS) -> Table:
+    """A column for each of the kinds: all of them, or those that a narrow terminal has room for."""
     result = Table(box=None, pad_edge=False, header_style="bold")
     result.add_column("topic")
-    for heading in ("partitions", "source", "destination", *NAMES.values()):
+    for heading in ("partitions", "source", "destination", *(NAMES[kind] for kind in kinds)):
         result.add_column(heading, justify="right")
     result.add_column("verdict")
     for topic in report.topics():
@@ -26,7 +27,7 @@ def verdict_table(report: VerifyReport) -> Table:
             f"{topic.partitions:,}",
             f"{topic.source_records:,}",
             f"{topic.destination_records:,}",
-            *(f"{topic.counts[kind]:,}" for kind in KINDS),
+            *(f"{topic.counts[kind]:,}" for kind in kinds),
             verdict,
         )
     return result
@@ -57,21 +58,29 @@ def _differences(partition: PartitionVerdict) -> Iterator[str]:
         if not count:
             continue
         first = findings.first.get(kind, ())[:OFFSETS_SHOWN]
-        places = ", ".join(_place(kind, one) for one in first)
         more = f", … ({count:,} in all)" if count > len(first) else ""
-        yield f"{partition.source}: {NAMES[kind]}: {places}{more}"
+        yield f"{partition.source}: {NAMES[kind]}: {_places(kind, first)}{more}"
     if findings.guessed:
         yield f"{partition.source}: more differences than can be remembered: some kinds are told by place"
 
 
+def _places(kind: Kind, first: Sequence[Coordinates]) -> str:
+    if all(one.destination is None for one in first):
+        return f"source {_offsets(one.source for one in first)}"
+    if all(one.source is None for one in first):
+        return f"destination {_offsets(one.destination for one in first)}"
+    return ", ".join(_place(kind, one) for one in first)
+
+
+def _offsets(offsets: Iterable[int | None]) -> str:
+    listed = [str(offset) for offset in offsets]
+    return f"offset{'s' if len(listed) > 1 else ''} {', '.join(listed)}"
+
+
 def _place(kind: Kind, one: Coordinates) -> str:
-    if one.destination is None:
-        return f"source offset {one.source}"
-    if one.source is None:
-        return f"destination offset {one.destination}"
-    fields = f" in {', '.join(one.fields)}" if one.fields else ""
     if kind == "duplicated":
         return f"destination offset {one.destination} repeats source offset {one.source}"
+    fields = f" in {', '.join(one.fields)}" if one.fields else ""
     return f"source offset {one.source} at destination offset {one.destination}{fields}"
 
 

@@ -8,6 +8,7 @@ Errors come back as values: a task that raised would be retried a hundred times.
 from __future__ import annotations
 
 import pickle
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -45,14 +46,20 @@ def compare_all(
     destination: Cluster,
     group: str,
     progress: Progress,
+    stopping: threading.Event,
 ) -> list[Findings]:
-    """Compare every pair; `sources` are by cluster id. Raises the first error that a task met."""
+    """Compare every pair; `sources` are by cluster id.
+
+    Raises the first error that a task met, and KeyboardInterrupt when told to stop.
+    """
     if not pairs:
         return []
     job = _Job(spark, pairs, sources, destination, group)
     job.start()
     try:
         while job.is_alive():
+            if stopping.is_set():
+                raise KeyboardInterrupt
             job.join(WATCH_SECONDS)
             progress(min(_done(spark, group), len(pairs)), len(pairs))
     except BaseException:

@@ -22,12 +22,7 @@ from dataclasses import dataclass
 from causeway.model.verdict import Findings
 from causeway.policy.differences import Differences, Span
 from causeway.policy.subsequence import Pairs, common_subsequence, runs
-
-Batch = tuple[list[int], list[bytes]]
-"""Offsets, rising, and the digests of their records."""
-
-Side = Callable[[int], Iterator[Batch]]
-"""Reads from an offset on."""
+from causeway.policy.tape import Scout, Side, Tape
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,32 +50,6 @@ def align(
     return _Alignment(source, destination, span, source_from, destination_from, effort or Effort()).findings()
 
 
-class _Tape:
-    """One side's reading: what was read and is not settled yet."""
-
-    def __init__(self, side: Side, start: int) -> None:
-        self._batches = side(start)
-        self.offsets: list[int] = []
-        self.digests: list[bytes] = []
-        self.ended = False
-
-    def fill(self, wanted: int) -> None:
-        """Reads until so many records wait here, or the side ends."""
-        while len(self.digests) < wanted and not self.ended:
-            batch = next(self._batches, None)
-            if batch is None:
-                self.ended = True
-            else:
-                self.offsets += batch[0]
-                self.digests += batch[1]
-
-    def take(self, count: int) -> Batch:
-        """The next records, which then wait here no more."""
-        taken = self.offsets[:count], self.digests[:count]
-        del self.offsets[:count], self.digests[:count]
-        return taken
-
-
 class _Alignment:
     def __init__(
         self,
@@ -94,8 +63,8 @@ class _Alignment:
         self._sides = (source, destination)
         self._source_from = source_from
         self._effort = effort
-        self._source = _Tape(source, source_from)
-        self._destination = _Tape(destination, destination_from)
+        self._source = Tape(source, source_from)
+        self._destination = Tape(destination, destination_from)
         self._differences = Differences(span, keep=effort.keep, limit=effort.limit)
         self._matched = 0  # also the name of the gap behind the last match
         self._look_far = True
@@ -175,9 +144,9 @@ class _Alignment:
 
     def _drain(self, source_to: int, destination_to: int) -> None:
         """What lies before the place where both sides meet again has no partner."""
-        while left := _below(self._source, source_to):
+        while left := self._source.below(source_to):
             self._differences.on_source(self._matched, *self._source.take(left))
-        while right := _below(self._destination, destination_to):
+        while right := self._destination.below(destination_to):
             self._differences.on_destination(self._matched, *self._destination.take(right))
 
     def _rest(self) -> None:
@@ -223,52 +192,8 @@ def _cut(pairs: Pairs, proven: Iterator[tuple[int, int]], left: int, right: int)
     return cut
 
 
-def _below(tape: _Tape, offset: int) -> int:
-    """How many of the records that wait, at least one having been read, lie below an offset."""
-    tape.fill(1)
-    if not tape.offsets or tape.offsets[0] >= offset:
-        return 0
-    if tape.offsets[-1] < offset:
-        return len(tape.offsets)
-    return next(i for i, at in enumerate(tape.offsets) if at >= offset)
-
-
-class _Scout:
-    """Walks one side ahead and keeps the records that `selects` picks, and where to begin before them."""
-
-    def __init__(self, side: Side, start: int, selects: Callable[[bytes], bool], margin: int) -> None:
-        self._batches = side(start)
-        self._selects = selects
-        self._margin = margin
-        self._seen = 0
-        self._milestones: list[int] = []  # the offset of every margin-th record
-        self._indexes: list[int] = []
-        self.picked: list[bytes] = []
-        self.ended = False
-
-    def walk(self, until: int) -> None:
-        while self._seen < until and not self.ended:
-            batch = next(self._batches, None)
-            if batch is None:
-                self.ended = True
-                return
-            offsets, digests = batch
-            first = -self._seen % self._margin
-            self._milestones += offsets[first :: self._margin]
-            for i, digest in enumerate(digests):
-                # The same record over and over proves nothing, and would fill the memory.
-                if self._selects(digest) and not (self.picked and self.picked[-1] == digest):
-                    self.picked.append(digest)
-                    self._indexes.append(self._seen + i)
-            self._seen += len(digests)
-
-    def before(self, picked: int) -> int:
-        """An offset one to two margins of records before a picked one."""
-        return self._milestones[max(0, self._indexes[picked] // self._margin - 1)]
-
-
 def _meeting_place(
-    sides: tuple[Side, Side], tapes: tuple[_Tape, _Tape], effort: Effort
+    sides: tuple[Side, Side], tapes: tuple[Tape, Tape], effort: Effort
 ) -> tuple[int, int] | None:
     """Offsets on both sides, shortly before the place where they agree again; None if they never do."""
     selects: Callable[[bytes], bool] = lambda digest: digest[0] % effort.one_in == 0  # noqa: E731
@@ -278,7 +203,7 @@ def _meeting_place(
             selects = frozenset(tape.digests).__contains__
     margin = effort.windows[0]
     left, right = (
-        _Scout(side, tape.offsets[0], selects, margin) for side, tape in zip(sides, tapes, strict=True)
+        Scout(side, tape.offsets[0], selects, margin) for side, tape in zip(sides, tapes, strict=True)
     )
     distance = 2 * effort.windows[-1]
     while True:

@@ -13,6 +13,7 @@ from causeway.config.units import format_duration
 from causeway.errors import PlanRefused
 from causeway.model.checkup import Remark, note, ok, problem, warning
 from causeway.model.topic import TopicFacts
+from causeway.policy.integrity import NO_TOPIC_ID
 from causeway.policy.releases import TRANSACTIONS
 
 _HOUR_MS = 3_600_000
@@ -45,12 +46,13 @@ def transactions(
     if config is None:
         return [note("whether transactions are possible is not known: the brokers' settings may not be read")]
     found = []
-    copies = state_log.replication if state_log else _number(config, "transaction.state.log.replication.factor")
+    copies = (
+        state_log.replication if state_log else _number(config, "transaction.state.log.replication.factor")
+    )
     if not state_log and copies > brokers:
         found.append(
             PlanRefused(
-                f"{where}: transaction.state.log.replication.factor is {copies},"
-                f" there are {brokers} brokers",
+                f"{where}: transaction.state.log.replication.factor is {copies}, more than the brokers ({brokers})",
                 todo=f"set it to {brokers} in the brokers' server.properties, or start more brokers",
             )
         )
@@ -72,12 +74,25 @@ def transactions(
                 " or raise transaction.max.timeout.ms of the brokers",
             )
         )
-    return [problem(error) for error in found] or [ok("exactly-once is possible: the brokers know transactions")]
+    return [problem(error) for error in found] or [
+        ok("exactly-once is possible: the brokers know transactions")
+    ]
 
 
 def _number(config: Mapping[str, str], name: str) -> int:
     """A setting's number; 0 where the brokers have no such setting, as other implementations may not."""
     return int(config.get(name, 0))
+
+
+def nameless(alias: str, topics: Iterable[TopicFacts]) -> Remark | None:
+    """Brokers before 2.8, and some other implementations, have no topic ids."""
+    if all(facts.topic_id != NO_TOPIC_ID for facts in topics):
+        return None
+    return warning(
+        f'"{alias}" has no topic ids: a topic that is deleted and created again is recognised by its offsets'
+        " alone",
+        "upgrade its brokers to Kafka 2.8 or later",
+    )
 
 
 def size_limit(topic: str, source: int, destination: int) -> Remark | None:
@@ -115,7 +130,9 @@ def kept_for(config: Mapping[str, str]) -> int | None:
     return span if span >= 0 else None
 
 
-def retention(topic: str, oldest: int, now: int, kept: int | None, source: int | None, new: bool) -> Remark | None:
+def retention(
+    topic: str, oldest: int, now: int, kept: int | None, source: int | None, new: bool
+) -> Remark | None:
     """Records older than the destination's retention are deleted as soon as they arrive.
 
     `oldest` and `now` are times, `kept` and `source` spans, all in milliseconds; `source` is how long

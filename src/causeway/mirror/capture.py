@@ -1,0 +1,198 @@
+"""What a comparison has to know: pairs of partitions and the offsets between which they are compared.
+
+The order of looking makes it sound while the mirror runs: the source's ends (what must be there or is
+behind), the ledger (what was carried), the destination's ends, and the source's ends once more, so that
+everything the destination holds by then has an original before them.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+
+from causeway.config import MirrorSettings, Settings
+from causeway.errors import Unreachable
+from causeway.kafka.admin import At, ClusterView
+from causeway.kafka.ledger import LedgerImage, read_image
+from causeway.mirror.clusters import cluster_of
+from causeway.mirror.plan import shape
+from causeway.model.cluster import Cluster
+from causeway.model.position import SourcePartition
+from causeway.model.topic import TopicFacts
+from causeway.model.verdict import Pair
+from causeway.policy.pairing import Bounds, pair_of
+from causeway.policy.selection import absent, select
+
+Say = Callable[[str], None]
+
+POLL_SECONDS = 1.0
+SAY_SECONDS = 5.0
+SILENT_SECONDS = 30.0
+"""A mirror that runs says so in its ledger every few seconds."""
+
+MARKER_SECONDS = 10.0
+"""A commit is in the ledger a moment before its marker is in every other partition of the transaction."""
+
+
+class Capture:
+    """Everything one mirror's comparison needs to know, taken once."""
+
+    def __init__(
+        self, settings: Settings, mirror: MirrorSettings, say: Say, stopping: threading.Event
+    ) -> None:
+        self.mirror = mirror
+        self._say = say
+        self._stopping = stopping
+        self._views = {alias: ClusterView(cluster_of(settings, alias)) for alias in mirror.source}
+        self.destination = cluster_of(settings, mirror.destination)
+        self._view = ClusterView(self.destination)
+        self.clusters: dict[str, Cluster] = {}  # the sources by their ids
+        self.pairs: list[Pair] = []
+        self.notes: list[str] = []
+        self.at = 0  # when the ends were captured, milliseconds
+
+    def take(self, wait: bool, timeout: float | None) -> None:
+        """Look at both sides and at the ledger, in the order that the module's docstring gives."""
+        mirror = self.mirror
+        for view in (*self._views.values(), self._view):
+            view.connect()
+        self.clusters = {view.cluster_id(): view.cluster for view in self._views.values()}
+        topics = shape(mirror, self._views)
+        sources = self._source_partitions(topics)
+        self.at = time.time_ns() // 1_000_000
+        starts = self._on_source(sources, "earliest")
+        ends = self._on_source(sources, "stable")
+        image = self._caught_up(ends, timeout) if wait else read_image(self.destination, mirror.name)
+        positions = image.positions
+        homes = self._view.describe({positions[one].place.topic for one in sources if one in positions})
+        places = {
+            (position.place.topic, position.place.partition): position.place_end
+            for one, position in positions.items()
+            if one in sources and position.place.topic in homes
+        }
+        place_starts = self._view.offsets(places, "earliest")
+        place_ends = self._place_ends(places)
+        now = self._on_source(sources, "stable")
+        compacted = self._compacted(topics, homes)
+        for source, facts in sources.items():
+            position, stopped = positions.get(source), image.stopped.get(source)
+            place = (position.place.topic, position.place.partition) if position else ("", 0)
+            bounds = Bounds(
+                topic_id=facts.topic_id,
+                log_start=starts[source],
+                end=ends[source],
+                place_topic_id=homes[place[0]].topic_id if place in place_ends else None,
+                place_log_start=place_starts.get(place, 0),
+                place_end=place_ends.get(place, 0),
+                now=now[source],
+            )
+            self.pairs.append(
+                pair_of(
+                    source,
+                    position,
+                    bounds,
+                    compacted=not compacted.isdisjoint((source.topic, place[0])),
+                    timestamps=mirror.timestamps == "preserve",
+                    stopped=stopped.what if stopped else "",
+                )
+            )
+        self._note_uncompared(image, sources)
+
+    def _source_partitions(
+        self, topics: dict[tuple[str, str], TopicFacts]
+    ) -> dict[SourcePartition, TopicFacts]:
+        return {
+            SourcePartition(self._views[alias].cluster_id(), name, number): facts
+            for (alias, name), facts in topics.items()
+            for number in range(facts.partitions)
+        }
+
+    def _on_source(self, sources: Iterable[SourcePartition], at: At) -> dict[SourcePartition, int]:
+        found: dict[SourcePartition, int] = {}
+        for alias, view in self._views.items():
+            mine = [one for one in sources if one.cluster == view.cluster_id()]
+            offsets = view.offsets([(one.topic, one.partition) for one in mine], at)
+            for one in mine:
+                if (one.topic, one.partition) not in offsets:
+                    raise Unreachable(f"{one} has no leader", where=f'cluster "{alias}"')
+                found[one] = offsets[one.topic, one.partition]
+        return found
+
+    def _place_ends(self, places: dict[tuple[str, int], int]) -> dict[tuple[str, int], int]:
+        """The destination's committed ends, once they hold what the ledger says was committed."""
+        deadline = time.monotonic() + MARKER_SECONDS
+        while True:
+            ends = self._view.offsets(places, "stable")
+            late = [place for place, end in places.items() if ends.get(place, end) < end]
+            if not late or time.monotonic() > deadline:
+                return ends
+            self._pause(POLL_SECONDS / 10)
+
+    def _compacted(self, topics: dict[tuple[str, str], TopicFacts], homes: dict[str, TopicFacts]) -> set[str]:
+        found: set[str] = set()
+        for alias, view in self._views.items():
+            configs = view.configs([name for on, name in topics if on == alias])
+            found |= {
+                name for name, config in configs.items() if "compact" in config.get("cleanup.policy", "")
+            }
+        for name, config in self._view.configs(homes).items():
+            if "compact" in config.get("cleanup.policy", ""):
+                found.add(name)
+        return found
+
+    def _caught_up(self, ends: dict[SourcePartition, int], timeout: float | None) -> LedgerImage:
+        """The ledger once every position has reached the captured ends, or when that will not happen."""
+        began = moved_at = time.monotonic()
+        said_at = -SAY_SECONDS
+        seen: object = None
+        while True:
+            image = read_image(self.destination, self.mirror.name)
+            positions = image.positions
+            behind = {
+                one: end - (positions[one].offset if one in positions else 0)
+                for one, end in ends.items()
+                if one not in image.stopped and (one not in positions or positions[one].offset < end)
+            }
+            if not behind:
+                return image
+            now = time.monotonic()
+            signs = image.lease, image.heartbeats, {one: at.offset for one, at in positions.items()}
+            if signs != seen:
+                seen, moved_at = signs, now
+            if now - moved_at > SILENT_SECONDS:
+                self.notes.append("did not wait any longer: no mirror of this name seems to run")
+                return image
+            if timeout is not None and now - began > timeout:
+                self.notes.append(f"not caught up within {timeout:.0f} s")
+                return image
+            if now - said_at >= SAY_SECONDS:
+                said_at = now
+                self._say(
+                    f'waiting for mirror "{self.mirror.name}": {len(behind)} partitions are'
+                    f" {sum(behind.values()):,} offsets behind"
+                )
+            self._pause(POLL_SECONDS)
+
+    def _pause(self, seconds: float) -> None:
+        if self._stopping.wait(seconds):
+            raise KeyboardInterrupt
+
+    def _note_uncompared(self, image: LedgerImage, sources: dict[SourcePartition, TopicFacts]) -> None:
+        """Topics that were carried once, or are asked for, and cannot be compared now."""
+        there = {(one.cluster, one.topic) for one in sources}
+        carried = {(one.cluster, one.topic) for one in image.positions}
+        for cluster, topic in sorted(carried - there):
+            if cluster not in self.clusters:
+                why = f"it came from cluster {cluster}, which is no source of the mirror now"
+            elif select([topic], self.mirror.topics):
+                why = "it does not exist on the source any more"
+            else:
+                why = "the mirror does not carry it any more"
+            self.notes.append(f"topic {topic} is not compared: {why}")
+        for alias, view in self._views.items():
+            for name in absent(view.topic_names(), self.mirror.topics):
+                if (view.cluster_id(), name) not in carried:
+                    self.notes.append(f'topic {name} does not exist on "{alias}"')
+        if not sources:
+            self.notes.append("nothing was compared: the mirror's `topics` choose none that exists")

@@ -1,0 +1,56 @@
+"""From a plan to the orders of one slice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from causeway.config import MirrorSettings
+from causeway.mirror.clusters import group_of, limits_of
+from causeway.model.cluster import Cluster
+from causeway.model.order import Order, ledger_topic, offset_map_topic
+from causeway.model.plan import Plan
+from causeway.model.position import SourcePartition
+from causeway.policy.sharding import shard_of
+
+
+def make_orders(
+    mirror: MirrorSettings,
+    plan: Plan,
+    *,
+    sources: dict[str, Cluster],
+    destination: Cluster,
+    shards: int,
+    lease: int,
+    generation: int,
+    slice_number: int,
+    until: Mapping[SourcePartition, int] | None,
+) -> list[Order]:
+    """An order for each shard that has a partition; with `until` there is an end, and no tailing."""
+    lanes = plan.lanes
+    if until is not None:
+        lanes = tuple(replace(lane, until=until[lane.source]) for lane in lanes if lane.source in until)
+    orders = []
+    for shard in range(1, shards + 1):
+        mine = tuple(lane for lane in lanes if shard_of(lane.source, shards) == shard)
+        if mine:
+            orders.append(
+                Order(
+                    mirror=mirror.name,
+                    shard=shard,
+                    lease=lease,
+                    generation=generation,
+                    slice=slice_number,
+                    delivery=mirror.delivery,
+                    compression=mirror.compression,
+                    sources=sources,
+                    destination=destination,
+                    ledger=ledger_topic(mirror.name),
+                    offset_map=offset_map_topic(mirror.name),
+                    group=group_of(mirror),
+                    lanes=mine,
+                    tail=None if until is not None else mirror.slice,
+                    limits=limits_of(mirror, plan.batch_bytes),
+                )
+            )
+    return orders

@@ -1,0 +1,198 @@
+"""What would become of a mirror's topics, and what is in their way. Reads both sides, writes nothing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from causeway.config import MirrorSettings
+from causeway.errors import CausewayError, IntegrityError, PlanRefused
+from causeway.kafka.admin import ClusterView
+from causeway.kafka.ages import first_timestamps
+from causeway.kafka.ledger import LedgerImage
+from causeway.mirror.plan import DEFAULT_MAX_BYTES, Survey, plan_of, survey
+from causeway.model.checkup import Remark, note, ok, problem, warning
+from causeway.model.position import Position, SourcePartition
+from causeway.policy.integrity import Found, judge
+from causeway.policy.readiness import kept_for, nameless, retention, size_limit, topic_defaults
+from causeway.policy.topics import Create, Grow
+
+MOST_PARTITIONS = 200
+"""So many partitions are asked for the age of their first record, which costs brokers a disk access each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """Everything there is to look at."""
+
+    mirror: MirrorSettings
+    sources: Mapping[str, ClusterView]
+    destination: ClusterView
+    image: LedgerImage
+    broker: Mapping[str, str] | None  # settings of the destination's brokers, where they may be read
+
+
+def routes(sight: Sight) -> Iterator[Remark]:
+    """Remarks on every topic; a question that is not answered is one of them."""
+    try:
+        found = survey(sight.mirror, sight.sources, sight.destination, sight.image)
+    except CausewayError as error:
+        yield problem(error)
+        return
+    parts: tuple[Callable[[Sight, Survey], Iterator[Remark]], ...] = (
+        _topics, _refused, _identity, _positions, _sizes, _ages,
+    )  # fmt: skip
+    for part in parts:
+        try:
+            yield from part(sight, found)
+        except CausewayError as error:
+            yield problem(error)
+
+
+def _topics(sight: Sight, found: Survey) -> Iterator[Remark]:
+    positions = sight.image.positions
+    for (alias, name), facts in sorted(found.topics.items()):
+        cluster_id = sight.sources[alias].cluster_id()
+        carried = [
+            positions[source]
+            for number in range(facts.partitions)
+            if (source := SourcePartition(cluster_id, name, number)) in positions
+        ]
+        place = found.destinations.get(name)
+        match found.actions.get(name):
+            case Create(partitions, replication, config):
+                settings = [f"{key}={value}" for key, value in sorted(config.items()) if _is_telling(key)]
+                yield note(
+                    f"{name}: would be created with {partitions} partitions,"
+                    f" replication factor {replication}, {', '.join(settings)}"
+                )
+            case Grow(partitions):
+                had = place.partitions if place else 0
+                yield note(f"{name}: would grow from {had} to {partitions} partitions")
+            case _ if carried:
+                records = sum(position.tally.delivered for position in carried)
+                behind = _behind(sight.sources[alias], carried)
+                yield ok(
+                    f"{name}: {len(carried)} of {facts.partitions} partitions begun,"
+                    f" {records:,} records carried, {behind:,} offsets behind"
+                )
+            case _:
+                yield ok(f"{name}: {facts.partitions} partitions, into the destination's topic as it is")
+        if place and place.partitions > facts.partitions:
+            yield note(
+                f"{name}: the destination has {place.partitions} partitions, the source {facts.partitions}:"
+                " the last ones stay empty"
+            )
+    for alias, name in found.absent:
+        yield warning(f'{name}: does not exist on "{alias}" (yet)')
+    if not (found.topics or found.refusals or found.absent):
+        yield warning("no topic matches `topics`", "see what is there with kafka-topics.sh --list")
+
+
+def _is_telling(setting: str) -> bool:
+    """Timestamps are kept as they are, always: their settings are the same for every topic."""
+    return not setting.startswith("message.timestamp.")
+
+
+def _behind(view: ClusterView, carried: list[Position]) -> int:
+    at = {(position.source.topic, position.source.partition): position.offset for position in carried}
+    return sum(max(0, end - at[partition]) for partition, end in view.offsets(at, "stable").items())
+
+
+def _refused(_sight: Sight, found: Survey) -> Iterator[Remark]:
+    for refusal in found.refusals:
+        kind = IntegrityError if refusal.integrity else PlanRefused
+        yield problem(kind(f"{refusal.topic}: {refusal.why}", todo=refusal.todo))
+
+
+def _identity(sight: Sight, found: Survey) -> Iterator[Remark]:
+    sides = {sight.mirror.destination: list(found.destinations.values())}
+    for (alias, _), facts in found.topics.items():
+        sides.setdefault(alias, []).append(facts)
+    for alias, topics in sides.items():
+        remark = nameless(alias, topics)
+        if remark is not None:
+            yield remark
+
+
+def _positions(sight: Sight, found: Survey) -> Iterator[Remark]:
+    """Whether partitions could go on from where the ledger says they are."""
+    positions = sight.image.positions
+    stopped = dict(sight.image.stopped)
+    lanes = [lane for lane in plan_of(found, sight.sources, {}, ()).lanes if lane.source in positions]
+    for alias, view in sight.sources.items():
+        mine = [lane for lane in lanes if lane.source.cluster == view.cluster_id()]
+        partitions = [(lane.source.topic, lane.source.partition) for lane in mine]
+        starts, ends = view.offsets(partitions, "earliest"), view.offsets(partitions, "latest")
+        for lane, at in zip(mine, partitions, strict=True):
+            if at not in starts or at not in ends:
+                yield warning(f'{lane.source}: has no leader on "{alias}" just now')
+                continue
+            # A destination topic that was deleted stands in the survey without an id.
+            there = Found(lane.topic_id, starts[at], ends[at], lane.place.topic_id or None)
+            finding = judge(lane, positions[lane.source], there)
+            if finding is not None:
+                stopped.pop(lane.source, None)
+                yield problem(IntegrityError(f"{lane.source}: {finding.what}", todo=finding.todo))
+    for source, record in sorted(stopped.items()):
+        yield warning(f"{source}: stopped when it ran last ({record.verdict}): {record.what}", record.todo)
+
+
+def _sizes(sight: Sight, found: Survey) -> Iterator[Remark]:
+    for alias, name, config in _source_configs(sight, found):
+        if name in found.max_bytes and (alias, name) in found.topics:
+            largest = int(config.get("max.message.bytes", DEFAULT_MAX_BYTES))
+            remark = size_limit(name, largest, found.max_bytes[name])
+            if remark is not None:
+                yield remark
+
+
+def _ages(sight: Sight, found: Survey) -> Iterator[Remark]:
+    """Retention on the destination against the age of what is still to be carried."""
+    waiting = _not_begun(sight, found)
+    asked = sorted(waiting, key=lambda at: (at[2], at))[:MOST_PARTITIONS]  # of each topic the first ones
+    oldest: dict[tuple[str, str], int] = {}
+    for alias, view in sight.sources.items():
+        for since in {waiting[at] for at in asked if at[0] == alias}:
+            wanted = [at[1:] for at in asked if at[0] == alias and waiting[at] == since]
+            for (name, _), stamp in first_timestamps(view.cluster, wanted, since).items():
+                oldest[alias, name] = min(stamp, oldest.get((alias, name), stamp))
+    existing = sight.destination.configs(found.destinations)
+    now = time.time_ns() // 1_000_000
+    for alias, name, config in _source_configs(sight, found):
+        if (alias, name) not in oldest:
+            continue
+        action = found.actions.get(name)
+        new = isinstance(action, Create)
+        there = {**topic_defaults(sight.broker or {}), **action.config} if isinstance(action, Create) else {}
+        kept = kept_for(there if new else existing.get(name, {}))
+        remark = retention(name, oldest[alias, name], now, kept, kept_for(config), new)
+        if remark is not None:
+            yield remark
+    if len(waiting) > len(asked):
+        yield note(f"the age of records was looked up in {len(asked)} of {len(waiting)} partitions")
+
+
+def _not_begun(sight: Sight, found: Survey) -> dict[tuple[str, str, int], int]:
+    """Partitions that the ledger does not know, and the time of the first record they would begin with."""
+    positions = sight.image.positions
+    known = {(source.cluster, source.topic) for source in positions}
+    start = sight.mirror.start_at
+    waiting = {}
+    for (alias, name), facts in found.topics.items():
+        cluster_id = sight.sources[alias].cluster_id()
+        begun = (cluster_id, name) in known  # partitions that came later are carried from their beginning
+        if start == "latest" and not begun:
+            continue
+        since = start if isinstance(start, int) and not begun else 0
+        for number in range(facts.partitions):
+            if SourcePartition(cluster_id, name, number) not in positions:
+                waiting[alias, name, number] = since
+    return waiting
+
+
+def _source_configs(sight: Sight, found: Survey) -> Iterator[tuple[str, str, dict[str, str]]]:
+    for alias, view in sight.sources.items():
+        for name, config in view.configs(name for where, name in found.topics if where == alias).items():
+            yield alias, name, config
