@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+import pytest
 from confluent_kafka import Producer
 
 from causeway.kafka.admin import ClusterView
@@ -93,7 +94,8 @@ def test_a_topic_recreated_under_a_running_mirror_gives_nothing_away(world: Worl
     assert {stopped.verdict for stopped in world.ledger().stopped.values()} <= {"recreated", "deleted"}
 
 
-def test_a_record_that_the_destination_refuses_is_named(world: World) -> None:
+@pytest.mark.parametrize("shards", [1, 2])
+def test_a_record_that_the_destination_refuses_is_named(world: World, shards: int) -> None:
     """Everything before it is carried, nothing behind it; other partitions go on."""
     topic = world.topic("t", 2, config={"max.message.bytes": "2000000"})
     world.topic("t", 2, on="destination", config={"max.message.bytes": "10000"})
@@ -102,7 +104,7 @@ def test_a_record_that_the_destination_refuses_is_named(world: World) -> None:
     world.produce(topic, [(0, Rec(b"k", os.urandom(50_000), (), at))])
     world.produce(topic, world.numbers(40, 2, 40))
 
-    run = world.run(world.config(), "--stop-at-end")
+    run = world.run(world.config(shards=shards), "--stop-at-end")
 
     assert run.wait() == 7, run.output
     assert f"{topic}[0] offset 20" in run.output

@@ -51,7 +51,9 @@ class ClusterView:
                 error = KafkaError(KafkaError._WAIT_COORD, "the cluster has no id yet")
             except KafkaException as exception:
                 self._admin.poll(0)
-                said = [error for error in self._errors if is_denied(error)] or list(self._errors)[-1:]
+                # "All brokers are down" follows whatever really happened.
+                heard = [error for error in self._errors if error.code() != KafkaError._ALL_BROKERS_DOWN]
+                said = [error for error in heard if is_denied(error)] or heard[-1:]
                 error = said[0] if said else error_of(exception)
             if is_denied(error) or time.monotonic() >= deadline:
                 raise self._user_error(error, "connecting")

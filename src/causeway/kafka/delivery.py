@@ -24,11 +24,12 @@ from causeway import failpoint
 from causeway.kafka import clients
 from causeway.kafka.failures import error_of, is_fenced
 from causeway.kafka.lane import NEVER, OpenLane, Stretch
-from causeway.kafka.outcome import Again, Fenced
+from causeway.kafka.outcome import Again, Fenced, Refused
 from causeway.model.cluster import Cluster
 from causeway.model.order import Limits
 
 SLOW_COMMIT_SECONDS = 1.0
+STUCK_SECONDS = 3.0
 
 
 class IdempotentDelivery:
@@ -44,6 +45,7 @@ class IdempotentDelivery:
         self._begun = 0.0
         self.records = 0
         self.bytes = 0
+        self._stretches: list[Stretch] = []
         self._producer: Producer = clients.producer(
             cluster,
             on_error=self._on_error,
@@ -130,6 +132,8 @@ class IdempotentDelivery:
                     produce(to_topic, value, key, to_partition, report, None, held_stamp, held.headers())
                 except BufferError:
                     self._produce(to_topic, to_partition, held, report, held_stamp)
+                except KafkaException as exception:
+                    raise self._failed("producing", exception) from None
                 report = None
             held = message
             held_stamp = stamp
@@ -150,6 +154,7 @@ class IdempotentDelivery:
         size += len(held.value() or b"") + len(held.key() or b"")
         stretch.length = length
         stretch.last_at = stamp
+        self._stretches.append(stretch)
         lane.took(stretch, held.offset() + 1, held.leader_epoch(), size)
         self.records += length
         self.bytes += size
@@ -197,6 +202,7 @@ class IdempotentDelivery:
             failpoint.reach("after-commit")
         self._begun = 0.0
         self.records = self.bytes = 0
+        self._stretches.clear()
 
     def close(self) -> None:
         """Drop the producer with whatever it still holds.
@@ -212,9 +218,22 @@ class IdempotentDelivery:
         """Without transactions everything acknowledged is visible already."""
 
     def _drain(self) -> None:
-        deadline = time.monotonic() + self._limits.transaction_timeout
-        while self._producer.flush(1.0):
-            if time.monotonic() > deadline:
+        """Wait until everything is acknowledged, or known to have failed.
+
+        A record that is refused makes the client stop sending, without a word unless that record
+        reports by itself. So a queue that does not move, on a connection that did not break, is a refusal.
+        """
+        began = moved = time.monotonic()
+        last = -1
+        while left := self._producer.flush(0.5):
+            now = time.monotonic()
+            if any(stretch.error is not None for stretch in self._stretches):
+                return
+            if left != last:
+                last, moved = left, now
+            if now - moved > STUCK_SECONDS and not self._shaken:
+                raise Refused(f"{self._cluster.alias} takes no more records of this transaction")
+            if now - began > self._limits.transaction_timeout:
                 raise Again(f"{self._cluster.alias} does not acknowledge{self._why()}")
 
     def _on_ledger(self, error: KafkaError | None, _message: Any) -> None:
@@ -233,7 +252,9 @@ class IdempotentDelivery:
             error = error_of(exception)
             if is_fenced(error):
                 return Fenced(f"{doing}: {error.str()}")
-            return Again(f"{doing} on {self._cluster.alias}: {error.str()}{self._why()}")
+            # Only the ends of a stretch report; a record between them is heard of when the commit fails.
+            kind = Refused if error.txn_requires_abort() and not self._shaken else Again
+            return kind(f"{doing} on {self._cluster.alias}: {error.str()}{self._why()}")
         return Again(f"{doing} on {self._cluster.alias}: {exception}{self._why()}")
 
 

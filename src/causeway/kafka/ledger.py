@@ -11,12 +11,12 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 from causeway.errors import IntegrityError, PlanRefused, Unreachable
 from causeway.kafka import clients
 from causeway.kafka.admin import ClusterView
-from causeway.kafka.failures import as_user_error, error_of, is_gone, is_unled
+from causeway.kafka.failures import as_user_error
 from causeway.model.cluster import Cluster
 from causeway.model.order import ledger_topic, offset_map_topic
 from causeway.model.position import Position, SourcePartition
@@ -102,6 +102,7 @@ class LedgerReader:
         self.image = LedgerImage()
         self._cluster = cluster
         self._topic = ledger_topic(mirror)
+        self._view = ClusterView(cluster)
         self._group = f"causeway.{mirror}.ledger"
         self._read: dict[int, int] = dict.fromkeys(partitions, 0)
         # The end of a partition is known when a fetch comes back empty: short waits while reading up to it.
@@ -132,7 +133,7 @@ class LedgerReader:
         Raises Unreachable when that takes longer; whoever holds a transaction open there is waited for.
         """
         deadline = time.monotonic() + seconds
-        ends = {number: self._high_watermark(number, deadline) for number in self._read}
+        ends = self._high_watermarks(deadline)
         while any(self._read[number] < end for number, end in ends.items()):
             self.poll(0.2)
             if time.monotonic() < deadline:
@@ -180,19 +181,22 @@ class LedgerReader:
         if partition in self._read:
             self._read[partition] = max(self._read[partition], offset)
 
-    def _high_watermark(self, partition: int, deadline: float) -> int:
-        """Asked until somebody leads the partition: a ledger may be seconds old."""
+    def _high_watermarks(self, deadline: float) -> dict[int, int]:
+        """Where the partitions end, uncommitted records included; asked until somebody leads each of them.
+
+        Through the admin client: a read_committed consumer's own watermarks end at the stable offset.
+        """
         while True:
-            left = max(0.1, deadline - time.monotonic())
-            try:
-                _, high = self._consumer.get_watermark_offsets(TopicPartition(self._topic, partition), left)
-            except KafkaException as exception:
-                error = error_of(exception)
-                if not (is_unled(error) or is_gone(error)) or time.monotonic() > deadline:
-                    raise self._broken(error) from None
-                time.sleep(0.05)
-            else:
-                return int(high)
+            found = self._view.offsets([(self._topic, number) for number in self._read], "latest")
+            if len(found) == len(self._read):
+                return {number: end for (_, number), end in found.items()}
+            if time.monotonic() > deadline:
+                unled = sorted(set(self._read) - {number for _, number in found})
+                raise Unreachable(
+                    f"partitions of the ledger have no leader: {unled}",
+                    where=f'topic {self._topic} on cluster "{self._cluster.alias}"',
+                )
+            time.sleep(0.05)
 
     def _broken(self, error: KafkaError) -> Exception:
         if error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):

@@ -1,6 +1,7 @@
 """How an attempt at a shard can end other than well.
 
 Again     start the protocol anew at 1: the outcome is unknown, or trying again can help
+Refused   the same, and a record failed inside the transaction: find out which one
 Fenced    another attempt owns the transactional id: end, and never start again by yourself
 """
 
@@ -9,6 +10,10 @@ from __future__ import annotations
 
 class Again(Exception):
     """Destroy the clients, back off, fence, read the ledger, go on from there."""
+
+
+class Refused(Again):
+    """The transaction must be aborted since a record of it was not taken; nobody said which one."""
 
 
 class Fenced(Exception):

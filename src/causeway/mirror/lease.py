@@ -55,7 +55,7 @@ class Control:
         while True:
             try:
                 self._open()
-                image = read_image(self._cluster, self._mirror)
+                image = read_image(self._cluster, self._mirror, ACQUIRE_SECONDS)
                 number = image.newest_lease() + 1
                 record = Lease(number, uuid.uuid4().hex, socket.gethostname(), os.getpid(), now_ms())
                 self._commit([(CONTROL, record)])

@@ -73,8 +73,7 @@ def survey(
                 action = _occupied(mirror, destination, found)
         if isinstance(action, Refuse):
             del result.topics[alias, name]
-            integrity = found is not None and "holds" in action.why
-            result.refusals.append(Refusal(alias, name, action.why, action.todo, integrity))
+            result.refusals.append(Refusal(alias, name, action.why, action.todo, action.integrity))
         elif action is not None:
             result.actions[name] = action
     return result
@@ -142,6 +141,7 @@ def _occupied(mirror: MirrorSettings, destination: ClusterView, found: TopicFact
         f"the destination topic {found.name} already holds records (offsets up to {held}) that the ledger of"
         f' mirror "{mirror.name}" knows nothing of: carrying the source again could repeat them',
         'if they are not this mirror\'s, set onto_existing = "append"',
+        integrity=True,
     )
 
 

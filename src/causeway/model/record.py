@@ -161,10 +161,11 @@ def decode(value: bytes) -> Record:
         raise UnknownRecord(f"not a ledger record: {value[:80]!r}") from error
     if version != VERSION:
         raise UnknownRecord(f"ledger record of version {version}, this Causeway knows {VERSION}")
-    if kind == "position":
-        return Position.from_json(body)
-    if kind not in _KINDS:
-        raise UnknownRecord(f"ledger record of unknown kind {kind!r}")
-    known = {field.name for field in fields(_KINDS[kind])}
-    record: Record = _KINDS[kind](**{name: body[name] for name in body if name in known})
+    try:
+        if kind == "position":
+            return Position.from_json(body)
+        known = {field.name for field in fields(_KINDS[kind])}
+        record: Record = _KINDS[kind](**{name: body[name] for name in body if name in known})
+    except (KeyError, TypeError, ValueError) as error:
+        raise UnknownRecord(f"ledger record of kind {kind!r} that cannot be understood: {error!r}") from error
     return record

@@ -21,6 +21,7 @@ from causeway.kafka.delivery import IdempotentDelivery, TransactionalDelivery
 from causeway.kafka.intake import Intake
 from causeway.kafka.lane import OpenLane
 from causeway.kafka.ledger import LedgerImage, LedgerReader
+from causeway.kafka.outcome import Again
 from causeway.model.order import Order
 from causeway.model.position import Position, SourcePartition
 from causeway.model.receipt import Outcome
@@ -34,6 +35,8 @@ LEDGER_SECONDS = 30.0
 IDLE_WAIT_SECONDS = 0.05
 QUIET_SECONDS = 1.0
 MOST_RECORDS = 10_000
+CLOSE_LOOKS = 20
+"""So many transactions of single records, to find one that was refused; then it must have been a fluke."""
 
 
 class Attempt:
@@ -47,10 +50,11 @@ class Attempt:
         self._intakes: list[Intake] = []
         self._records: list[Record] = []  # for the ledger, with the next transaction
         self._quiet_at = 0.0
+        self._looked_closely = 0
         self._average_size = 1_000.0
         limits = order.limits
         self._pace: Pace = first_pace(
-            limits.records, limits.bytes, limits.seconds, limits.transaction_timeout
+            limits.records, limits.bytes, limits.seconds, limits.transaction_timeout, memory.fruitless
         )
         self._delivery: IdempotentDelivery = _delivery(order, memory)
         self._destination = ClusterView(order.destination)
@@ -148,6 +152,11 @@ class Attempt:
         self._positions.update({source: lane.position for source, lane in self._lanes.items()})
         for source in [source for source, lane in self._lanes.items() if lane.finding is not None]:
             del self._lanes[source]
+        if records and self._memory.single:
+            self._looked_closely += 1
+            if self._looked_closely >= CLOSE_LOOKS:
+                self._memory.single = False
+                raise Again("no record was refused again: back to full speed")
         if records:
             self._average_size = 0.8 * self._average_size + 0.2 * (size / records + 100)
             self._pace = next_pace(self._pace, records, size, flushed)

@@ -59,8 +59,7 @@ class Closing:
         asked = self._ask(carried, sources)
         count, size = delivery.records, delivery.bytes
         flushed = delivery.flush() if delivery.open else 0.0
-        for lane in carried:
-            self._check_reports(lane)
+        self._check_reports(carried)
         self._check_topics(carried, asked)
         at = now_ms()
         settled = [(lane, *self._settle(lane, at)) for lane in moved]
@@ -114,21 +113,25 @@ class Closing:
             if destination is None or not same_topic(lane.position.place.topic_id, destination.topic_id):
                 raise Again(f"the destination topic {place.topic} changed while it was written")
 
-    def _check_reports(self, lane: OpenLane) -> None:
-        """A record that the destination will never take stops its lane, once it is known which one it is."""
-        refused = lane.refused()
-        if refused is None:
+    def _check_reports(self, carried: Sequence[OpenLane]) -> None:
+        """A record that the destination will never take stops its lane, once it is known which one it is.
+
+        Its transaction fails as a whole, so records of other lanes may be reported as failed beside it.
+        """
+        failed = [(lane, *refused) for lane in carried if (refused := lane.refused()) is not None]
+        if not failed:
             return
-        offset, error = refused
+        lane, offset, error = next((one for one in failed if is_poison(one[2])), failed[0])
         source = lane.lane.source
         memory = self._memory
-        if is_poison(error) and lane.careful:
+        if is_poison(error) and memory.single:
             finding = Finding(
                 "poison",
                 f"the destination refuses the record at {source} offset {offset}: {error.str()}",
                 f"change the limits of topic {lane.lane.place.topic}, or what is written to the source",
             )
             memory.barriers[source] = (offset, finding)
+            memory.single = False
         elif is_poison(error):
             memory.single = True
         raise Again(f"{source} offset {offset} was not taken: {error.str()}")

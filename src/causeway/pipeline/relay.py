@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 import pyarrow as pa
 
 from causeway.errors import CausewayError, ConfigError, IntegrityError, Superseded
-from causeway.kafka.outcome import Again, Fenced
+from causeway.kafka.outcome import Again, Fenced, Refused
 from causeway.model.order import Order
 from causeway.model.receipt import Outcome, Receipt
 from causeway.pipeline.attempt import Attempt
@@ -44,7 +44,7 @@ def carry(order: Order, pause: Callable[[float], None] = time.sleep) -> Receipt:
     ends_at = None if order.tail is None else time.monotonic() + order.tail
     backoff = FIRST_BACKOFF_SECONDS
     while True:
-        transactions = memory.transactions
+        carried = memory.records
         try:
             attempt = Attempt(order, memory, ends_at)
             try:
@@ -60,9 +60,11 @@ def carry(order: Order, pause: Callable[[float], None] = time.sleep) -> Receipt:
             return _receipt(order, memory, "broken", json.dumps(parts))
         except Exception as error:  # noqa: BLE001 - a task that fails takes the others of its job along
             memory.restarts += 1
+            memory.single = memory.single or isinstance(error, Refused)
             known = isinstance(error, (Again, CausewayError))
             memory.say("warning", f"starting again: {error if known else repr(error)}")
-            if memory.transactions > transactions + 1:
+            memory.fruitless = 0 if memory.records > carried else memory.fruitless + 1
+            if not memory.fruitless:
                 backoff = FIRST_BACKOFF_SECONDS
             pause(backoff)
             backoff = min(LAST_BACKOFF_SECONDS, backoff * 2)

@@ -52,7 +52,8 @@ def transactions(
     if not state_log and copies > brokers:
         found.append(
             PlanRefused(
-                f"{where}: transaction.state.log.replication.factor is {copies}, more than the brokers ({brokers})",
+                f"{where}: transaction.state.log.replication.factor is {copies},"
+                f" more than the brokers ({brokers})",
                 todo=f"set it to {brokers} in the brokers' server.properties, or start more brokers",
             )
         )
@@ -65,7 +66,7 @@ def transactions(
             )
         )
     longest = _number(config, "transaction.max.timeout.ms")
-    if longest and longest < timeout * 1000:
+    if longest and longest < round(timeout * 1000):
         found.append(
             PlanRefused(
                 f"{where}: transaction_timeout is {format_duration(timeout)},"

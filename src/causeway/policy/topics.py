@@ -48,6 +48,7 @@ class Refuse:
 
     why: str
     todo: str
+    integrity: bool = False  # going on could repeat records
 
 
 Action = Create | Grow | Refuse | None
