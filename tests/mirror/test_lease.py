@@ -98,7 +98,7 @@ def test_somebody_elses_open_transaction_in_the_ledger_hides_nothing(world: Worl
         {
             "bootstrap.servers": world.servers["destination"],
             "transactional.id": f"stranger-{world.mirror}",
-            "transaction.timeout.ms": 20_000,
+            "transaction.timeout.ms": 12_000,
         }
     )
     stranger.init_transactions(10)
