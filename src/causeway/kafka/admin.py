@@ -139,6 +139,7 @@ class ClusterView:
         found: dict[tuple[str, int], int] = {}
         if not wanted:
             return found
+        self.cluster_id()  # a handle that knows no broker yet would let this wait for a second
         asked = self._admin.list_offsets(
             {TopicPartition(*partition): spec for partition in wanted},
             isolation_level=isolation,

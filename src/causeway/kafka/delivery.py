@@ -282,6 +282,8 @@ class TransactionalDelivery(IdempotentDelivery):
     def fence(self) -> None:
         """End every older attempt: from here only this producer can commit under the id."""
         try:
+            # A handle that knows no broker yet asks for its coordinator again after half a second.
+            self._producer.list_topics(timeout=self._limits.transaction_timeout)
             self._producer.init_transactions(self._limits.transaction_timeout)
         except KafkaException as exception:
             raise self._failed("fencing", exception) from None
