@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from causeway.embedded import EmbeddedCluster
+from causeway.model.order import ledger_topic
 from support.process import eventually
 from support.proxy import ADD_PARTITIONS_TO_TXN, END_TXN, Proxy
 from support.world import World
@@ -45,20 +46,25 @@ def test_a_late_commit_cannot_commit_the_next_transaction(proxied: tuple[World, 
     world.produce(topic, world.numbers(200))
     run = world.run(config)
     run.until(lambda: world.carried() == 200, "it carries")
+    shard = f"causeway.{world.mirror}.1".encode()
+    ledger = ledger_topic(world.mirror).encode()
     released: list[bool] = []
 
-    def release_in_the_next_transaction(api: int) -> None:
-        if api == ADD_PARTITIONS_TO_TXN and proxy.held.is_set() and not released:
+    def release_in_the_next_transaction(api: int, body: bytes) -> None:
+        # A transaction adds its data partitions first, and those of ledger and map once all data is
+        # flushed: at that moment the late copy would commit the records without their position.
+        adds_ledger = api == ADD_PARTITIONS_TO_TXN and shard in body and ledger in body
+        if adds_ledger and proxy.held.is_set() and not released:
             released.append(True)
             proxy.release()
             run.kill()
 
-    proxy.hold(END_TXN)
     proxy.on_request = release_in_the_next_transaction
+    proxy.hold(END_TXN, shard)
     world.produce(topic, world.numbers(3_000, 1, 200))
     eventually(lambda: not run.alive, "the late copy was delivered, and the mirror killed")
     assert released
-    proxy.on_request = lambda api: None
+    proxy.on_request = lambda api, body: None
 
     world.carry_all(config)
 

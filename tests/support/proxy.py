@@ -1,6 +1,6 @@
 """A TCP proxy between a client and one broker that knows where Kafka's requests begin.
 
-Loopback only; one thread a direction. `cut()` drops everything, `hold(api)` keeps the next request of
+Loopback only; one thread a direction. `cut()` drops everything, `hold(api, …)` keeps the next request of
 one kind back and drops the connection under the client, `release()` delivers it late.
 """
 
@@ -24,11 +24,11 @@ class Proxy:
         self._open: set[socket.socket] = set()
         self._lock = threading.Lock()
         self._cut = False
-        self._hold: int | None = None
+        self._hold: tuple[int, bytes] | None = None
         self._held: tuple[socket.socket, bytes] | None = None
         self.seen: dict[int, int] = {}  # requests passed on, by api key
         self.held = threading.Event()
-        self.on_request: Callable[[int], None] = lambda api: None
+        self.on_request: Callable[[int, bytes], None] = lambda api, body: None
         threading.Thread(target=self._accept, daemon=True).start()
 
     def target(self, port: int) -> None:
@@ -44,9 +44,9 @@ class Proxy:
     def heal(self) -> None:
         self._cut = False
 
-    def hold(self, api: int) -> None:
+    def hold(self, api: int, containing: bytes) -> None:
         """Keep the next request of this kind, and let its sender lose the connection."""
-        self._hold = api
+        self._hold = (api, containing)
 
     def release(self) -> None:
         """Deliver the held request now, on the connection it came for."""
@@ -90,8 +90,8 @@ class Proxy:
                 body = self._exactly(client, length)
                 (api,) = struct.unpack(">h", body[:2])
                 self.seen[api] = self.seen.get(api, 0) + 1
-                self.on_request(api)
-                if api == self._hold:
+                self.on_request(api, body)
+                if self._hold and api == self._hold[0] and self._hold[1] in body:
                     self._hold = None
                     self._held = (upstream, head + body)
                     keep_upstream = True

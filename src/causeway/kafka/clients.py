@@ -20,10 +20,23 @@ MAX_MESSAGE_BYTES = 1_000_000_000
 """librdkafka's own default stops at 1 MB; the brokers decide instead."""
 
 OnError = Callable[[KafkaError], None]
+OnLog = Callable[[str], None]
 
 _QUIET = logging.getLogger("causeway.librdkafka")
 _QUIET.addHandler(logging.NullHandler())
 _QUIET.propagate = False
+
+
+class _Ear(logging.Handler):
+    """Hands the client's log lines to a function, when the client is polled."""
+
+    def __init__(self, hear: OnLog) -> None:
+        super().__init__()
+        self._hear = hear
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._hear(record.getMessage())
+
 
 _COMMON: dict[str, object] = {
     "client.id": "causeway",
@@ -112,11 +125,25 @@ def consumer(
         raise _refused(cluster, exception) from None
 
 
-def producer(cluster: Cluster, *, on_error: OnError | None = None, **required: object) -> Producer:
+def producer(
+    cluster: Cluster,
+    *,
+    on_error: OnError | None = None,
+    on_log: OnLog | None = None,
+    **required: object,
+) -> Producer:
     """An idempotent producer; pass `transactional_id` and `transaction_timeout_ms` for transactions."""
     must = {name.replace("_", "."): value for name, value in required.items()}
+    if on_log is not None:
+        # A lost connection is logged, and reported in no other way when the client repairs it by itself.
+        must |= {"log_level": 6, "log.connection.close": True}
+    properties = _handle_properties(cluster, _PRODUCER, cluster.producer, must, on_error)
+    if on_log is not None:
+        logger = logging.Logger("causeway.librdkafka")
+        logger.addHandler(_Ear(on_log))
+        properties["logger"] = logger
     try:
-        return Producer(_handle_properties(cluster, _PRODUCER, cluster.producer, must, on_error))
+        return Producer(properties)
     except KafkaException as exception:
         raise _refused(cluster, exception) from None
 

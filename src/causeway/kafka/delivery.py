@@ -7,13 +7,16 @@ The rule that keeps an unknown outcome from becoming a duplicate: librdkafka rep
 itself. When the first copy is late, commit returns OK for the second one, a new transaction opens
 under the same epoch, and the late copy commits *that* one, before its ledger record is written; a kill
 now, and the records behind the old position are carried again. So a commit slower than a second, or
-any transport error since begin, ends the producer even though commit said OK: the next one's epoch
-fences whatever is still on its way.
+any connection that was lost since the fence, ends the producer even though commit said OK: the next
+one's epoch fences whatever is still on its way. librdkafka repairs a lost connection without an error,
+so the log line is what tells of it; and it suppresses a line that it has just logged, so the first one
+ends the producer, idle or not.
 """
 
 from __future__ import annotations
 
 import contextlib
+import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -28,6 +31,7 @@ from causeway.kafka.outcome import Again, Fenced, Refused
 from causeway.model.cluster import Cluster
 from causeway.model.order import Limits
 
+LOST = re.compile(r"^(FAIL\b.*in state UP|REQTMOUT\b)", re.DOTALL)
 SLOW_COMMIT_SECONDS = 1.0
 STUCK_SECONDS = 3.0
 
@@ -40,7 +44,8 @@ class IdempotentDelivery:
     def __init__(self, cluster: Cluster, limits: Limits, compression: str, *, single: bool = False) -> None:
         self._cluster = cluster
         self._limits = limits
-        self._shaken = ""
+        self._shaken = ""  # how a connection was lost that may have carried a request
+        self._trouble = ""  # what the client said last
         self._ledger_error: KafkaError | None = None
         self._begun = 0.0
         self.records = 0
@@ -49,6 +54,7 @@ class IdempotentDelivery:
         self._producer: Producer = clients.producer(
             cluster,
             on_error=self._on_error,
+            on_log=self._on_log,
             compression_type=compression,
             queue_buffering_max_kbytes=max(1024, limits.queue_bytes // 1024),
             batch_size=limits.batch_bytes,
@@ -74,7 +80,6 @@ class IdempotentDelivery:
     def begin(self) -> None:
         if not self.open:
             self._begun = time.monotonic()
-            self._shaken = ""
 
     def carry(self, messages: Sequence[Any], lanes: Mapping[tuple[str, int], OpenLane]) -> None:
         """Produce what was consumed. Messages of one lane come in its order; errors were taken out.
@@ -240,11 +245,14 @@ class IdempotentDelivery:
         self._ledger_error = error or self._ledger_error
 
     def _on_error(self, error: KafkaError) -> None:
-        if not self._shaken:
-            self._shaken = str(error.str())
+        self._trouble = str(error.str())
+
+    def _on_log(self, line: str) -> None:
+        if LOST.search(line):
+            self._shaken = self._trouble = line
 
     def _why(self) -> str:
-        return f" ({self._shaken})" if self._shaken else ""
+        return f" ({self._trouble})" if self._trouble else ""
 
     def _failed(self, doing: str, exception: BaseException) -> Exception:
         """Every failure starts the protocol anew, but for one: a newer attempt owns the id."""
@@ -287,9 +295,13 @@ class TransactionalDelivery(IdempotentDelivery):
             self._producer.init_transactions(self._limits.transaction_timeout)
         except KafkaException as exception:
             raise self._failed("fencing", exception) from None
+        self._producer.poll(0)
+        self._shaken = ""  # nothing before the fence can matter after it
 
     def begin(self) -> None:
         if not self.open:
+            self._producer.poll(0)
+            self._check_connection()
             try:
                 self._producer.begin_transaction()
             except KafkaException as exception:
@@ -308,8 +320,11 @@ class TransactionalDelivery(IdempotentDelivery):
             raise Again(
                 f"the commit on {self._cluster.alias} took {took:.1f} s: its outcome counts as unknown"
             )
+        self._check_connection()
+
+    def _check_connection(self) -> None:
         if self._shaken:
-            raise Again(f"the connection to {self._cluster.alias} broke during a transaction{self._why()}")
+            raise Again(f"a connection to {self._cluster.alias} was lost: {self._shaken}")
 
 
 def fence_ids(cluster: Cluster, ids: Iterable[str], limits: Limits) -> None:
