@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import pty
+import re
+import subprocess
+import sys
 import time
 from datetime import UTC, datetime
 from functools import partial
@@ -70,14 +76,15 @@ def test_a_start_that_is_not_the_beginning_is_resolved_once(world: World, start:
     assert (position.start, position.offset) == (10, 17)
 
 
-def test_a_stop_takes_seconds_and_leaves_nothing_open(world: World) -> None:
+@pytest.mark.parametrize("how", ["SIGTERM", "Ctrl-C"])
+def test_a_stop_leaves_nothing_open(world: World, how: str) -> None:
     """A read_committed reader sees everything up to the log's end at once."""
     topic = world.topic("t", 2)
     run = world.run(world.config(shards=2))
     world.produce(topic, world.numbers(50_000, 2))
     run.until(lambda: world.carried() > 0, "it carries")
 
-    assert run.stop(seconds=15) == 0, run.output
+    assert (run.interrupt() if how == "Ctrl-C" else run.stop()) == 0, run.output
 
     committed = read_all(world.servers["destination"], topic)
     assert sum(map(len, committed.values())) == world.carried()
@@ -135,7 +142,7 @@ def _holds(world: World, topic: str, records: int) -> bool:
     return topic in topics and sum(map(len, world.read(topic).values())) == records
 
 
-def test_a_live_table_is_for_terminals_and_lines_for_the_rest(world: World) -> None:
+def test_without_a_terminal_there_are_plain_lines(world: World) -> None:
     topic = world.topic("t", 1)
     world.produce(topic, world.numbers(10))
     run = world.carry_all(world.config())
@@ -143,3 +150,27 @@ def test_a_live_table_is_for_terminals_and_lines_for_the_rest(world: World) -> N
     assert "\x1b[" not in run.output
     assert "WARN" not in run.output
     assert "Spark's own log is" in run.output
+
+
+def test_a_terminal_shows_a_live_table_and_no_noise(world: World) -> None:
+    topic = world.topic("t", 1)
+    world.produce(topic, world.numbers(1_234))
+    config = world.config()
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "causeway", "run", config, "--stop-at-end"],
+        stdout=theirs,
+        stderr=theirs,
+        env={**os.environ, "COLUMNS": "160", "TERM": "xterm"},
+    )
+    os.close(theirs)
+    shown = b""
+    with contextlib.suppress(OSError):  # the terminal is gone when the last process that had it is
+        while some := os.read(ours, 65536):
+            shown += some
+    os.close(ours)
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode())
+    assert process.wait(30) == 0, text
+    assert re.search(r"mirror +topic +records +records/s +MB/s +lag +p50 +p99 +state", text)
+    assert re.search(rf"{world.mirror} +{topic} +1,234 .* done", text)
+    assert "WARN" not in text

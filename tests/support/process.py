@@ -85,6 +85,11 @@ class Causeway:
         self.process.send_signal(signal.SIGTERM)
         return self.wait(seconds)
 
+    def interrupt(self, seconds: float = 30.0) -> int:
+        """Ctrl-C, as a terminal sends it: to everything in the foreground."""
+        os.killpg(self.process.pid, signal.SIGINT)
+        return self.wait(seconds)
+
     def kill(self) -> None:
         """The whole tree at once: driver, JVM, Spark's Python processes."""
         for pid in [self.process.pid, *descendants(self.process.pid)]:
