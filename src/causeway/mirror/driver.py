@@ -32,7 +32,7 @@ Say = Callable[[str, str, str], None]
 
 ENDS_SECONDS = 1.0
 SILENT_SECONDS = 30.0
-LEDGER_SECONDS = 30.0
+LEDGER_SECONDS = 60.0
 FINISH_SECONDS = 5.0
 PROGRESS_SECONDS = 0.5
 WAITING = "waiting for a cluster"
@@ -79,8 +79,8 @@ class Driver:
         partitions = sum(facts.partitions for facts in self._shape.values())
         self.shards = mirror.shards or default_shards(cores, partitions)
         in_ledger = ensure_topics(self._view, self.name, self.shards, mirror.replication_factor)
-        image = self._control.acquire()
-        self._generation = self._control.settle_shards(image, self.shards)
+        self._control.acquire()
+        self._generation = self._control.settle_shards(self.shards)
         self._reader = LedgerReader(self._destination, self.name, range(in_ledger))
         image = self._reader.read_to_end(LEDGER_SECONDS)
         self._reader.follow()

@@ -49,19 +49,18 @@ class Control:
         self._writer: IdempotentDelivery | None = None
         self.lease = 0
 
-    def acquire(self) -> LedgerImage:
-        """Take the lease; answers the whole ledger as it was read after the fence."""
+    def acquire(self) -> None:
+        """Take the lease."""
         deadline = time.monotonic() + ACQUIRE_SECONDS
         while True:
             try:
                 self._open()
-                image = read_image(self._cluster, self._mirror, ACQUIRE_SECONDS)
-                number = image.newest_lease() + 1
+                number = self._control_image(ACQUIRE_SECONDS).newest_lease() + 1
                 record = Lease(number, uuid.uuid4().hex, socket.gethostname(), os.getpid(), now_ms())
                 self._commit([(CONTROL, record)])
                 self.lease = number
                 if self._is_mine(record):
-                    return image
+                    return
             except (Again, Fenced) as error:
                 # Another instance starts at the same moment. Whoever commits first has the older lease.
                 self.close()
@@ -95,23 +94,24 @@ class Control:
     def cut(self, slice_number: int, reason: str) -> None:
         self.write([(CONTROL, Cut(self.lease, slice_number, reason, now_ms()))])
 
-    def settle_shards(self, image: LedgerImage, shards: int) -> Generation:
+    def settle_shards(self, shards: int) -> Generation:
         """The sharding in force, changed to this count if it is another (invariant C).
 
         The lease is committed already. So an old instance's attempt that fences back reads the newer
-        lease and ends: nothing moves any more once all ids, old and new, are fenced. Only then are the
-        positions read, and written to their new homes in one transaction with the generation itself.
-        A kill anywhere before that commit leaves the old generation whole.
+        lease and ends: nothing moves any more once all ids, old and new, are fenced. (That also ends the
+        transactions that a killed instance left open: reading behind them would wait for their timeout.)
+        Only then are the positions read, and written to their new homes in one transaction with the
+        generation itself. A kill anywhere before that commit leaves the old generation whole.
         """
-        known = image.generation
+        known = self._control_image().generation
+        if self._delivery == "exactly-once":
+            most = max(shards, known.shards if known else 0)
+            ids = [transactional_id(self._mirror, shard) for shard in range(1, most + 1)]
+            fence_ids(self._cluster, ids, self._limits)
         if known is not None and known.shards == shards:
             return known
         generation = Generation(self.lease, shards, now_ms())
-        if self._delivery == "exactly-once":
-            old = known.shards if known else 0
-            ids = [transactional_id(self._mirror, shard) for shard in range(1, max(old, shards) + 1)]
-            fence_ids(self._cluster, ids, self._limits)
-        positions = read_image(self._cluster, self._mirror).positions if known else {}
+        positions = read_image(self._cluster, self._mirror, ACQUIRE_SECONDS).positions if known else {}
         failpoint.reach("before-generation")
         self._reopen()  # a new epoch: no late commit of an earlier transaction can tear this one
         self.write(
@@ -169,10 +169,10 @@ class Control:
         """Without transactions two instances can write the same number; the later one keeps it."""
         return self._delivery == "exactly-once" or self._control_image().lease == lease
 
-    def _control_image(self) -> LedgerImage:
+    def _control_image(self, seconds: float = WRITE_SECONDS) -> LedgerImage:
         reader = LedgerReader(self._cluster, self._mirror, [CONTROL])
         try:
-            return reader.read_to_end(WRITE_SECONDS)
+            return reader.read_to_end(seconds)
         finally:
             reader.close()
 
