@@ -21,9 +21,10 @@ from dataclasses import replace
 
 from causeway import failpoint
 from causeway.errors import CausewayError, Superseded, Unreachable
-from causeway.kafka.delivery import IdempotentDelivery, TransactionalDelivery, fence_ids
+from causeway.kafka.delivery import IdempotentDelivery
 from causeway.kafka.ledger import LedgerImage, LedgerReader, read_image
 from causeway.kafka.outcome import Again, Fenced
+from causeway.kafka.transaction import TransactionalDelivery, fence_ids
 from causeway.model.cluster import Cluster
 from causeway.model.order import Delivery, Limits, ledger_topic, transactional_id
 from causeway.model.position import Position

@@ -17,11 +17,12 @@ import time
 
 from causeway.errors import CausewayError, IntegrityError, Superseded
 from causeway.kafka.admin import ClusterView
-from causeway.kafka.delivery import IdempotentDelivery, TransactionalDelivery
+from causeway.kafka.delivery import IdempotentDelivery
 from causeway.kafka.intake import Intake
 from causeway.kafka.lane import OpenLane
 from causeway.kafka.ledger import LedgerImage, LedgerReader
 from causeway.kafka.outcome import Again
+from causeway.kafka.transaction import TransactionalDelivery
 from causeway.model.order import Order
 from causeway.model.position import Position, SourcePartition
 from causeway.model.receipt import Outcome
