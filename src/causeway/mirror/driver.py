@@ -15,7 +15,7 @@ from causeway.kafka.admin import ClusterView
 from causeway.kafka.ledger import LedgerReader, ensure_topics
 from causeway.kafka.outcome import Again, Fenced
 from causeway.mirror.clusters import cluster_of, limits_of
-from causeway.mirror.lease import Control, finish_transactions, now_ms
+from causeway.mirror.lease import Control, finish_transactions
 from causeway.mirror.orders import make_orders
 from causeway.mirror.plan import plan_of, prepare, shape, survey
 from causeway.mirror.progress import Gauge
@@ -25,6 +25,7 @@ from causeway.model.position import SourcePartition
 from causeway.model.progress import MirrorProgress
 from causeway.model.record import CONTROL, CreatedTopic, Event, Heartbeat, Record, Stopped
 from causeway.model.topic import TopicFacts
+from causeway.pipeline.memory import now_ms
 from causeway.policy.sharding import default_shards
 
 Say = Callable[[str, str, str], None]
@@ -182,12 +183,13 @@ class Driver:
     def finish(self) -> None:
         """After the last slice: nothing stays open on the destination, and the last word is known."""
         try:
+            # First: an open transaction of a shard that was cancelled would hide the ledger's last word.
+            if self.mirror.delivery == "exactly-once":
+                finish_transactions(self._destination, self.name, self.shards, limits_of(self.mirror))
             for record in self._reader.poll(0):
                 self._hear(record)
             self._reader.read_to_end(FINISH_SECONDS)
             self._measure()
-            if self.mirror.delivery == "exactly-once":
-                finish_transactions(self._destination, self.name, self.shards, limits_of(self.mirror))
         except (Again, Fenced, CausewayError) as error:
             timeout = self.mirror.transaction_timeout
             self.tell(

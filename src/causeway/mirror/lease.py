@@ -29,14 +29,11 @@ from causeway.model.cluster import Cluster
 from causeway.model.order import Delivery, Limits, ledger_topic, transactional_id
 from causeway.model.position import Position
 from causeway.model.record import CONTROL, Cut, Generation, Heartbeat, Lease, Record, encode
+from causeway.pipeline.memory import now_ms
 from causeway.policy.sharding import shard_of
 
 WRITE_SECONDS = 5.0
 ACQUIRE_SECONDS = 60.0
-
-
-def now_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 class Control:
