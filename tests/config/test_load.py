@@ -30,6 +30,18 @@ def test_the_shape_of_the_readme_loads_with_every_default(loaded: Load) -> None:
         "source": ("paris",),
         "destination": "tokyo",
         "topics": ("orders", "payments\\..*"),
+        "exclude": (),
+        "prefix": "",
+        "suffix": "",
+        "rename": {},
+        "merge": False,
+        "partitions": "preserve",
+        "partitioner": "murmur2",
+        "partition_map": {},
+        "modulo": False,
+        "provenance": False,
+        "filters": (),
+        "per_source": {},
         "start": "earliest",
         "delivery": "exactly-once",
         "shards": None,
@@ -48,6 +60,9 @@ def test_the_shape_of_the_readme_loads_with_every_default(loaded: Load) -> None:
         "max_transaction_bytes": 32 * 2**20,
         "max_transaction_time": 1.0,
         "queue_bytes": 64 * 2**20,
+        "queue_records": 2_000_000,
+        "max_records_per_second": 0,
+        "max_bytes_per_second": 0,
     }
 
 

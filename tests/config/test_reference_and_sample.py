@@ -10,7 +10,8 @@ from typer.testing import CliRunner
 from causeway.cli import config as cli
 from causeway.config import reference, sample
 from causeway.config.properties import JAVA_NAMES, REFUSED, SPARK_REFUSED
-from causeway.config.schema import TABLES, Settings, Table, is_property_table
+from causeway.config.routing import Table
+from causeway.config.schema import NESTED, TABLES, MirrorSettings, Settings, is_property_table
 from causeway.errors import UsageError
 
 from .conftest import Load
@@ -23,7 +24,7 @@ def uncommented(text: str) -> str:
 
 
 def test_every_setting_has_a_description() -> None:
-    tables: list[type[Table]] = [Settings, *TABLES.values()]
+    tables: list[type[Table]] = [Settings, *TABLES.values(), *NESTED.values()]
     for table in tables:
         for key, field in table.model_fields.items():
             assert (field.description or "").endswith("."), key
@@ -33,7 +34,7 @@ def test_every_setting_has_a_description() -> None:
 def test_the_reference_has_a_row_for_every_key_and_property() -> None:
     text = reference.render()
 
-    for table in TABLES.values():
+    for table in (*TABLES.values(), *NESTED.values()):
         for key, field in table.model_fields.items():
             assert re.search(
                 rf"^\| `{key}` \| .+ \| .+ \| {re.escape(field.description or '')}", text, re.M
@@ -79,7 +80,8 @@ def test_the_sample_mentions_every_key() -> None:
 
     for table in TABLES.values():
         for key in table.model_fields:
-            pattern = rf"^#\[.*\.{key}\]$" if is_property_table(table, key) else rf"^#?{key} = "
+            own_table = is_property_table(table, key) and table is not MirrorSettings
+            pattern = rf"^#\[.*\.{key}\]$" if own_table else rf"^#?{key} = "
             assert re.search(pattern, text, re.M), key
 
 

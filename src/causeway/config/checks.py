@@ -34,8 +34,13 @@ def _check_clusters(document: Document, path: KeyPath, mirror: dict[str, Any]) -
     for place, (at, alias) in enumerate(sources):
         if alias in [earlier for _, earlier in sources[:place]]:
             document.problem(at, f"cluster{_quoted(document, at, alias)} is named twice")
-        if alias == destination:
-            document.problem(at, "a mirror cannot have one cluster as its source and its destination")
+    own = mirror.get("per_source")
+    for alias in own if isinstance(own, dict) else ():
+        if alias not in [source for _, source in sources]:
+            names = [source for _, source in sources]
+            document.problem(
+                (*path, "per_source", alias), f"is no source of this mirror{nearest(alias, names)}"
+            )
 
 
 def _check_names(document: Document, mirrors: list[tuple[KeyPath, dict[str, Any]]]) -> None:

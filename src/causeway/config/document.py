@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from causeway.config.schema import TABLES, Settings, Table, is_property_table
+from causeway.config.routing import Table
+from causeway.config.schema import NESTED, TABLES, Settings, is_property_table
 from causeway.errors import ConfigError
 
 KeyPath = tuple[str | int, ...]
@@ -73,6 +74,7 @@ class Document:
             for path, value in nested:
                 if isinstance(value, dict):
                     yield path, value, table
+                    yield from _inside(path, value)
 
 
 def read(path: Path) -> Document:
@@ -116,8 +118,20 @@ def table_at(path: KeyPath) -> type[Table] | None:
     if not path:
         return Settings
     section = path[0]
+    if section == "mirrors" and len(path) == 4:
+        return NESTED.get(str(path[2]))
     depth = 2 if section in ("clusters", "mirrors") else 1
     return TABLES.get(section) if isinstance(section, str) and len(path) == depth else None
+
+
+def _inside(path: KeyPath, table: dict[str, Any]) -> Iterator[tuple[KeyPath, dict[str, Any], type[Table]]]:
+    """The tables inside of a mirror: a list of them, or each under a name."""
+    for key, model in NESTED.items() if path[0] == "mirrors" else ():
+        content = table.get(key)
+        named = dict(enumerate(content)) if isinstance(content, list) else content
+        for name, value in named.items() if isinstance(named, dict) else ():
+            if isinstance(value, dict):
+                yield (*path, key, name), value, model
 
 
 def _upwards(path: KeyPath) -> Iterator[KeyPath]:

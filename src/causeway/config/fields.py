@@ -12,7 +12,15 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, GetCoreSchemaHandler, PlainSerializer, Strict
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    GetCoreSchemaHandler,
+    PlainSerializer,
+    PlainValidator,
+    Strict,
+)
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from causeway.config import properties, units
@@ -22,6 +30,8 @@ _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _ALIAS = re.compile(r"[A-Za-z0-9_-]{1,100}")
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
 _GROUP = re.compile(r"[A-Za-z0-9._-]{0,249}")
+_AFFIX = re.compile(r"[A-Za-z0-9._-]{0,200}")
+_FILTER = re.compile(r"(?:[^:\s][^:]*\.py)(?::[A-Za-z_]\w*)?|[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
 @dataclass(frozen=True)
@@ -29,6 +39,11 @@ class Shown:
     """What the reference calls a type."""
 
     name: str
+
+
+@dataclass(frozen=True)
+class Dotted:
+    """Marks a table whose names keep their dots: properties of clients, names of topics."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +67,11 @@ def _auto(value: object) -> object:
     if isinstance(value, str) and value != "auto":
         raise ValueError('must be "auto" or an integer')
     return None if value == "auto" else value
+
+
+def several(value: object) -> object:
+    """A list, which may be empty, or one string that stands for a list of one."""
+    return (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list) else value
 
 
 def many(value: object) -> object:
@@ -100,6 +120,41 @@ def _topic(value: str) -> str:
                 "topic", "must be a topic name or a regular expression", {"detail": str(error)}
             ) from None
     return value
+
+
+def _topic_name(value: str) -> str:
+    if value in (".", "..") or not _TOPIC.fullmatch(value):
+        raise ValueError("must be a topic name: 1 to 249 letters, digits, dots, hyphens and underscores")
+    return value
+
+
+def placement(value: object) -> int | tuple[tuple[int, int], ...]:
+    """One partition for all, or pairs of source and destination in which no source comes twice."""
+    if isinstance(value, str) and re.fullmatch("[0-9]{1,9}", value):
+        return int(value)  # from a variable or an option
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return value
+    if not isinstance(value, list | tuple) or not value:
+        raise ValueError("must be a partition, or a list of { src = …, dest = … }")
+    pairs = []
+    for each in value:
+        if isinstance(each, dict) and set(each) == {"src", "dest"}:
+            each = (each["src"], each["dest"])
+        if (
+            not isinstance(each, list | tuple)
+            or len(each) != 2
+            or any(not _is_partition(one) for one in each)
+        ):
+            raise ValueError("must be a partition, or a list of { src = …, dest = … }")
+        pairs.append((each[0], each[1]))
+    twice = [src for place, (src, _) in enumerate(pairs) if src in [one for one, _ in pairs[:place]]]
+    if twice:
+        raise ValueError(f"names source partition {twice[0]} twice")
+    return tuple(pairs)
+
+
+def _is_partition(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def _start(value: object) -> str:
@@ -163,12 +218,37 @@ Topics = Annotated[
     BeforeValidator(many),
     Shown("string or list of strings"),
 ]
+Exclusions = Annotated[
+    tuple[Annotated[str, AfterValidator(_topic)], ...],
+    BeforeValidator(several),
+    Shown("string or list of strings"),
+]
+Affix = Annotated[
+    str,
+    _matching(_AFFIX, "must have at most 200 letters, digits, dots, hyphens and underscores"),
+    Shown("string"),
+]
+TopicName = Annotated[str, AfterValidator(_topic_name)]
+FilterName = Annotated[
+    str,
+    _matching(_FILTER, 'must be "package.module:name", "path/to/file.py" or "path/to/file.py:name"'),
+    Shown("string"),
+]
+Renames = Annotated[dict[TopicName, TopicName], Dotted(), Shown("table of topics")]
+PartitionMap = Annotated[
+    dict[TopicName, Annotated[int | tuple[tuple[int, int], ...], PlainValidator(placement)]],
+    Dotted(),
+    Shown("table of topics"),
+]
+Rate = Annotated[int, Strict(), Field(ge=0), Shown("integer, 0 for no limit")]
 PropertyValue = Annotated[str, BeforeValidator(properties.property_value)]
 ClientProperties = Annotated[
     dict[Annotated[str, AfterValidator(properties.client_name)], PropertyValue],
+    Dotted(),
     Shown("table of client properties"),
 ]
 SparkProperties = Annotated[
     dict[Annotated[str, AfterValidator(properties.spark_name)], PropertyValue],
+    Dotted(),
     Shown("table of Spark properties"),
 ]

@@ -18,13 +18,20 @@ from causeway.config.document import Document, KeyPath, read
 from causeway.config.overrides import override, typed
 from causeway.config.problems import explain
 from causeway.config.properties import CLIENT_TABLES, flatten
-from causeway.config.schema import Settings, is_property_table
+from causeway.config.routing import FilterSettings
+from causeway.config.schema import NESTED, Settings, is_property_table
 from causeway.errors import ConfigError
 
 
 def load(path: Path, overrides: Sequence[str] = (), environ: Mapping[str, str] = os.environ) -> Settings:
     """The settings; raises ConfigError with every problem in the file, the environment and `-X`."""
-    document = read(path)
+    return settings_of(read(path), path.parent, overrides, environ)
+
+
+def settings_of(
+    document: Document, directory: Path, overrides: Sequence[str], environ: Mapping[str, str] = os.environ
+) -> Settings:
+    """The settings in a document; files that it names are looked for in the directory."""
     _flatten_properties(document)
     override(document, environ, overrides)
     _resolve_references(document, environ)
@@ -34,6 +41,8 @@ def load(path: Path, overrides: Sequence[str] = (), environ: Mapping[str, str] =
     except ValidationError as error:
         explain(document, error)
     cross_check(document)
+    if settings is not None:
+        settings = _with_files(document, settings, directory)
     if settings is None or document.problems:
         count = len(document.problems)
         raise ConfigError(
@@ -42,6 +51,25 @@ def load(path: Path, overrides: Sequence[str] = (), environ: Mapping[str, str] =
             todo="`causeway config reference` describes every key",
         )
     return settings
+
+
+def _with_files(document: Document, settings: Settings, directory: Path) -> Settings:
+    """Filters that are files, with their paths made absolute; they are read once, where the driver runs."""
+    mirrors = []
+    for index, mirror in enumerate(settings.mirrors):
+        filters = []
+        for place, one in enumerate(mirror.filters):
+            file, dot, name = one.filter.rpartition(".py")
+            if dot and not name.strip(":").count("."):
+                path = (directory / f"{file}.py").resolve()
+                if not path.is_file():
+                    document.problem(
+                        ("mirrors", index, "filters", place, "filter"), f"there is no file {path}"
+                    )
+                one = one.model_copy(update={"filter": f"{path}{name or ':Filter'}"})
+            filters.append(one)
+        mirrors.append(mirror.model_copy(update={"filters": tuple(filters)}))
+    return settings.model_copy(update={"mirrors": tuple(mirrors)})
 
 
 def _flatten_properties(document: Document) -> None:
@@ -68,14 +96,16 @@ def _move_client_tables(document: Document, path: KeyPath, cluster: dict[str, An
 
 
 def _resolve_references(document: Document, environ: Mapping[str, str]) -> None:
-    """Resolve references in settings, and only try those in client properties.
+    """Resolve references in settings, and only try those in client properties and filters' configs.
 
     Client properties travel to executors in Spark's plans, which others can read, so the references
     stay in them until a client is made. Spark's own properties are for the driver and are resolved.
     """
     for path, table, model in document.tables():
         for key, value in table.items():
-            if not is_property_table(model, key):
+            if key == "config" and model is FilterSettings:
+                _resolved(document, (*path, key), value, environ)
+            elif not is_property_table(model, key):
                 before = len(document.problems)
                 resolved = _resolved(document, (*path, key), value, environ)
                 if len(document.problems) > before:
@@ -93,6 +123,8 @@ def _resolve_references(document: Document, environ: Mapping[str, str]) -> None:
 def _resolved(document: Document, path: KeyPath, value: Any, environ: Mapping[str, str]) -> Any:
     if isinstance(value, list):
         return [_resolved(document, (*path, i), each, environ) for i, each in enumerate(value)]
+    if isinstance(value, dict) and path[-1] not in NESTED:  # those are tables of their own
+        return {name: _resolved(document, (*path, name), each, environ) for name, each in value.items()}
     if not isinstance(value, str) or not secrets.has_reference(value):
         return value
     document.hidden.add(path)

@@ -18,7 +18,8 @@ from pydantic import TypeAdapter, ValidationError
 from causeway.config.document import Document, KeyPath
 from causeway.config.problems import nearest
 from causeway.config.properties import CLIENT_TABLES
-from causeway.config.schema import TABLES, Table, is_property_table
+from causeway.config.routing import Table
+from causeway.config.schema import TABLES, is_property_table
 
 PREFIX = "CAUSEWAY__"
 _INDEX = re.compile(r"\[(\d+)\]")

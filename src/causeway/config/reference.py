@@ -9,10 +9,12 @@ from pydantic.fields import FieldInfo
 
 from causeway.config.fields import Between, Shown
 from causeway.config.properties import JAVA_NAMES, REFUSED, SPARK_REFUSED
-from causeway.config.schema import TABLES, Table
+from causeway.config.routing import Table
+from causeway.config.schema import NESTED, TABLES
 from causeway.config.toml import written
 
 _HEADINGS = {"clusters": "[clusters.<alias>]", "mirrors": "[[mirrors]]", "spark": "[spark]"}
+_NESTED_HEADINGS = {"filters": "[[mirrors.filters]]", "per_source": "[mirrors.per_source.<alias>]"}
 
 _INTRODUCTION = """\
 # Configuration
@@ -43,6 +45,8 @@ def render() -> str:
     parts = [_INTRODUCTION]
     for section, table in TABLES.items():
         parts += [f"## `{_HEADINGS[section]}`", "", table.__doc__ or "", "", *_rows(table), ""]
+        for key, nested in NESTED.items() if section == "mirrors" else ():
+            parts += [f"### `{_NESTED_HEADINGS[key]}`", "", nested.__doc__ or "", "", *_rows(nested), ""]
     parts += ["## Client properties that are refused", "", *_reasons(REFUSED), ""]
     parts += ["## Names of the Java client", "", *_reasons(JAVA_NAMES), ""]
     parts += ["## Spark properties that are refused", "", *_reasons(SPARK_REFUSED), ""]
@@ -70,6 +74,8 @@ def _rows(table: type[Table]) -> Iterator[str]:
     known = defaults(table)
     for key, field in table.model_fields.items():
         default = f"`{written(known[key])}`" if key in known else "required"
+        if key in known and known[key] is None:
+            default = "the mirror's"
         example = f" Example: `{written(field.examples[0])}`." if field.examples else ""
         cells = (f"`{key}`", type_name(field), default, f"{field.description}{example}")
         yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"

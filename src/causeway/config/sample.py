@@ -10,13 +10,8 @@ import textwrap
 from collections.abc import Iterator
 
 from causeway.config.reference import defaults, type_name
-from causeway.config.schema import (
-    ClusterSettings,
-    MirrorSettings,
-    SparkSettings,
-    Table,
-    is_property_table,
-)
+from causeway.config.routing import Table
+from causeway.config.schema import ClusterSettings, MirrorSettings, SparkSettings, is_property_table
 from causeway.config.toml import written
 
 _HEAD = """\
@@ -51,7 +46,7 @@ def render() -> str:
 def _keys(table: type[Table]) -> Iterator[str]:
     known = defaults(table)
     for key, field in table.model_fields.items():
-        if is_property_table(table, key):
+        if is_property_table(table, key) and table is not MirrorSettings:
             continue
         yield from _prose(f"{field.description} ({type_name(field)})")
         if key in known:

@@ -10,17 +10,26 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from pydantic import (
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     ValidationInfo,
     field_validator,
     model_validator,
 )
 
-from causeway.config import fields, secrets
-from causeway.config.fields import AutoCount, Between, ClientProperties, Count, Duration, Flag, Size
+from causeway.config import fields
+from causeway.config.fields import (
+    AutoCount,
+    Between,
+    ClientProperties,
+    Count,
+    Dotted,
+    Duration,
+    Flag,
+    Shown,
+    Size,
+)
+from causeway.config.routing import FilterSettings, SourceSettings, Table
 from causeway.config.units import parse_duration, parse_size
 
 Delivery = Literal["exactly-once", "at-least-once"]
@@ -29,16 +38,8 @@ Timestamps = Literal["preserve", "broker"]
 OntoExisting = Literal["refuse", "append"]
 
 
-class Table(BaseModel):
-    """What all tables of the configuration have in common."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
-
-    def __repr_args__(self) -> Any:
-        for name, value in super().__repr_args__():
-            if isinstance(value, dict):
-                value = {key: secrets.redact(key, v) if isinstance(v, str) else v for key, v in value.items()}
-            yield name, value
+Partitions = Literal["preserve", "by-key"]
+Partitioner = Literal["murmur2", "fnv1a"]
 
 
 class ClusterSettings(Table):
@@ -88,6 +89,60 @@ class MirrorSettings(Table):
     topics: fields.Topics = Field(
         description="Topics to carry: names, or regular expressions that must match the whole name.",
         examples=[["orders", "payments\\..*"]],
+    )
+    exclude: fields.Exclusions = Field(
+        default=(),
+        description="Topics to leave out of those: names, or regular expressions that must match the whole "
+        "name.",
+    )
+    prefix: fields.Affix = Field(
+        default="",
+        description="Put before the names of topics at the destination; not a second time on topics that "
+        "have it already.",
+    )
+    suffix: fields.Affix = Field(
+        default="", description="Put behind the names of topics at the destination, under the same terms."
+    )
+    rename: fields.Renames = Field(
+        default={},
+        description="Names at the destination of single topics; over prefix and suffix.",
+        examples=[{"orders": "orders-from-paris"}],
+    )
+    merge: Flag = Field(default=False, description="Let several source topics share one destination topic.")
+    partitions: Partitions = Field(
+        default="preserve",
+        description='"preserve": records keep their partition number. "by-key": the record\'s key chooses '
+        "the partition, and records without one are spread in batches.",
+    )
+    partitioner: Partitioner = Field(
+        default="murmur2",
+        description='How "by-key" hashes: "murmur2" as Java producers do, "fnv1a" as Sarama does (Kafka '
+        "Topic Mirror, Go MirrorMaker).",
+    )
+    partition_map: fields.PartitionMap = Field(
+        default={},
+        description="Topics whose partitions go elsewhere: a number sends all of them to one partition, "
+        "pairs of `src` and `dest` each where it belongs.",
+        examples=[{"orders": [{"src": 0, "dest": 1}, {"src": 1, "dest": 0}], "audit": 3}],
+    )
+    modulo: Flag = Field(
+        default=False,
+        description="Where the destination has fewer partitions, partition p goes to p modulo their number, "
+        "instead of being refused.",
+    )
+    provenance: Flag = Field(
+        default=False,
+        description="For mirrors both ways between topics of equal names: records get a header "
+        "`causeway-origin` with the id of the cluster they came from first, and do not go back there.",
+    )
+    filters: Annotated[
+        tuple[FilterSettings, ...], BeforeValidator(fields.several), Shown("list of tables")
+    ] = Field(
+        default=(),
+        description="Filters, each a [[mirrors.filters]].",
+    )
+    per_source: Annotated[dict[str, SourceSettings], Shown("tables by alias")] = Field(
+        default={}, description="What differs for single sources, each a [mirrors.per_source.<alias>]."
     )
     start: fields.Start = Field(
         default="earliest",
@@ -159,6 +214,17 @@ class MirrorSettings(Table):
         description="Memory for records that a shard's consumer fetches ahead, and as much again for those "
         "that its producer holds.",
     )
+    queue_records: Annotated[Count, Field(le=10_000_000)] = Field(
+        default=2_000_000, description="Most records that a shard's producer holds."
+    )
+    max_records_per_second: fields.Rate = Field(
+        default=0, description="Most records that all shards together deliver in a second; 0 is no limit."
+    )
+    max_bytes_per_second: Size = Field(
+        default=0,
+        description="Most bytes of keys and values that all shards together deliver in a second; 0B is no "
+        "limit.",
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -178,6 +244,16 @@ class MirrorSettings(Table):
         if value >= info.data.get("transaction_timeout", value + 1):
             raise ValueError("must be shorter than transaction_timeout")
         return value
+
+    def seen_from(self, alias: str) -> MirrorSettings:
+        """The mirror as it is for one of its sources."""
+        own = self.per_source.get(alias)
+        if own is None:
+            return self
+        given = {
+            name: value for name in SourceSettings.model_fields if (value := getattr(own, name)) is not None
+        }
+        return self.model_copy(update=given)
 
     @property
     def start_at(self) -> Literal["earliest", "latest"] | int:
@@ -224,6 +300,9 @@ class Settings(Table):
     spark: SparkSettings = Field(default=SparkSettings(), description="Spark.")
 
 
+NESTED: dict[str, type[Table]] = {"filters": FilterSettings, "per_source": SourceSettings}
+"""Tables inside of a mirror."""
+
 TABLES: dict[str, type[Table]] = {
     "clusters": ClusterSettings,
     "mirrors": MirrorSettings,
@@ -233,9 +312,6 @@ TABLES: dict[str, type[Table]] = {
 
 
 def is_property_table(table: type[Table], key: str) -> bool:
-    """Whether the key holds properties of clients or Spark, whose names keep their dots.
-
-    They are the keys whose default is an empty table.
-    """
+    """Whether the key holds a table whose names keep their dots: client properties, topics."""
     field = table.model_fields.get(key)
-    return field is not None and isinstance(field.default, dict)
+    return field is not None and any(isinstance(mark, Dotted) for mark in field.metadata)
