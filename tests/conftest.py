@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from causeway.embedded import EmbeddedCluster
+from support.world import World
 
 
 @pytest.fixture(autouse=True)
@@ -32,6 +33,14 @@ def destination(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCl
     """The other side, under the same terms as `source`."""
     with EmbeddedCluster.start("destination", directory=tmp_path_factory.mktemp("destination")) as cluster:
         yield cluster
+
+
+@pytest.fixture
+def world(source: EmbeddedCluster, destination: EmbeddedCluster, tmp_path: Path) -> Iterator[World]:
+    """A mirror of a test's own between the two clusters."""
+    world = World(source, destination, tmp_path)
+    yield world
+    world.close()
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.markup import escape
 
-from causeway.config import load
+from causeway.config import Settings, load
 from causeway.mirror.run import Run
 from causeway.observe.table import line, table
 
@@ -35,6 +35,11 @@ def run(
     ] = None,
 ) -> None:
     """Run mirrors until Ctrl-C or SIGTERM."""
+    run_settings(load(config, override or []), mirror or [], stop_at_end)
+
+
+def run_settings(settings: Settings, names: list[str], stop_at_end: bool) -> None:
+    """Run mirrors, wherever their settings came from."""
     console = Console(stderr=True, highlight=False)
 
     def say(name: str, level: str, text: str) -> None:
@@ -44,7 +49,7 @@ def run(
         else:
             print(f"{level}: {name}: {text}", file=sys.stderr, flush=True)
 
-    running = Run(load(config, override or []), mirror or [], stop_at_end, say)
+    running = Run(settings, names, stop_at_end, say)
     with _signals(running):
         running.prepare()
         running.start(lambda log: say("spark", "info", f"starting; Spark's own log is {log}"))

@@ -1,0 +1,1 @@
+"""The commands of the front doors: `causeway ktm`, `mirrormaker`, `kaf-relay`, `reo`, and `convert`."""

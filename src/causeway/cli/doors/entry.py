@@ -1,0 +1,28 @@
+"""What all doors have in common: say what differs, then run, or print the TOML instead."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from causeway.cli.run import run_settings
+from causeway.doors.translation import Translation
+
+
+def enter(translation: Translation, overrides: list[str], *, directory: Path, stop_at_end: bool) -> None:
+    """Run the mirror that the tool's configuration describes."""
+    settings = translation.settings(overrides, directory)
+    _say(translation)
+    run_settings(settings, [], stop_at_end)
+
+
+def convert(translation: Translation, directory: Path) -> None:
+    """Print the Causeway TOML; what it says must load."""
+    translation.settings([], directory)
+    _say(translation)
+    print(translation.toml(), end="")
+
+
+def _say(translation: Translation) -> None:
+    for note in translation.notes:
+        print(f"note: {note}", file=sys.stderr)

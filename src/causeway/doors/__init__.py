@@ -1,0 +1,1 @@
+"""Front doors: other tools' configurations, translated into Causeway's own."""
