@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import Producer, TopicPartition
 
 from causeway.embedded import EmbeddedCluster
-from causeway.mirror import routes
+from causeway.mirror import remarks
 from causeway.model.order import ledger_topic
 from causeway.model.position import Place, Position, SourcePartition, Tally
 from causeway.model.record import CONTROL, Heartbeat, Lease, Record, Stopped, encode
@@ -168,7 +168,7 @@ def test_old_records_and_a_topic_that_would_be_created(desk: Desk, guarded: Embe
 def test_ages_are_asked_of_so_many_partitions_and_of_every_topic_first(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(routes, "MOST_PARTITIONS", 2)
+    monkeypatch.setattr(remarks, "MOST_PARTITIONS", 2)
     topics = [desk.topic(suffix, "src", 2) for suffix in ("a", "b")]
     for topic, suffix in zip(topics, ("a", "b"), strict=True):
         desk.topic(suffix, "dst", 2, retention_ms=str(DAY_MS))

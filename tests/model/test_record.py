@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from causeway.model.cluster import Cluster
+from causeway.model.filtering import FilterSpec
 from causeway.model.order import Lane, Limits, Order
 from causeway.model.position import NO_LATENCY, Place, Position, SourcePartition, Tally
 from causeway.model.receipt import Outcome, Receipt
@@ -170,12 +171,27 @@ orders = st.builds(
     destination=clusters,
     ledger=texts,
     offset_map=texts,
-    group=st.none() | texts,
-    lanes=st.lists(st.builds(Lane, sources, texts, places, starts, st.none() | numbers), max_size=4).map(
-        tuple
-    ),
+    groups=st.dictionaries(texts, texts, max_size=2),
+    lanes=st.lists(
+        st.builds(Lane, sources, texts, places, starts, st.none() | numbers, st.booleans()), max_size=4
+    ).map(tuple),
     tail=st.none() | seconds,
-    limits=st.builds(Limits, counts, counts, seconds, seconds, counts, counts, seconds),
+    limits=st.builds(
+        Limits, counts, counts, seconds, seconds, counts, counts, counts, seconds, seconds, seconds
+    ),
+    partitioner=texts,
+    provenance=st.booleans(),
+    destination_id=texts,
+    filters=st.lists(
+        st.builds(
+            FilterSpec,
+            texts,
+            st.dictionaries(texts, texts | numbers | st.lists(texts, max_size=2), max_size=2),
+            st.sampled_from(["stop", "keep", "drop"]),
+            st.none() | texts,
+        ),
+        max_size=2,
+    ).map(tuple),
 )
 
 

@@ -41,7 +41,7 @@ def test_a_new_topic(
     brokers: int,
     wanted: int | None,
 ) -> None:
-    made = new_topic(topic(partitions, replication), config, max_bytes, known, brokers, wanted)
+    made = new_topic(topic(partitions, replication), partitions, config, max_bytes, known, brokers, wanted)
     assert made.partitions == partitions
     assert made.replication == min(wanted or replication, brokers)
     assert made.config["message.timestamp.type"] == "CreateTime"
@@ -62,7 +62,8 @@ def test_an_existing_topic(
 ) -> None:
     config = {} if stamps is None else {"message.timestamp.type": stamps}
     action = fit(
-        topic(source),
+        source,
+        source,
         topic(destination),
         config,
         made_by_us=made_by_us,
@@ -78,7 +79,7 @@ def test_an_existing_topic(
         assert action == Grow(source)
     else:
         assert isinstance(action, Refuse)
-        assert f"has {destination} partitions, the source {source}" in action.why
+        assert f"has {destination} partitions, {source} are needed" in action.why
         assert f"--partitions {source}" in action.todo
 
 
@@ -87,8 +88,18 @@ def test_a_topic_that_was_just_created_fits(
     partitions: int, config: dict[str, str], known: frozenset[str]
 ) -> None:
     source = topic(partitions)
-    made = new_topic(source, config, 1_000, known, 3, None)
-    assert fit(source, topic(made.partitions), made.config, made_by_us=True, broker_timestamps=False) is None
+    made = new_topic(source, partitions, config, 1_000, known, 3, None)
+    assert (
+        fit(
+            partitions,
+            partitions,
+            topic(made.partitions),
+            made.config,
+            made_by_us=True,
+            broker_timestamps=False,
+        )
+        is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -104,14 +115,14 @@ def test_a_topic_that_was_just_created_fits(
     ],
 )
 def test_what_mirrormaker_leaves_out_is_left_out(setting: str) -> None:
-    made = new_topic(topic(1), {setting: "x"}, 1_000, frozenset(), 1, None)
+    made = new_topic(topic(1), 1, {setting: "x"}, 1_000, frozenset(), 1, None)
     assert made.config.get(setting) != "x"
 
 
 def test_an_example() -> None:
     source = TopicFacts("orders", "id", 4, 3)
     own = {"retention.ms": "1000", "min.insync.replicas": "2", "cleanup.policy": "compact"}
-    assert new_topic(source, own, 2_000_000, frozenset(), 2, None) == Create(
+    assert new_topic(source, 4, own, 2_000_000, frozenset(), 2, None) == Create(
         4,
         2,
         {

@@ -12,6 +12,7 @@ from typing import Any
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from causeway.config.toml import written
 from causeway.embedded import EmbeddedCluster
 from causeway.kafka.ledger import LedgerImage, read_image
 from causeway.model.cluster import Cluster
@@ -119,20 +120,24 @@ class World:
 
     def config(self, topics: Sequence[str] | None = None, **mirror: Any) -> Path:
         """A configuration file for this world's mirror; None leaves a key out."""
-        settings: dict[str, Any] = {
-            "name": self.mirror, "source": "src", "destination": "dst",
-            "topics": list(topics or [f"{self.mirror}\\..*"]),
-            "refresh": "500ms", "heartbeat": "500ms", "transaction_timeout": "10s",
-        }  # fmt: skip
-        settings.update(mirror)
+        return self.mirrors({"topics": list(topics or [f"{self.mirror}\\..*"]), **mirror})
+
+    def mirrors(self, *mirrors: Mapping[str, Any]) -> Path:
+        """A configuration file with several mirrors, the first with this world's name."""
         self._configs += 1
         path = self.directory / f"mirror-{self._configs}.toml"
         lines = [
             f'[clusters.src]\nbootstrap_servers = "{self.servers["source"]}"',
             f'[clusters.dst]\nbootstrap_servers = "{self.servers["destination"]}"',
-            "[[mirrors]]",
-            *(f"{key} = {json.dumps(value)}" for key, value in settings.items() if value is not None),
         ]
+        for place, mirror in enumerate(mirrors):
+            settings: dict[str, Any] = {
+                "name": self.mirror if place == 0 else f"{self.mirror}-{place}",
+                "source": "src", "destination": "dst",
+                "refresh": "500ms", "heartbeat": "500ms", "transaction_timeout": "10s", **mirror,
+            }  # fmt: skip
+            lines.append("[[mirrors]]")
+            lines += [f"{key} = {written(value)}" for key, value in settings.items() if value is not None]
         path.write_text("\n".join(lines) + "\n")
         return path
 
@@ -159,8 +164,8 @@ class World:
     def source_partitions(self, topic: str) -> int:
         return len(self.admin().list_topics(topic, timeout=10).topics[topic].partitions)
 
-    def ledger(self) -> LedgerImage:
-        return read_image(Cluster("dst", {"bootstrap.servers": self.servers["destination"]}), self.mirror)
+    def ledger(self, mirror: str = "", on: str = "destination") -> LedgerImage:
+        return read_image(Cluster("dst", {"bootstrap.servers": self.servers[on]}), mirror or self.mirror)
 
     def carried(self) -> int:
         """Records the ledger says were delivered."""

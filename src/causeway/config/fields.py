@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -155,6 +155,15 @@ def placement(value: object) -> int | tuple[tuple[int, int], ...]:
 
 def _is_partition(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def as_text(value: Any) -> Any:
+    """A table that JSON can hold: TOML's dates and times as text."""
+    if isinstance(value, dict):
+        return {key: as_text(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [as_text(inner) for inner in value]
+    return value.isoformat() if isinstance(value, date | time) else value
 
 
 def _start(value: object) -> str:

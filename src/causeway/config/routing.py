@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from causeway.config import fields, secrets
 from causeway.config.fields import Dotted, Shown
@@ -33,9 +33,9 @@ class FilterSettings(Table):
         "`Filter`.",
         examples=["filters/europe.py:Europe"],
     )
-    config: Annotated[dict[str, Any], Shown("table")] = Field(
+    config: Annotated[dict[str, Any], AfterValidator(fields.as_text), Shown("table")] = Field(
         default={},
-        description="Handed to the filter as it is.",
+        description="Handed to the filter as it is; dates become text.",
         examples=[{"countries": ["fr", "de"]}],
     )
     on_error: OnError = Field(

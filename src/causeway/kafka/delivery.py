@@ -21,6 +21,7 @@ from causeway.kafka.lane import NEVER, OpenLane, Stretch
 from causeway.kafka.outcome import Again, Fenced, Refused
 from causeway.model.cluster import Cluster
 from causeway.model.order import Limits
+from causeway.policy.provenance import marked
 
 LOST = re.compile(r"^(FAIL\b.*in state UP|REQTMOUT\b)", re.DOTALL)
 STUCK_SECONDS = 3.0
@@ -31,13 +32,22 @@ class IdempotentDelivery:
 
     reports_every_record = True  # without a transaction nothing else tells of a record that failed
 
-    def __init__(self, cluster: Cluster, limits: Limits, compression: str, *, single: bool = False) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        limits: Limits,
+        compression: str,
+        *,
+        partitioner: str = "murmur2_random",
+        single: bool = False,
+    ) -> None:
         self._cluster = cluster
         self._limits = limits
         self._shaken = ""  # how a connection was lost that may have carried a request
         self._trouble = ""  # what the client said last
         self._ledger_error: KafkaError | None = None
         self._begun = 0.0
+        self._origin: bytes | None = None
         self.records = 0
         self.bytes = 0
         self._stretches: list[Stretch] = []
@@ -46,7 +56,9 @@ class IdempotentDelivery:
             on_error=self._on_error,
             on_log=self._on_log,
             compression_type=compression,
+            partitioner=partitioner,
             queue_buffering_max_kbytes=max(1024, limits.queue_bytes // 1024),
+            queue_buffering_max_messages=limits.queue_records,
             batch_size=limits.batch_bytes,
             batch_num_messages=1 if single else 100_000,
             socket_timeout_ms=int(min(10.0, limits.transaction_timeout) * 1000),
@@ -71,13 +83,21 @@ class IdempotentDelivery:
         if not self.open:
             self._begun = time.monotonic()
 
-    def carry(self, messages: Sequence[Any], lanes: Mapping[tuple[str, int], OpenLane]) -> None:
-        """Produce what was consumed. Messages of one lane come in its order; errors were taken out.
+    def carry(
+        self,
+        messages: Sequence[Any],
+        lanes: Mapping[tuple[str, int], OpenLane],
+        origin: bytes | None = None,
+    ) -> None:
+        """Produce what was consumed, marked with its origin where one is given.
+
+        Messages of one lane come in its order; errors were taken out.
 
         The hot loop. A record is produced when its successor is known, since only the first and the
         last of a stretch report where they landed.
         """
         self.begin()
+        self._origin = origin
         produce = self._producer.produce
         lane: OpenLane | None = None
         stretch = Stretch(0)
@@ -123,8 +143,9 @@ class IdempotentDelivery:
                     size += len(value)
                 if key:
                     size += len(key)
+                headers = held.headers() if origin is None else marked(held.headers(), origin)
                 try:
-                    produce(to_topic, value, key, to_partition, report, None, held_stamp, held.headers())
+                    produce(to_topic, value, key, to_partition, report, None, held_stamp, headers)
                 except BufferError:
                     self._produce(to_topic, to_partition, held, report, held_stamp)
                 except KafkaException as exception:
@@ -156,11 +177,14 @@ class IdempotentDelivery:
 
     def _produce(self, topic: str, partition: int, message: Any, report: Any, stamp: int) -> None:
         """Produce one record, waiting for room in the queue."""
+        headers = message.headers()
+        if self._origin is not None:
+            headers = marked(headers, self._origin)
         deadline = time.monotonic() + self._limits.transaction_timeout
         while True:
             try:
                 self._producer.produce(
-                    topic, message.value(), message.key(), partition, report, None, stamp, message.headers()
+                    topic, message.value(), message.key(), partition, report, None, stamp, headers
                 )
             except BufferError:
                 self._producer.poll(0.1)

@@ -65,6 +65,7 @@ class Intake:
             group or f"causeway.{mirror}",
             on_error=self._on_error,
             queued_max_messages_kbytes=max(1024, limits.queue_bytes // 1024),
+            queued_min_messages=min(100_000, limits.queue_records),
             on_commit=self._on_group,
         )
 

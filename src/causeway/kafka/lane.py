@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from confluent_kafka import KafkaError
 
 from causeway.model.order import Lane
 from causeway.model.position import NO_LATENCY, Position
+from causeway.model.route import BY_KEY
 from causeway.policy.integrity import Finding
 from causeway.policy.positions import Carried, advance, latency_bucket
 from causeway.policy.runs import Run, contiguous, join
@@ -19,11 +21,12 @@ NEVER = sys.maxsize
 class Stretch:
     """Records of one lane, side by side on the source; the first and the last report where they landed."""
 
-    __slots__ = ("error", "first", "first_at", "last", "last_at", "length", "source")
+    __slots__ = ("error", "first", "first_at", "last", "last_at", "length", "partition", "source")
 
     def __init__(self, source: int) -> None:
         self.source = source
         self.length = 0
+        self.partition = -1  # where it landed, as far as a single record told
         self.first = -1
         self.last = -1
         self.first_at = 0
@@ -41,6 +44,7 @@ class Stretch:
     def report_only(self, error: KafkaError | None, message: Any) -> None:
         self.error = error or self.error
         self.first = self.last = message.offset()
+        self.partition = message.partition()
 
 
 class Unmapped(Exception):
@@ -51,8 +55,8 @@ class OpenLane:
     """A lane that is being served. `next` runs ahead of `position` until a transaction commits."""
 
     __slots__ = (
-        "barrier", "barrier_finding", "bytes", "careful", "delivered", "epoch", "finding", "lane", "next",
-        "position", "stretches",
+        "barrier", "barrier_finding", "bytes", "careful", "delivered", "epoch", "filtered", "finding",
+        "lane", "next", "position", "stretches",
     )  # fmt: skip
 
     def __init__(
@@ -67,6 +71,7 @@ class OpenLane:
         self.next = position.offset
         self.epoch = position.epoch
         self.delivered = 0
+        self.filtered = 0
         self.bytes = 0
         self.stretches: list[Stretch] = []
         self.careful = careful  # every record reports, not only the ends of a stretch
@@ -92,6 +97,18 @@ class OpenLane:
         self.delivered += stretch.length
         self.bytes += size
 
+    def sifted(self, offsets: Sequence[int]) -> None:
+        """Records that were taken out between intake and delivery, in order."""
+        self.filtered += len(offsets)
+        if offsets and self.finding is None:
+            self.passed(offsets[-1] + 1)
+
+    def stop(self, offset: int, finding: Finding) -> None:
+        """Everything before this record is done, and nothing from it on may be carried."""
+        if self.finding is None:
+            self.next = max(self.next, offset)
+            self.finding = finding
+
     def stop_before(self, offset: int, stamp: int) -> None:
         """This record must not be carried, so nothing behind it may be."""
         self.next = max(self.next, offset)
@@ -112,17 +129,19 @@ class OpenLane:
                 return stretch.source, stretch.error
         return None
 
-    def settled(self, at: int) -> tuple[Position, list[Run]]:
-        """The position and the map's runs behind what was carried. All reports are in.
+    def settled(self, at: int) -> tuple[Position, dict[int, list[Run]]]:
+        """The position behind what was carried, and the map's runs by the partition they landed in.
 
-        Raises Unmapped where the reports do not say where each record landed.
+        All reports are in. Raises Unmapped where they do not say where each record landed.
         """
-        runs = []
+        place = self.lane.place.partition
+        runs: dict[int, list[Run]] = {}
         latency = list(NO_LATENCY)
         for stretch in self.stretches:
             if not contiguous(stretch.first, stretch.last, stretch.length):
                 raise Unmapped
-            runs.append(Run(stretch.source, stretch.first, stretch.length))
+            landed = stretch.partition if place == BY_KEY else place
+            runs.setdefault(landed, []).append(Run(stretch.source, stretch.first, stretch.length))
             # Two records stand for the stretch: a report for each would cost more than carrying it.
             half = stretch.length // 2
             latency[latency_bucket(at - stretch.first_at)] += half
@@ -131,13 +150,14 @@ class OpenLane:
             offset=self.next,
             epoch=self.epoch,
             delivered=self.delivered,
+            filtered=self.filtered,
             bytes=self.bytes,
-            place_end=runs[-1].destination + runs[-1].length if runs else -1,
+            place_end=runs[place][-1].destination + runs[place][-1].length if place in runs else -1,
             latency=latency,
         )
-        return advance(self.position, carried, at), join(runs)
+        return advance(self.position, carried, at), {number: join(found) for number, found in runs.items()}
 
     def committed(self, position: Position) -> None:
         self.position = position
-        self.delivered = self.bytes = 0
+        self.delivered = self.filtered = self.bytes = 0
         self.stretches = []

@@ -38,11 +38,12 @@ class TransactionalDelivery(IdempotentDelivery):
         compression: str,
         *,
         transactional_id: str,
+        partitioner: str = "murmur2_random",
         single: bool = False,
     ) -> None:
         self._transactional_id = transactional_id
         self._visible_at = 0.0
-        super().__init__(cluster, limits, compression, single=single)
+        super().__init__(cluster, limits, compression, partitioner=partitioner, single=single)
 
     def _kind(self, limits: Limits) -> dict[str, object]:
         milliseconds = int(limits.transaction_timeout * 1000)

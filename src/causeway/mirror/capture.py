@@ -16,7 +16,7 @@ from causeway.errors import Unreachable
 from causeway.kafka.admin import At, ClusterView
 from causeway.kafka.ledger import LedgerImage, read_image
 from causeway.mirror.clusters import cluster_of
-from causeway.mirror.plan import shape
+from causeway.mirror.routing import routes
 from causeway.model.cluster import Cluster
 from causeway.model.position import SourcePartition
 from causeway.model.topic import TopicFacts
@@ -58,7 +58,8 @@ class Capture:
         for view in (*self._views.values(), self._view):
             view.connect()
         self.clusters = {view.cluster_id(): view.cluster for view in self._views.values()}
-        topics = shape(mirror, self._views)
+        found = routes(mirror, self._views, self._view)
+        topics = {key: route.source for key, route in found.items()}
         sources = self._source_partitions(topics)
         self.at = time.time_ns() // 1_000_000
         starts = self._on_source(sources, "earliest")

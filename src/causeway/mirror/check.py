@@ -16,7 +16,7 @@ from causeway.kafka.admin import ClusterView
 from causeway.kafka.ledger import LedgerImage, read_image
 from causeway.kafka.versions import highest_versions
 from causeway.mirror.clusters import chosen, cluster_of
-from causeway.mirror.routes import Sight, routes
+from causeway.mirror.remarks import Sight, remarks
 from causeway.model.checkup import Checkup, Remark, Section, note, ok, problem
 from causeway.model.order import ledger_topic
 from causeway.policy.readiness import literal_secrets, transactions
@@ -90,7 +90,7 @@ def _mirror(mirror: MirrorSettings, sides: Mapping[str, Side]) -> Iterator[Remar
             return
         if not closed:
             sources = {alias: view for alias in mirror.source if (view := sides[alias].view)}
-            yield from routes(Sight(mirror, sources, destination.view, image, broker))
+            yield from remarks(Sight(mirror, sources, destination.view, image, broker))
     if closed:
         yield note(f"its topics were not looked at: {', '.join(closed)} cannot be read")
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from causeway.config import MirrorSettings, Settings
-from causeway.errors import UsageError
+from causeway.errors import ConfigError, UsageError
 from causeway.model.cluster import Cluster
+from causeway.model.filtering import FilterSpec
 from causeway.model.order import Limits
 
 
@@ -14,22 +17,42 @@ def cluster_of(settings: Settings, alias: str) -> Cluster:
     return Cluster(alias, properties, dict(cluster.consumer), dict(cluster.producer))
 
 
-def limits_of(mirror: MirrorSettings, batch_bytes: int = 1_000_000) -> Limits:
+def limits_of(mirror: MirrorSettings, batch_bytes: int = 1_000_000, shards: int = 1) -> Limits:
+    """Limits of a shard, where so many share the mirror's."""
     return Limits(
         records=mirror.max_transaction_records,
         bytes=mirror.max_transaction_bytes,
         seconds=mirror.max_transaction_time,
         transaction_timeout=mirror.transaction_timeout,
         queue_bytes=mirror.queue_bytes,
+        queue_records=mirror.queue_records,
         batch_bytes=batch_bytes,
         heartbeat=mirror.heartbeat,
+        records_per_second=mirror.max_records_per_second / shards,
+        bytes_per_second=mirror.max_bytes_per_second / shards,
     )
 
 
-def group_of(mirror: MirrorSettings) -> str | None:
-    if not mirror.source_group:
-        return None
-    return mirror.source_group_name
+def group_of(mirror: MirrorSettings, alias: str) -> str | None:
+    """The consumer group to advance on a source."""
+    return mirror.seen_from(alias).source_group_name if mirror.source_group else None
+
+
+def filters_of(mirror: MirrorSettings) -> tuple[FilterSpec, ...]:
+    """The mirror's filters, files read; raises ConfigError where one cannot be."""
+    specs = []
+    for one in mirror.filters:
+        path, _, _ = one.filter.rpartition(":")
+        code = None
+        if path.endswith(".py"):
+            try:
+                code = Path(path).read_text(encoding="utf-8")
+            except (OSError, ValueError) as error:
+                raise ConfigError(
+                    f"the filter {one.filter} cannot be read", where=f'mirror "{mirror.name}"', why=str(error)
+                ) from None
+        specs.append(FilterSpec(one.filter, one.config, one.on_error, code))
+    return tuple(specs)
 
 
 def chosen(settings: Settings, names: list[str]) -> list[MirrorSettings]:

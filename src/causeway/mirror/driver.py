@@ -14,17 +14,18 @@ from causeway.errors import CausewayError, IntegrityError, PlanRefused, Supersed
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.ledger import LedgerReader, ensure_topics
 from causeway.kafka.outcome import Again, Fenced
-from causeway.mirror.clusters import cluster_of, limits_of
+from causeway.mirror.clusters import cluster_of, filters_of, limits_of
 from causeway.mirror.lease import Control, finish_transactions
 from causeway.mirror.orders import make_orders
-from causeway.mirror.plan import plan_of, prepare, shape, survey
+from causeway.mirror.plan import plan_of, prepare, survey
 from causeway.mirror.progress import Gauge
+from causeway.mirror.routing import Known, Routes, edges, routes
 from causeway.model.order import Order, Start
 from causeway.model.plan import Plan
 from causeway.model.position import SourcePartition
 from causeway.model.progress import MirrorProgress
 from causeway.model.record import CONTROL, CreatedTopic, Event, Heartbeat, Record, Stopped
-from causeway.model.topic import TopicFacts
+from causeway.pipeline import filters
 from causeway.pipeline.memory import now_ms
 from causeway.policy.sharding import default_shards
 
@@ -55,8 +56,11 @@ class Driver:
         self._view = ClusterView(self._destination)
         self._control = Control(self._destination, mirror.name, mirror.delivery, limits_of(mirror))
         self._gauge = Gauge()
-        self._plan = Plan((), (), (), 0)
-        self._shape: dict[tuple[str, str], TopicFacts] = {}
+        self._plan = Plan((), (), 0)
+        self._filters = filters_of(mirror)
+        self._routes: Routes = {}
+        self.edges: list[Known] = []
+        self.others: Callable[[], list[Known]] = list  # the routes of other mirrors in this process
         self._starts: dict[SourcePartition, Start] = {}
         self._ends: dict[SourcePartition, int] = {}
         self._until: dict[SourcePartition, int] = {}
@@ -74,11 +78,16 @@ class Driver:
 
     def _prepare(self, cores: int) -> None:
         mirror = self.mirror
+        for spec in self._filters:
+            filters.make(spec)  # where it cannot be made, better here than in every shard
         for view in (*self._views.values(), self._view):
             view.connect()
-        self._shape = shape(mirror, self._views)
-        partitions = sum(facts.partitions for facts in self._shape.values())
-        self.shards = mirror.shards or default_shards(cores, partitions)
+        self._refuse_twins()
+        self._routes = routes(mirror, self._views, self._view)
+        partitions = sum(route.source.partitions for route in self._routes.values())
+        limited = mirror.max_records_per_second or mirror.max_bytes_per_second
+        # A limit is split among the shards, evenly: with one of them it is met exactly.
+        self.shards = mirror.shards or (1 if limited else default_shards(cores, partitions))
         in_ledger = ensure_topics(self._view, self.name, self.shards, mirror.replication_factor)
         self._control.acquire()
         self._generation = self._control.settle_shards(self.shards)
@@ -88,16 +97,29 @@ class Driver:
         known = {(source.cluster, source.topic) for source in image.positions}
         # `start` is for what exists now and is new to the ledger; whatever appears later begins at earliest.
         self._starts = {
-            SourcePartition(cluster_id, topic, number): mirror.start_at
-            for (alias, topic), facts in self._shape.items()
+            SourcePartition(cluster_id, topic, number): mirror.seen_from(alias).start_at
+            for (alias, topic), route in self._routes.items()
             if ((cluster_id := self._views[alias].cluster_id()), topic) not in known
-            for number in range(facts.partitions)
+            for number in range(route.source.partitions)
         }
         self.replan()
         self._refuse_at_start()
         self._ask_ends()
         self._until = dict(self._ends) if self.stop_at_end else {}
         self._measure()
+
+    def _refuse_twins(self) -> None:
+        """Two aliases of one cluster would carry the same partitions twice."""
+        ids: dict[str, str] = {}
+        for alias, view in self._views.items():
+            other = ids.setdefault(view.cluster_id(), alias)
+            if other != alias:
+                raise PlanRefused(
+                    f'the sources "{other}" and "{alias}" are the same cluster',
+                    where=f'mirror "{self.name}"',
+                    why=f"both have the id {view.cluster_id()}",
+                    todo="name it once; topics of both can be chosen there",
+                )
 
     def _refuse_at_start(self) -> None:
         refusals = self._plan.refusals
@@ -114,7 +136,7 @@ class Driver:
     def replan(self) -> None:
         """Look at both sides again, and make the topics that are missing."""
         image = self._reader.image
-        found = survey(self.mirror, self._views, self._view, image)
+        found = survey(self.mirror, self._views, self._view, image, self.others())
         made = prepare(found, self._view)
         if made:
             records = [(CONTROL, CreatedTopic(facts.name, facts.topic_id, now_ms())) for facts in made]
@@ -123,7 +145,10 @@ class Driver:
                 image.apply(CONTROL, record)
         for alias, name in found.absent:
             self._once("warning", f'topic {name} does not exist on "{alias}" (yet)')
-        self._plan = plan_of(found, self._views, self._starts, (facts.name for facts in made))
+        self._plan = plan_of(found, self._views, self._starts)
+        self.edges = [
+            (edge, self.mirror.provenance) for edge in edges(found.routes.values(), self._views, self._view)
+        ]
         for refusal in self._plan.refusals:
             self._once("error", f"not carried: {refusal}")
 
@@ -135,6 +160,8 @@ class Driver:
             self._plan,
             sources={self._views[alias].cluster_id(): cluster for alias, cluster in self._sources.items()},
             destination=self._destination,
+            destination_id=self._view.cluster_id(),
+            filters=self._filters,
             shards=self.shards,
             lease=self._control.lease,
             generation=self._generation.number,
@@ -171,8 +198,7 @@ class Driver:
         except (Superseded, IntegrityError):
             raise
         except (Again, CausewayError) as error:
-            if self.state != WAITING or self._is_time("waiting", WAITING_SECONDS):
-                self._is_time("waiting", WAITING_SECONDS)
+            if self._is_time("waiting", WAITING_SECONDS) or self.state != WAITING:
                 self.tell("warning", f"waiting for an answer: {error}")
             self.state = WAITING
         return self._silent()
@@ -248,11 +274,11 @@ class Driver:
 
     def _changed(self) -> str:
         """Whether topics or partitions came, went or changed since the plan was made."""
-        now = shape(self.mirror, self._views)
+        now = routes(self.mirror, self._views, self._view)
         refused = bool(self._plan.refusals) and self._is_time("refused", 30.0)
-        if now == self._shape and not refused:
+        if now == self._routes and not refused:
             return ""
-        self._shape = now
+        self._routes = now
         before = self._plan
         self.replan()
         return "" if self._plan.same_work(before) else "topics or partitions changed"

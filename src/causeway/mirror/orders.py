@@ -8,6 +8,7 @@ from dataclasses import replace
 from causeway.config import MirrorSettings
 from causeway.mirror.clusters import group_of, limits_of
 from causeway.model.cluster import Cluster
+from causeway.model.filtering import FilterSpec
 from causeway.model.order import Order, ledger_topic, offset_map_topic
 from causeway.model.plan import Plan
 from causeway.model.position import SourcePartition
@@ -20,6 +21,8 @@ def make_orders(
     *,
     sources: dict[str, Cluster],
     destination: Cluster,
+    destination_id: str,
+    filters: tuple[FilterSpec, ...],
     shards: int,
     lease: int,
     generation: int,
@@ -27,6 +30,9 @@ def make_orders(
     until: Mapping[SourcePartition, int] | None,
 ) -> list[Order]:
     """An order for each shard that has a partition; with `until` there is an end, and no tailing."""
+    ids = {cluster.alias: cluster_id for cluster_id, cluster in sources.items()}
+    groups = {ids[alias]: group for alias in ids if (group := group_of(mirror, alias)) is not None}
+    working = len({shard_of(lane.source, shards) for lane in plan.lanes})
     lanes = plan.lanes
     if until is not None:
         lanes = tuple(replace(lane, until=until[lane.source]) for lane in lanes if lane.source in until)
@@ -47,10 +53,14 @@ def make_orders(
                     destination=destination,
                     ledger=ledger_topic(mirror.name),
                     offset_map=offset_map_topic(mirror.name),
-                    group=group_of(mirror),
+                    groups=groups,
                     lanes=mine,
                     tail=None if until is not None else mirror.slice,
-                    limits=limits_of(mirror, plan.batch_bytes),
+                    limits=limits_of(mirror, plan.batch_bytes, working),
+                    partitioner=f"{mirror.partitioner}_random",
+                    provenance=mirror.provenance,
+                    destination_id=destination_id,
+                    filters=filters,
                 )
             )
     return orders

@@ -5,17 +5,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from causeway.config import MirrorSettings
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.ledger import LedgerImage
+from causeway.mirror.routing import Known, Routes, refusals, routes
 from causeway.model.order import Lane, Start
 from causeway.model.plan import Plan, Refusal
 from causeway.model.position import Place, SourcePartition
+from causeway.model.route import BY_KEY, Route
 from causeway.model.topic import TopicFacts
-from causeway.policy.selection import absent, select
+from causeway.policy.partitioning import needed, place_of, wished
+from causeway.policy.selection import absent
 from causeway.policy.topics import Action, Create, Grow, Refuse, fit, new_topic
 
 DEFAULT_MAX_BYTES = 1_048_588
@@ -26,7 +30,7 @@ LARGEST_BATCH = 1_000_000
 class Survey:
     """What both sides look like now, for one mirror."""
 
-    topics: dict[tuple[str, str], TopicFacts] = field(default_factory=dict)  # by alias and name
+    routes: Routes = field(default_factory=dict)  # those that can be taken
     destinations: dict[str, TopicFacts] = field(default_factory=dict)
     actions: dict[str, Create | Grow] = field(default_factory=dict)  # by destination topic
     refusals: list[Refusal] = field(default_factory=list)
@@ -39,88 +43,78 @@ def survey(
     sources: Mapping[str, ClusterView],
     destination: ClusterView,
     image: LedgerImage,
+    elsewhere: Iterable[Known] = (),
+    *,
+    adopting: bool = False,
 ) -> Survey:
-    """Read both sides and decide about every topic."""
+    """Read both sides and decide about every topic; whoever is adopting knows that records are there."""
     result = Survey()
     for alias, view in sources.items():
-        result.absent += [(alias, name) for name in absent(view.topic_names(), mirror.topics)]
-    result.topics = shape(mirror, sources)
-    _refuse_collisions(result, sources, destination)
-    wanted = {name for _, name in result.topics}
-    result.destinations = destination.describe(wanted)
+        result.absent += [
+            (alias, name) for name in absent(view.topic_names(), mirror.seen_from(alias).topics)
+        ]
+    result.routes = routes(mirror, sources, destination)
+    result.refusals = refusals(mirror, result.routes, sources, destination, image, elsewhere)
+    for refusal in result.refusals:
+        del result.routes[refusal.source, refusal.topic]
+    result.destinations = destination.describe({route.to for route in result.routes.values()})
     configs = destination.configs(result.destinations)
     result.max_bytes = {
         name: int(config.get("max.message.bytes", DEFAULT_MAX_BYTES)) for name, config in configs.items()
     }
     known = {(source.cluster, source.topic) for source in image.positions}
-    for (alias, name), facts in list(result.topics.items()):
-        found = result.destinations.get(name)
+    ours = {(position.place.topic, position.place.topic_id) for position in image.positions.values()}
+    occupied: dict[str, Refuse | None] = {}
+    for (alias, name), route in list(result.routes.items()):
+        found = result.destinations.get(route.to)
         action: Action
         if found is None:
-            action = _missing(mirror, sources[alias], destination, facts)
+            action = _missing(mirror, sources[alias], destination, route)
             if (sources[alias].cluster_id(), name) in known:
                 action = None  # deleted under the mirror: its lanes are judged, nothing is made anew
-                result.destinations[name] = TopicFacts(name, "", facts.partitions, 1)
+                count = wished(route.placement, route.source.partitions)
+                result.destinations[route.to] = TopicFacts(route.to, "", count, 1)
         else:
             action = fit(
-                facts,
+                needed(route.placement, route.source.partitions),
+                wished(route.placement, route.source.partitions),
                 found,
-                configs[name],
-                made_by_us=name in image.created and image.created[name].topic_id == found.topic_id,
+                configs[route.to],
+                made_by_us=route.to in image.created and image.created[route.to].topic_id == found.topic_id,
                 broker_timestamps=mirror.timestamps == "broker",
             )
-            if action is None and (sources[alias].cluster_id(), name) not in known:
-                action = _occupied(mirror, destination, found)
+            fresh = not adopting and (route.to, found.topic_id) not in ours
+            if action is None and fresh and (sources[alias].cluster_id(), name) not in known:
+                if route.to not in occupied:
+                    occupied[route.to] = _occupied(mirror, destination, found)
+                action = occupied[route.to]
         if isinstance(action, Refuse):
-            del result.topics[alias, name]
+            del result.routes[alias, name]
             result.refusals.append(Refusal(alias, name, action.why, action.todo, action.integrity))
         elif action is not None:
-            result.actions[name] = action
+            result.actions[route.to] = _larger(action, result.actions.get(route.to))
     return result
 
 
-def shape(mirror: MirrorSettings, sources: Mapping[str, ClusterView]) -> dict[tuple[str, str], TopicFacts]:
-    """The selected source topics as they are now: cheap enough to ask every few seconds."""
-    return {
-        (alias, name): facts
-        for alias, view in sources.items()
-        for name, facts in view.describe(select(view.topic_names(), mirror.topics)).items()
-    }
-
-
-def _refuse_collisions(result: Survey, sources: Mapping[str, ClusterView], destination: ClusterView) -> None:
-    """Two source topics in one destination topic, or a topic onto itself, cannot be carried."""
-    homes: dict[str, list[str]] = {}
-    for alias, name in result.topics:
-        homes.setdefault(name, []).append(alias)
-    for alias, name in list(result.topics):
-        others = [other for other in homes[name] if other != alias]
-        if sources[alias].cluster_id() == destination.cluster_id():
-            why, todo = (
-                "source and destination are the same cluster: it would feed itself",
-                "choose another destination",
-            )
-        elif others:
-            why = f"the topic exists on {', '.join(others)} too, and both would land in one topic"
-            todo = "carry them with two mirrors into two clusters, or take one out of `topics`"
-        else:
-            continue
-        del result.topics[alias, name]
-        result.refusals.append(Refusal(alias, name, why, todo))
+def _larger(action: Create | Grow, before: Create | Grow | None) -> Create | Grow:
+    """Of several topics that share a destination, the one with the most partitions decides."""
+    return before if before is not None and before.partitions > action.partitions else action
 
 
 def _missing(
-    mirror: MirrorSettings, source: ClusterView, destination: ClusterView, facts: TopicFacts
+    mirror: MirrorSettings, source: ClusterView, destination: ClusterView, route: Route
 ) -> Create | Refuse:
+    name, partitions = route.source.name, wished(route.placement, route.source.partitions)
     if not mirror.create_topics:
         return Refuse(
-            f"topic {facts.name} does not exist on the destination, and create_topics is false",
-            f"kafka-topics.sh --create --topic {facts.name} --partitions {facts.partitions}",
+            f"topic {route.to} does not exist on the destination, and create_topics is false",
+            f"kafka-topics.sh --create --topic {route.to} --partitions {partitions}",
         )
-    own = source.configs([facts.name], overridden=True).get(facts.name, {})
-    every = source.configs([facts.name]).get(facts.name, {})
+    own = source.configs([name], overridden=True).get(name, {})
+    every = source.configs([name]).get(name, {})
     return new_topic(
-        facts,
+        route.source,
+        partitions,
         own,
         int(every.get("max.message.bytes", DEFAULT_MAX_BYTES)),
         destination.topic_settings(),
@@ -140,7 +134,9 @@ def _occupied(mirror: MirrorSettings, destination: ClusterView, found: TopicFact
     return Refuse(
         f"the destination topic {found.name} already holds records (offsets up to {held}) that the ledger of"
         f' mirror "{mirror.name}" knows nothing of: carrying the source again could repeat them',
-        'if they are not this mirror\'s, set onto_existing = "append"',
+        "if another tool carried them, take over where it stopped:"
+        " `causeway adopt CONFIG --from group|destination-end|timestamp`;"
+        ' if they have nothing to do with this mirror, set onto_existing = "append"',
         integrity=True,
     )
 
@@ -165,24 +161,28 @@ def plan_of(
     survey: Survey,
     sources: Mapping[str, ClusterView],
     starts: Mapping[SourcePartition, Start],
-    made: Iterable[str],
 ) -> Plan:
     """Every partition of every topic that can be carried; those without a start begin at earliest."""
     lanes = []
-    for (alias, name), facts in sorted(survey.topics.items()):
-        place = survey.destinations.get(name)
-        if place is None:
+    for (alias, name), route in sorted(survey.routes.items()):
+        there = survey.destinations.get(route.to)
+        if there is None:
             continue
         cluster_id = sources[alias].cluster_id()
-        lanes += [
-            Lane(
-                source=(source := SourcePartition(cluster_id, name, number)),
-                topic_id=facts.topic_id,
-                place=Place(name, place.topic_id, number),
-                start=starts.get(source, "earliest"),
-                until=None,
-            )
-            for number in range(facts.partitions)
-        ]
+        action = survey.actions.get(route.to)  # not taken yet where only a look was asked for
+        count = max(there.partitions, action.partitions if action else 0)
+        for number in range(route.source.partitions):
+            place = Place(route.to, there.topic_id, place_of(route.placement, number, count))
+            source = SourcePartition(cluster_id, name, number)
+            start = starts.get(source, "earliest")
+            lanes.append(Lane(source, route.source.topic_id, place, start, until=None))
     smallest = min([LARGEST_BATCH, *survey.max_bytes.values()])
-    return Plan(tuple(lanes), tuple(survey.refusals), tuple(made), smallest)
+    return Plan(tuple(_marked(lanes)), tuple(survey.refusals), smallest)
+
+
+def _marked(lanes: list[Lane]) -> Iterator[Lane]:
+    """Lanes that share a partition of the destination with others, marked so."""
+    crowded = Counter(lane.place for lane in lanes)
+    for lane in lanes:
+        shared = lane.place.partition == BY_KEY or crowded[lane.place] > 1
+        yield replace(lane, shared=True) if shared else lane

@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from causeway.config import Settings
@@ -21,6 +22,7 @@ from causeway.errors import (
 from causeway.kafka.outcome import Again
 from causeway.mirror.clusters import chosen
 from causeway.mirror.driver import Driver, Say
+from causeway.mirror.routing import Known
 from causeway.model.progress import MirrorProgress
 from causeway.model.receipt import Receipt
 from causeway.pipeline import session
@@ -48,7 +50,12 @@ class Run:
     def prepare(self) -> None:
         """Everything that can be wrong from the start, before Spark is even started."""
         for driver in self._drivers:
+            driver.others = partial(self._edges, driver)
             driver.prepare(os.cpu_count() or 1)
+
+    def _edges(self, driver: Driver) -> list[Known]:
+        """What the other mirrors carry: a route that brings records back is refused."""
+        return [edge for other in self._drivers if other is not driver for edge in other.edges]
 
     def start(self, on_spark: Callable[[Path], None]) -> None:
         """Start Spark, and a thread for each mirror that has something to do."""

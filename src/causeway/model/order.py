@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from causeway.model.cluster import Cluster
+from causeway.model.filtering import FilterSpec
 from causeway.model.position import Place, SourcePartition
 
 Delivery = Literal["exactly-once", "at-least-once"]
@@ -24,6 +25,7 @@ class Lane:
     place: Place
     start: Start
     until: int | None  # carry at least to here; None where there is no end
+    shared: bool = False  # other lanes write to the same place
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +37,11 @@ class Limits:
     seconds: float
     transaction_timeout: float
     queue_bytes: int
+    queue_records: int
     batch_bytes: int  # no larger than the smallest max.message.bytes of the destination topics
     heartbeat: float
+    records_per_second: float = 0.0  # of this shard; 0 is no limit
+    bytes_per_second: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +57,14 @@ class Order:
     destination: Cluster
     ledger: str
     offset_map: str
-    group: str | None  # the source consumer group to advance, or none
+    groups: dict[str, str]  # by source: the consumer group to advance, where there is one
     lanes: tuple[Lane, ...]
     tail: float | None  # go on for so many seconds behind the end; None: stop at the end
     limits: Limits
+    partitioner: str = "murmur2_random"  # the client's, for places where the key chooses
+    provenance: bool = False  # mark where records came from, and let none go back there
+    destination_id: str = ""
+    filters: tuple[FilterSpec, ...] = ()
 
     @property
     def transactional_id(self) -> str:
@@ -66,16 +75,17 @@ class Order:
             name: getattr(self, name)
             for name in (
                 "mirror", "shard", "lease", "generation", "slice", "delivery", "compression",
-                "ledger", "offset_map", "group", "tail",
+                "ledger", "offset_map", "groups", "tail", "partitioner", "provenance", "destination_id",
             )
         }  # fmt: skip
         data["sources"] = {name: cluster.to_json() for name, cluster in self.sources.items()}
         data["destination"] = self.destination.to_json()
         data["limits"] = asdict(self.limits)
         data["lanes"] = [
-            [list(lane.source), lane.topic_id, list(lane.place), lane.start, lane.until]
+            [list(lane.source), lane.topic_id, list(lane.place), lane.start, lane.until, lane.shared]
             for lane in self.lanes
         ]
+        data["filters"] = [asdict(spec) for spec in self.filters]
         return json.dumps(data, separators=(",", ":"))
 
     @staticmethod
@@ -85,9 +95,10 @@ class Order:
         data["destination"] = Cluster.from_json(data["destination"])
         data["limits"] = Limits(**data["limits"])
         data["lanes"] = tuple(
-            Lane(SourcePartition(*source), topic_id, Place(*place), start, until)
-            for source, topic_id, place, start, until in data["lanes"]
+            Lane(SourcePartition(*source), topic_id, Place(*place), *rest)
+            for source, topic_id, place, *rest in data["lanes"]
         )
+        data["filters"] = tuple(FilterSpec(**spec) for spec in data["filters"])
         return Order(**data)
 
 

@@ -25,7 +25,6 @@ class Refusal:
 class Plan:
     lanes: tuple[Lane, ...]
     refusals: tuple[Refusal, ...]
-    created: tuple[str, ...]  # destination topics made for this plan
     batch_bytes: int  # the smallest max.message.bytes among the destination topics
 
     def same_work(self, other: Plan) -> bool:

@@ -14,6 +14,7 @@ Errors stay inside the task: `Again` starts over, `Fenced` and `Superseded` end 
 from __future__ import annotations
 
 import time
+from typing import Any
 
 from causeway.errors import CausewayError, IntegrityError, Superseded
 from causeway.kafka.admin import ClusterView
@@ -30,7 +31,9 @@ from causeway.model.record import CONTROL, Record
 from causeway.pipeline.closing import Closing
 from causeway.pipeline.memory import Memory
 from causeway.pipeline.opening import open_lanes, stopped
+from causeway.pipeline.sieve import Sieve
 from causeway.policy.pacing import Pace, first_pace, next_pace
+from causeway.policy.throttle import Throttle
 
 LEDGER_SECONDS = 30.0
 IDLE_WAIT_SECONDS = 0.05
@@ -57,6 +60,8 @@ class Attempt:
         self._pace: Pace = first_pace(
             limits.records, limits.bytes, limits.seconds, limits.transaction_timeout, memory.fruitless
         )
+        self._sieve = Sieve(order.filters, order.destination_id if order.provenance else None)
+        self._throttle = Throttle(limits.records_per_second, limits.bytes_per_second)
         self._delivery: IdempotentDelivery = _delivery(order, memory)
         self._destination = ClusterView(order.destination)
         self._closing = Closing(order, self._delivery, self._destination, memory)
@@ -75,7 +80,7 @@ class Attempt:
         for cluster_id, cluster in order.sources.items():
             lanes = [lane for lane in order.lanes if lane.source.cluster == cluster_id]
             if lanes:
-                group = order.group
+                group = order.groups.get(cluster_id)
                 self._intakes.append(Intake(cluster, cluster_id, lanes, group, order.mirror, order.limits))
         while True:
             for intake in self._intakes:
@@ -100,6 +105,8 @@ class Attempt:
         """Take what is there, produce it, and close the transaction when it is time."""
         delivery = self._delivery
         wait = 0.0 if delivery.open else IDLE_WAIT_SECONDS / max(1, len(self._intakes))
+        if self._held_back():
+            return
         found = False
         lost: list[tuple[Intake, OpenLane, str]] = []
         if not self._intakes:
@@ -108,7 +115,7 @@ class Attempt:
             taken = intake.take(self._most(), wait)
             if taken.records:
                 found = True
-                delivery.carry(taken.records, intake.open)
+                self._carry(intake, taken.records)
             for lane, offset in taken.ends:
                 lane.passed(offset)
             lost += [(intake, lane, why) for lane, why in taken.lost]
@@ -124,6 +131,24 @@ class Attempt:
             intake.drop(lane, wait=True)
             intake.postpone(f"{lane.lane.source}: {why}")
             self._memory.say("warning", f"{lane.lane.source} at offset {lane.next}: {why}")
+
+    def _carry(self, intake: Intake, records: list[Any]) -> None:
+        delivery = self._delivery
+        count, size = delivery.records, delivery.bytes
+        kept = self._sieve.sift(records, intake.open) if self._sieve.active else records
+        if kept:
+            delivery.carry(kept, intake.open, intake.cluster_id.encode() if self._order.provenance else None)
+        self._sieve.settle()
+        self._throttle.took(delivery.records - count, delivery.bytes - size)
+
+    def _held_back(self) -> bool:
+        """Whether the mirror's limit is reached: what was carried is committed, then it waits."""
+        if self._throttle.room(time.monotonic()) > 0:
+            return False
+        if self._delivery.open or self._due():
+            self._commit()
+        time.sleep(min(IDLE_WAIT_SECONDS, self._throttle.wait()))
+        return True
 
     def _due(self) -> bool:
         """Whether to commit although nothing was carried.
@@ -195,7 +220,10 @@ class Attempt:
     def _most(self) -> int:
         """How many records to take at once: what the transaction has room for, and few large ones."""
         room = (self._pace.bytes - self._delivery.bytes) / self._average_size
-        return max(1, min(MOST_RECORDS, self._pace.records - self._delivery.records, int(room)))
+        allowed = self._throttle.room(time.monotonic())
+        if self._order.limits.bytes_per_second:
+            allowed = min(allowed, int(self._order.limits.bytes_per_second / 10 / self._average_size) + 1)
+        return max(1, min(MOST_RECORDS, allowed, self._pace.records - self._delivery.records, int(room)))
 
     def _outcome(self, reader: LedgerReader) -> Outcome | None:
         cut = reader.image.cut
@@ -237,11 +265,18 @@ def _positions(order: Order, image: LedgerImage) -> dict[SourcePartition, Positi
 
 def _delivery(order: Order, memory: Memory) -> IdempotentDelivery:
     if order.delivery == "at-least-once":
-        return IdempotentDelivery(order.destination, order.limits, order.compression, single=memory.single)
+        return IdempotentDelivery(
+            order.destination,
+            order.limits,
+            order.compression,
+            partitioner=order.partitioner,
+            single=memory.single,
+        )
     return TransactionalDelivery(
         order.destination,
         order.limits,
         order.compression,
         transactional_id=order.transactional_id,
+        partitioner=order.partitioner,
         single=memory.single,
     )

@@ -54,7 +54,7 @@ class Closing:
     ) -> float:
         """Commit what the lanes carried, with further ledger records; answers how long the flush took."""
         moved = [lane for lane in lanes if lane.next > lane.position.offset]
-        carried = [lane for lane in moved if lane.stretches]
+        carried = [lane for lane in moved if lane.stretches or lane.filtered]
         delivery, memory = self._delivery, self._memory
         asked = self._ask(carried, sources)
         count, size = delivery.records, delivery.bytes
@@ -64,7 +64,11 @@ class Closing:
         at = now_ms()
         settled = [(lane, *self._settle(lane, at)) for lane in moved]
         entries = [self._entry(position) for _, position, _ in settled]
-        entries += [self._map_entry(position, runs) for _, position, runs in settled if runs]
+        entries += [
+            self._map_entry(position, number, runs)
+            for _, position, landed in settled
+            for number, runs in landed.items()
+        ]
         entries += [self._entry(record) for record in (*records, *self._signs_of_life(at))]
         if entries or delivery.open:
             delivery.commit(entries)
@@ -76,7 +80,7 @@ class Closing:
             lane.committed(position)
         return flushed
 
-    def _settle(self, lane: OpenLane, at: int) -> tuple[Position, list[Run]]:
+    def _settle(self, lane: OpenLane, at: int) -> tuple[Position, dict[int, list[Run]]]:
         try:
             return lane.settled(at)
         except Unmapped:
@@ -151,8 +155,8 @@ class Closing:
     def _entry(self, record: Record) -> Entry:
         return (self._order.ledger, self._order.shard, *encode(record))
 
-    def _map_entry(self, position: Position, runs: Sequence[Run]) -> Entry:
-        source, place = position.source, position.place
+    def _map_entry(self, position: Position, partition: int, runs: Sequence[Run]) -> Entry:
+        source, place = position.source, position.place._replace(partition=partition)
         key = f"{source.cluster}|{source.topic}|{source.partition}"
         value = {"v": 1, "topic_id": position.topic_id, "to": list(place), "runs": runs}
         encoded = json.dumps(value, separators=(",", ":")).encode()

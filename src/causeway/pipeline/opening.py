@@ -7,7 +7,7 @@ that start is resolved once, and is in the ledger before the first fetch.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from causeway.errors import CausewayError
 from causeway.kafka.admin import ClusterView
@@ -42,8 +42,13 @@ def open_lanes(
     waiting = dict(intake.waiting)
     try:
         places = destination.describe({lane.place.topic for lane in waiting.values()})
-        fresh = {lane.place for source, lane in waiting.items() if source not in positions}
-        ends = destination.offsets([(p.topic, p.partition) for p in fresh if p.topic in places], "latest")
+        fresh = {
+            lane.place
+            for source, lane in waiting.items()
+            if (known := positions.get(source)) is None or known.place != lane.place
+        }
+        known_places = [(p.topic, p.partition) for p in fresh if p.topic in places and p.partition >= 0]
+        ends = destination.offsets(known_places, "latest")
     except CausewayError as error:
         raise Again(str(error)) from None
     opening = Opening()
@@ -60,10 +65,12 @@ def open_lanes(
                 continue  # its start could not be resolved yet
             position = _first(order, lane, begin, _end(ends, lane.place))
             opening.records.append(position)
+        elif position.place != lane.place:
+            position = _moved(position, lane.place, _end(ends, lane.place))
         if source in stopped_before and source not in memory.barriers:
             opening.records.append(Stopped(*source, verdict="", what="", todo="", at=now_ms()))
         memory.stopped.pop(source, None)
-        careful = memory.single or source in memory.careful
+        careful = memory.single or lane.shared or source in memory.careful
         opening.lanes.append(OpenLane(lane, position, careful, memory.barriers.get(source)))
     return opening
 
@@ -74,6 +81,12 @@ def stopped(lane: Lane, finding: Finding) -> Stopped:
 
 def _end(ends: Mapping[tuple[str, int], int], place: Place) -> int:
     return ends.get((place.topic, place.partition), 0)
+
+
+def _moved(position: Position, place: Place, place_start: int) -> Position:
+    """From here on another partition of the same topic: the map changed, or `modulo` of a topic that grew."""
+    place = place._replace(topic_id=position.place.topic_id)
+    return replace(position, place=place, place_start=place_start, place_end=-1)
 
 
 def _first(order: Order, lane: Lane, begin: int, place_start: int) -> Position:

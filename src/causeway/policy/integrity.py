@@ -12,7 +12,14 @@ from causeway.model.order import Lane
 from causeway.model.position import Position
 
 Verdict = Literal[
-    "gap", "truncated", "recreated", "deleted", "destination-recreated", "destination-deleted", "poison"
+    "gap",
+    "truncated",
+    "recreated",
+    "deleted",
+    "destination-recreated",
+    "destination-deleted",
+    "poison",
+    "filter",
 ]
 
 NO_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAA"

@@ -1,7 +1,8 @@
 """Which topics a mirror carries.
 
 An entry of legal topic characters alone is a name; anything else is a regular expression that must
-match the whole name. Internal topics (`__…`, Causeway's own among them) match only by name.
+match the whole name. Internal topics (`__…`, Causeway's own among them) match only by name. What is
+excluded is left out, however it was chosen.
 """
 
 from __future__ import annotations
@@ -17,15 +18,19 @@ def is_name(entry: str) -> bool:
     return _NAME.fullmatch(entry) is not None
 
 
-def select(names: Iterable[str], entries: Sequence[str]) -> list[str]:
-    """The topics among `names` that the entries choose, sorted."""
+def select(names: Iterable[str], entries: Sequence[str], exclude: Sequence[str] = ()) -> list[str]:
+    """The topics among `names` that the entries choose and `exclude` does not, sorted."""
+    left_out = [re.compile(re.escape(entry) if is_name(entry) else entry) for entry in exclude]
     exact = {entry for entry in entries if is_name(entry)}
     patterns = [re.compile(entry) for entry in entries if not is_name(entry)]
     return sorted(
         name
         for name in set(names)
-        if name in exact
-        or (not name.startswith(_INTERNAL) and any(pattern.fullmatch(name) for pattern in patterns))
+        if (
+            name in exact
+            or (not name.startswith(_INTERNAL) and any(pattern.fullmatch(name) for pattern in patterns))
+        )
+        and not any(pattern.fullmatch(name) for pattern in left_out)
     )
 
 

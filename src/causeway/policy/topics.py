@@ -56,6 +56,7 @@ Action = Create | Grow | Refuse | None
 
 def new_topic(
     source: TopicFacts,
+    partitions: int,
     source_config: Mapping[str, str],
     source_max_bytes: int,
     known_settings: frozenset[str],
@@ -76,18 +77,22 @@ def new_topic(
         if bound in known_settings or not known_settings:
             config[bound] = WIDE_OPEN
     config["max.message.bytes"] = str(source_max_bytes)
-    return Create(source.partitions, max(1, min(replication or source.replication, brokers)), config)
+    return Create(partitions, max(1, min(replication or source.replication, brokers)), config)
 
 
 def fit(
-    source: TopicFacts,
+    needed: int,
+    wished: int,
     destination: TopicFacts,
     destination_config: Mapping[str, str],
     *,
     made_by_us: bool,
     broker_timestamps: bool,
 ) -> Action:
-    """What an existing destination topic needs before records can go there."""
+    """What an existing destination topic needs before records can go there.
+
+    It must have `needed` partitions; those that Causeway made have as many as it would make now.
+    """
     name = destination.name
     if destination_config.get("message.timestamp.type") == "LogAppendTime" and not broker_timestamps:
         return Refuse(
@@ -96,11 +101,12 @@ def fit(
             " --add-config message.timestamp.type=CreateTime"
             ' (or timestamps = "broker" to accept it)',
         )
-    if destination.partitions >= source.partitions:
+    if made_by_us and destination.partitions < wished:
+        return Grow(wished)
+    if destination.partitions >= needed:
         return None
-    if made_by_us:
-        return Grow(source.partitions)
     return Refuse(
-        f"topic {name} has {destination.partitions} partitions, the source {source.partitions}",
-        f"kafka-topics.sh --alter --topic {name} --partitions {source.partitions}",
+        f"topic {name} has {destination.partitions} partitions, {needed} are needed",
+        f"kafka-topics.sh --alter --topic {name} --partitions {needed}"
+        ' (or modulo = true to fold them, or partitions = "by-key")',
     )

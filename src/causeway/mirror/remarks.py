@@ -14,6 +14,7 @@ from causeway.kafka.ledger import LedgerImage
 from causeway.mirror.plan import DEFAULT_MAX_BYTES, Survey, plan_of, survey
 from causeway.model.checkup import Remark, note, ok, problem, warning
 from causeway.model.position import Position, SourcePartition
+from causeway.model.route import Placement
 from causeway.policy.integrity import Found, judge
 from causeway.policy.readiness import kept_for, nameless, retention, size_limit, topic_defaults
 from causeway.policy.topics import Create, Grow
@@ -33,7 +34,7 @@ class Sight:
     broker: Mapping[str, str] | None  # settings of the destination's brokers, where they may be read
 
 
-def routes(sight: Sight) -> Iterator[Remark]:
+def remarks(sight: Sight) -> Iterator[Remark]:
     """Remarks on every topic; a question that is not answered is one of them."""
     try:
         found = survey(sight.mirror, sight.sources, sight.destination, sight.image)
@@ -52,15 +53,17 @@ def routes(sight: Sight) -> Iterator[Remark]:
 
 def _topics(sight: Sight, found: Survey) -> Iterator[Remark]:
     positions = sight.image.positions
-    for (alias, name), facts in sorted(found.topics.items()):
+    for (alias, topic), route in sorted(found.routes.items()):
         cluster_id = sight.sources[alias].cluster_id()
+        facts, to = route.source, route.to
+        name = topic if to == topic else f"{topic} → {to}"
         carried = [
             positions[source]
             for number in range(facts.partitions)
-            if (source := SourcePartition(cluster_id, name, number)) in positions
+            if (source := SourcePartition(cluster_id, topic, number)) in positions
         ]
-        place = found.destinations.get(name)
-        match found.actions.get(name):
+        place = found.destinations.get(to)
+        match found.actions.get(to):
             case Create(partitions, replication, config):
                 settings = [f"{key}={value}" for key, value in sorted(config.items()) if _is_telling(key)]
                 yield note(
@@ -79,14 +82,14 @@ def _topics(sight: Sight, found: Survey) -> Iterator[Remark]:
                 )
             case _:
                 yield ok(f"{name}: {facts.partitions} partitions, into the destination's topic as it is")
-        if place and place.partitions > facts.partitions:
+        if place and place.partitions > facts.partitions and route.placement == Placement():
             yield note(
                 f"{name}: the destination has {place.partitions} partitions, the source {facts.partitions}:"
                 " the last ones stay empty"
             )
     for alias, name in found.absent:
         yield warning(f'{name}: does not exist on "{alias}" (yet)')
-    if not (found.topics or found.refusals or found.absent):
+    if not (found.routes or found.refusals or found.absent):
         yield warning("no topic matches `topics`", "see what is there with kafka-topics.sh --list")
 
 
@@ -108,8 +111,8 @@ def _refused(_sight: Sight, found: Survey) -> Iterator[Remark]:
 
 def _identity(sight: Sight, found: Survey) -> Iterator[Remark]:
     sides = {sight.mirror.destination: list(found.destinations.values())}
-    for (alias, _), facts in found.topics.items():
-        sides.setdefault(alias, []).append(facts)
+    for (alias, _), route in found.routes.items():
+        sides.setdefault(alias, []).append(route.source)
     for alias, topics in sides.items():
         remark = nameless(alias, topics)
         if remark is not None:
@@ -120,7 +123,7 @@ def _positions(sight: Sight, found: Survey) -> Iterator[Remark]:
     """Whether partitions could go on from where the ledger says they are."""
     positions = sight.image.positions
     stopped = dict(sight.image.stopped)
-    lanes = [lane for lane in plan_of(found, sight.sources, {}, ()).lanes if lane.source in positions]
+    lanes = [lane for lane in plan_of(found, sight.sources, {}).lanes if lane.source in positions]
     for alias, view in sight.sources.items():
         mine = [lane for lane in lanes if lane.source.cluster == view.cluster_id()]
         partitions = [(lane.source.topic, lane.source.partition) for lane in mine]
@@ -141,9 +144,10 @@ def _positions(sight: Sight, found: Survey) -> Iterator[Remark]:
 
 def _sizes(sight: Sight, found: Survey) -> Iterator[Remark]:
     for alias, name, config in _source_configs(sight, found):
-        if name in found.max_bytes and (alias, name) in found.topics:
+        to = found.routes[alias, name].to
+        if to in found.max_bytes:
             largest = int(config.get("max.message.bytes", DEFAULT_MAX_BYTES))
-            remark = size_limit(name, largest, found.max_bytes[name])
+            remark = size_limit(to, largest, found.max_bytes[to])
             if remark is not None:
                 yield remark
 
@@ -163,11 +167,12 @@ def _ages(sight: Sight, found: Survey) -> Iterator[Remark]:
     for alias, name, config in _source_configs(sight, found):
         if (alias, name) not in oldest:
             continue
-        action = found.actions.get(name)
+        to = found.routes[alias, name].to
+        action = found.actions.get(to)
         new = isinstance(action, Create)
         there = {**topic_defaults(sight.broker or {}), **action.config} if isinstance(action, Create) else {}
-        kept = kept_for(there if new else existing.get(name, {}))
-        remark = retention(name, oldest[alias, name], now, kept, kept_for(config), new)
+        kept = kept_for(there if new else existing.get(to, {}))
+        remark = retention(to, oldest[alias, name], now, kept, kept_for(config), new)
         if remark is not None:
             yield remark
     if len(waiting) > len(asked):
@@ -178,9 +183,9 @@ def _not_begun(sight: Sight, found: Survey) -> dict[tuple[str, str, int], int]:
     """Partitions that the ledger does not know, and the time of the first record they would begin with."""
     positions = sight.image.positions
     known = {(source.cluster, source.topic) for source in positions}
-    start = sight.mirror.start_at
     waiting = {}
-    for (alias, name), facts in found.topics.items():
+    for (alias, name), route in found.routes.items():
+        facts, start = route.source, sight.mirror.seen_from(alias).start_at
         cluster_id = sight.sources[alias].cluster_id()
         begun = (cluster_id, name) in known  # partitions that came later are carried from their beginning
         if start == "latest" and not begun:
@@ -194,5 +199,5 @@ def _not_begun(sight: Sight, found: Survey) -> dict[tuple[str, str, int], int]:
 
 def _source_configs(sight: Sight, found: Survey) -> Iterator[tuple[str, str, dict[str, str]]]:
     for alias, view in sight.sources.items():
-        for name, config in view.configs(name for where, name in found.topics if where == alias).items():
+        for name, config in view.configs(name for where, name in found.routes if where == alias).items():
             yield alias, name, config

@@ -1,0 +1,138 @@
+"""From settings and what the sources hold to routes, and which of them cannot be taken as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from causeway.config import MirrorSettings
+from causeway.kafka.admin import ClusterView
+from causeway.kafka.ledger import LedgerImage
+from causeway.model.plan import Refusal
+from causeway.model.route import Edge, Placement, Route, Spot
+from causeway.policy.loops import way
+from causeway.policy.naming import LONGEST, destination_name
+from causeway.policy.partitioning import unplaced
+from causeway.policy.selection import select
+
+Key = tuple[str, str]  # alias and source topic
+Routes = dict[Key, Route]
+Known = tuple[Edge, bool]  # an edge of some mirror, and whether that mirror marks where records came from
+
+
+def routes(mirror: MirrorSettings, sources: Mapping[str, ClusterView], destination: ClusterView) -> Routes:
+    """The selected source topics as they are, and where they go: cheap enough to ask every few seconds."""
+    found: Routes = {}
+    for alias, view in sources.items():
+        seen = mirror.seen_from(alias)
+        for name, facts in view.describe(select(view.topic_names(), seen.topics, seen.exclude)).items():
+            to = destination_name(name, seen.prefix, seen.suffix, seen.rename)
+            found[alias, name] = Route(alias, facts, to, _placement(mirror, name))
+    return {
+        key: route
+        for key, route in found.items()
+        if not (_onto_itself(route, sources, destination) and _is_output(mirror, route, found))
+    }
+
+
+def _placement(mirror: MirrorSettings, topic: str) -> Placement:
+    where = mirror.partition_map.get(topic)
+    if isinstance(where, int):
+        return Placement(fixed=where, modulo=mirror.modulo)
+    if where:
+        return Placement(pairs=where, modulo=mirror.modulo)
+    return Placement(by_key=mirror.partitions == "by-key", modulo=mirror.modulo)
+
+
+def _onto_itself(route: Route, sources: Mapping[str, ClusterView], destination: ClusterView) -> bool:
+    same = sources[route.alias].cluster_id() == destination.cluster_id()
+    return same and route.to == route.source.name
+
+
+def _is_output(mirror: MirrorSettings, route: Route, found: Routes) -> bool:
+    """A topic that a pattern chose among the mirror's own results, in a mirror inside of one cluster."""
+    seen, name = mirror.seen_from(route.alias), route.source.name
+    if name in seen.topics:
+        return False
+    marked = bool(seen.prefix or seen.suffix) and name.startswith(seen.prefix) and name.endswith(seen.suffix)
+    return marked or any(other.to == name and other is not route for other in found.values())
+
+
+def edges(
+    found: Iterable[Route], sources: Mapping[str, ClusterView], destination: ClusterView
+) -> Iterator[Edge]:
+    for route in found:
+        here = Spot(sources[route.alias].cluster_id(), route.source.name)
+        yield here, Spot(destination.cluster_id(), route.to)
+
+
+def refusals(
+    mirror: MirrorSettings,
+    found: Routes,
+    sources: Mapping[str, ClusterView],
+    destination: ClusterView,
+    image: LedgerImage,
+    elsewhere: Iterable[Known] = (),
+) -> list[Refusal]:
+    """Routes that would lose, mix or repeat records; `elsewhere` are the routes of other mirrors."""
+    homes: dict[str, list[Key]] = {}
+    for key, route in found.items():
+        homes.setdefault(route.to, []).append(key)
+    own = [(edge, mirror.provenance) for edge in edges(found.values(), sources, destination)]
+    carried = _carried_to(image)
+    refused = []
+    for (alias, name), route in found.items():
+        cluster_id = sources[alias].cluster_id()
+        spots = Spot(cluster_id, name), Spot(destination.cluster_id(), route.to)
+        before = carried.get(spots[0])
+        others = [key for key in homes[route.to] if key != (alias, name)]
+        missing = unplaced(route.placement, route.source.partitions)
+        integrity = False
+        if spots[0] == spots[1]:
+            why = "it would be mirrored onto itself, in the same cluster"
+            todo = "give it another name with prefix, suffix or rename, or exclude it"
+        elif len(route.to) > LONGEST or route.to in (".", ".."):
+            why = f"{route.to[:40]}… is no name that Kafka takes ({len(route.to)} characters)"
+            todo = "give it another name with rename"
+        elif before is not None and before != route.to:
+            why = f"it was carried to topic {before} until now, the configuration says {route.to}"
+            todo = "put the name back, or give the mirror another name: that one starts from the beginning"
+            integrity = True
+        elif others and not mirror.merge and before is None:
+            why = f"{', '.join(map(_called, others))} would land in the destination topic {route.to} as well"
+            todo = "give it another name with prefix, suffix or rename, or set merge = true"
+        elif missing:
+            why = f"partition_map says nothing of its partitions {_listed(missing)}"
+            todo = "add them; every partition of a topic that is mapped needs a place"
+        elif back := _way_back(spots, mirror.provenance, [*own, *elsewhere]):
+            steps = " → ".join(spot.topic for spot in (spots[0], *back))
+            why = f"its records would come back to it without end ({steps})"
+            todo = "set provenance = true on all mirrors of the circle, or use a prefix"
+        else:
+            continue
+        refused.append(Refusal(alias, name, why, todo, integrity))
+    return refused
+
+
+def _carried_to(image: LedgerImage) -> dict[Spot, str]:
+    """Where the ledger says that topics went."""
+    return {Spot(source.cluster, source.topic): one.place.topic for source, one in image.positions.items()}
+
+
+def _way_back(edge: Edge, marks: bool, known: list[Known]) -> list[Spot]:
+    """How records would come back along the edges, unless every mirror on the way marks them."""
+    source, destination = edge
+    every = [one for one, _ in known]
+    if not marks:
+        return way(every, destination, source)
+    for (here, there), marked in known:
+        if not marked and (to := way(every, destination, here)) and (back := way(every, there, source)):
+            return [*to, *back]
+    return []
+
+
+def _called(key: Key) -> str:
+    return f"{key[0]}:{key[1]}"
+
+
+def _listed(numbers: list[int]) -> str:
+    return ", ".join(map(str, numbers[:10])) + (" …" if len(numbers) > 10 else "")

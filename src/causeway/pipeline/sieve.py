@@ -1,0 +1,108 @@
+"""Between intake and delivery: records that are not to be carried are taken out, and counted.
+
+Filters decide, and provenance: a record that came from the destination first does not go back there.
+What is taken out leaves a gap in the offsets, which delivery takes for a hole; so lanes are told
+afterwards what it was, and pass the records that were taken out behind the last one carried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from causeway.kafka.lane import OpenLane
+from causeway.model.filtering import FilterSpec, Record
+from causeway.pipeline.filters import MadeFilter, make
+from causeway.policy.integrity import Finding
+from causeway.policy.provenance import comes_from
+
+Lanes = Mapping[tuple[str, int], OpenLane]
+
+
+class Sieve:
+    def __init__(self, specs: Sequence[FilterSpec], not_back_to: str | None) -> None:
+        self._filters = [make(spec) for spec in specs]
+        self._not_back_to = not_back_to.encode() if not_back_to is not None else None
+        self._dropped: dict[OpenLane, list[int]] = {}
+        self._stops: dict[OpenLane, tuple[int, Finding]] = {}
+
+    @property
+    def active(self) -> bool:
+        return bool(self._filters) or self._not_back_to is not None
+
+    def sift(self, messages: Sequence[Any], lanes: Lanes) -> list[Any]:
+        """The messages that are to be carried, in their order."""
+        kept = []
+        for message in messages:
+            lane = lanes.get((message.topic(), message.partition()))
+            if lane is None or lane.finding is not None or message.offset() < lane.next:
+                continue
+            if self._not_back_to is not None and comes_from(message.headers(), self._not_back_to):
+                self._drop(lane, message.offset())
+            else:
+                kept.append((lane, message))
+        if self._filters and kept:
+            records = [_record(message) for _, message in kept]
+            for one in self._filters:
+                kept, records = self._ask(one, kept, records)
+        return [
+            message
+            for lane, message in kept
+            if lane not in self._stops or message.offset() < self._stops[lane][0]
+        ]
+
+    def settle(self) -> None:
+        """Tell the lanes what was taken out, after delivery has taken the rest."""
+        for lane, offsets in self._dropped.items():
+            limit = lane.next if lane.finding is not None else lane.barrier
+            if lane in self._stops:
+                limit = min(limit, self._stops[lane][0])
+            lane.sifted(sorted(offset for offset in offsets if offset < limit))
+        for lane, (offset, finding) in self._stops.items():
+            lane.stop(offset, finding)
+        self._dropped, self._stops = {}, {}
+
+    def _ask(
+        self, one: MadeFilter, kept: list[tuple[OpenLane, Any]], records: list[Record]
+    ) -> tuple[list[tuple[OpenLane, Any]], list[Record]]:
+        passed: list[tuple[OpenLane, Any]] = []
+        passed_records: list[Record] = []
+        for (lane, message), record, verdict in zip(kept, records, one.judge(records), strict=True):
+            if isinstance(verdict, str):
+                if one.on_error == "stop":
+                    self._stop(lane, record.offset, one.name, verdict)
+                    continue
+                verdict = one.on_error == "keep"
+            if verdict:
+                passed.append((lane, message))
+                passed_records.append(record)
+            else:
+                self._drop(lane, record.offset)
+        return passed, passed_records
+
+    def _drop(self, lane: OpenLane, offset: int) -> None:
+        self._dropped.setdefault(lane, []).append(offset)
+
+    def _stop(self, lane: OpenLane, offset: int, name: str, why: str) -> None:
+        known = self._stops.get(lane)
+        if known is not None and known[0] <= offset:
+            return
+        source = lane.lane.source
+        finding = Finding(
+            "filter",
+            f"the filter {name} raised on the record at {source} offset {offset}: {why}",
+            'correct the filter and start again, or choose on_error = "keep" or "drop" for it',
+        )
+        self._stops[lane] = (offset, finding)
+
+
+def _record(message: Any) -> Record:
+    return Record(
+        message.topic(),
+        message.partition(),
+        message.offset(),
+        message.timestamp()[1],
+        message.key(),
+        message.value(),
+        message.headers() or (),
+    )

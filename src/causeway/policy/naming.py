@@ -1,0 +1,18 @@
+"""What a source topic is called at the destination."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+LONGEST = 249
+
+
+def destination_name(topic: str, prefix: str, suffix: str, rename: Mapping[str, str]) -> str:
+    """The explicit name if there is one; otherwise prefix and suffix, each unless the name has it already.
+
+    Without that `.*` with a prefix would mirror its own output: dc1_dc1_dc1_orders.
+    """
+    if topic in rename:
+        return rename[topic]
+    name = topic if topic.startswith(prefix) else prefix + topic
+    return name if name.endswith(suffix) else name + suffix

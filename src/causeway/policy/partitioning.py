@@ -1,0 +1,48 @@
+"""Which partition of the destination a source partition goes to.
+
+Nothing is dropped or moved because a partition does not exist: either the destination has what is
+needed, or the plan is refused, or `modulo` was asked for.
+"""
+
+from __future__ import annotations
+
+from causeway.model.route import BY_KEY, Placement
+
+
+def needed(placement: Placement, partitions: int) -> int:
+    """How many partitions the destination must have, for so many of the source."""
+    if placement.by_key or placement.modulo:
+        return 1
+    return wished(placement, partitions)
+
+
+def wished(placement: Placement, partitions: int) -> int:
+    """How many partitions the destination has if we make it."""
+    if placement.fixed is not None:
+        return max(partitions, placement.fixed + 1)
+    return max([partitions, *(dest + 1 for _, dest in placement.pairs)])
+
+
+def unplaced(placement: Placement, partitions: int) -> list[int]:
+    """Source partitions that the pairs do not mention."""
+    if not placement.pairs:
+        return []
+    named = {src for src, _ in placement.pairs}
+    return [number for number in range(partitions) if number not in named]
+
+
+def place_of(placement: Placement, partition: int, there: int) -> int:
+    """The destination's partition for one of the source, where there are so many."""
+    if placement.fixed is not None:
+        wanted = placement.fixed
+    elif placement.pairs:
+        wanted = dict(placement.pairs)[partition]
+    elif placement.by_key:
+        return BY_KEY
+    else:
+        wanted = partition
+    if wanted < there:
+        return wanted
+    if not placement.modulo:
+        raise ValueError(f"partition {wanted} does not exist, there are {there}")
+    return wanted % there
