@@ -20,6 +20,7 @@ from causeway.model.order import offset_map_topic
 from support.process import Causeway
 from support.records import Rec, end_offsets, read_all
 
+ALIASES = {"source": "src", "destination": "dst"}
 UNBOUNDED = {"retention.ms": "-1", "message.timestamp.after.max.ms": str(2**63 - 1)}
 
 
@@ -127,8 +128,8 @@ class World:
         self._configs += 1
         path = self.directory / f"mirror-{self._configs}.toml"
         lines = [
-            f'[clusters.src]\nbootstrap_servers = "{self.servers["source"]}"',
-            f'[clusters.dst]\nbootstrap_servers = "{self.servers["destination"]}"',
+            f'[clusters.{ALIASES.get(on, on)}]\nbootstrap_servers = "{servers}"'
+            for on, servers in self.servers.items()
         ]
         for place, mirror in enumerate(mirrors):
             settings: dict[str, Any] = {

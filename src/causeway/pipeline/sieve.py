@@ -37,7 +37,9 @@ class Sieve:
             lane = lanes.get((message.topic(), message.partition()))
             if lane is None or lane.finding is not None or message.offset() < lane.next:
                 continue
-            if self._not_back_to is not None and comes_from(message.headers(), self._not_back_to):
+            if message.offset() >= lane.barrier and lane.barrier_finding is not None:
+                self._stop(lane, message.offset(), lane.barrier_finding)  # nobody is asked about those
+            elif self._not_back_to is not None and comes_from(message.headers(), self._not_back_to):
                 self._drop(lane, message.offset())
             else:
                 kept.append((lane, message))
@@ -70,7 +72,7 @@ class Sieve:
         for (lane, message), record, verdict in zip(kept, records, one.judge(records), strict=True):
             if isinstance(verdict, str):
                 if one.on_error == "stop":
-                    self._stop(lane, record.offset, one.name, verdict)
+                    self._stop(lane, record.offset, _raised(one.name, record, verdict))
                     continue
                 verdict = one.on_error == "keep"
             if verdict:
@@ -83,17 +85,19 @@ class Sieve:
     def _drop(self, lane: OpenLane, offset: int) -> None:
         self._dropped.setdefault(lane, []).append(offset)
 
-    def _stop(self, lane: OpenLane, offset: int, name: str, why: str) -> None:
+    def _stop(self, lane: OpenLane, offset: int, finding: Finding) -> None:
         known = self._stops.get(lane)
-        if known is not None and known[0] <= offset:
-            return
-        source = lane.lane.source
-        finding = Finding(
-            "filter",
-            f"the filter {name} raised on the record at {source} offset {offset}: {why}",
-            'correct the filter and start again, or choose on_error = "keep" or "drop" for it',
-        )
-        self._stops[lane] = (offset, finding)
+        if known is None or offset < known[0]:
+            self._stops[lane] = (offset, finding)
+
+
+def _raised(name: str, record: Record, why: str) -> Finding:
+    at = f"{record.topic}[{record.partition}] offset {record.offset}"
+    return Finding(
+        "filter",
+        f"the filter {name} raised on the record at {at}: {why}",
+        'correct the filter and start again, or choose on_error = "keep" or "drop" for it',
+    )
 
 
 def _record(message: Any) -> Record:
