@@ -15,6 +15,7 @@ from confluent_kafka.admin import AdminClient
 from typer.testing import CliRunner, Result
 
 from causeway.cli.main import app
+from causeway.config.toml import written
 from causeway.embedded import EmbeddedCluster
 from causeway.kafka.admin import ClusterView
 from causeway.model.cluster import Cluster
@@ -65,7 +66,7 @@ class Desk:
             "topics": list(topics),
             **mirror,
         }
-        return "[[mirrors]]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in settings.items())
+        return "[[mirrors]]\n" + "".join(f"{key} = {written(value)}\n" for key, value in settings.items())
 
     def file(self, *mirrors: str) -> Path:
         path = self.directory / f"{uuid.uuid4().hex}.toml"

@@ -278,7 +278,9 @@ def test_lines_for_people_without_a_terminal(desk: Desk) -> None:
         f"mirror {desk.mirror}",
     ]
     at = next(number for number, line in enumerate(lines) if line.startswith(f"  problem  {few}: "))
-    assert lines[at + 1] == f"           do: kafka-topics.sh --alter --topic {few} --partitions 2"
+    assert lines[at + 1].startswith(
+        f"           do: kafka-topics.sh --alter --topic {few} --partitions 2 (or "
+    )
     assert any(line.startswith(f"  note     {fine}: would be created") for line in lines)
     assert any(line.startswith("  ok       Kafka ≥ ") for line in lines)
     assert lines[-1] == "1 problem"

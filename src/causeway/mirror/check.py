@@ -6,19 +6,21 @@ A cluster that cannot be read is one finding; whatever does not need it is looke
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from causeway.config import MirrorSettings, Settings
-from causeway.errors import AccessDenied, CausewayError, PlanRefused
+from causeway.errors import AccessDenied, CausewayError, ConfigError, PlanRefused
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.ledger import LedgerImage, read_image
 from causeway.kafka.versions import highest_versions
-from causeway.mirror.clusters import chosen, cluster_of
+from causeway.mirror.clusters import chosen, cluster_of, filters_of
 from causeway.mirror.remarks import Sight, remarks
+from causeway.mirror.routing import Known, edges, routes
 from causeway.model.checkup import Checkup, Remark, Section, note, ok, problem
 from causeway.model.order import ledger_topic
+from causeway.pipeline.filters import make
 from causeway.policy.readiness import literal_secrets, transactions
 from causeway.policy.releases import at_least
 
@@ -47,7 +49,7 @@ def examine(settings: Settings, names: list[str]) -> Checkup:
     return Checkup(
         (
             *(Section("cluster", alias, tuple(side.remarks)) for alias, side in sides.items()),
-            *(Section("mirror", mirror.name, tuple(_mirror(mirror, sides))) for mirror in mirrors),
+            *(Section("mirror", mirror.name, tuple(_mirror(mirror, sides, mirrors))) for mirror in mirrors),
         )
     )
 
@@ -76,9 +78,12 @@ def _look(settings: Settings, alias: str) -> Side:
     return side
 
 
-def _mirror(mirror: MirrorSettings, sides: Mapping[str, Side]) -> Iterator[Remark]:
+def _mirror(
+    mirror: MirrorSettings, sides: Mapping[str, Side], mirrors: Sequence[MirrorSettings]
+) -> Iterator[Remark]:
     destination = sides[mirror.destination]
     closed = [f'"{alias}"' for alias in (*mirror.source, mirror.destination) if sides[alias].view is None]
+    yield from _filters(mirror)
     if destination.view is not None:
         try:
             broker = _broker_config(destination.view)
@@ -89,10 +94,37 @@ def _mirror(mirror: MirrorSettings, sides: Mapping[str, Side]) -> Iterator[Remar
             yield problem(error)
             return
         if not closed:
-            sources = {alias: view for alias in mirror.source if (view := sides[alias].view)}
-            yield from remarks(Sight(mirror, sources, destination.view, image, broker))
+            sources = _views(mirror, sides)
+            elsewhere = [edge for other in mirrors if other is not mirror for edge in _edges(other, sides)]
+            yield from remarks(Sight(mirror, sources, destination.view, image, broker, tuple(elsewhere)))
     if closed:
         yield note(f"its topics were not looked at: {', '.join(closed)} cannot be read")
+
+
+def _filters(mirror: MirrorSettings) -> Iterator[Remark]:
+    try:
+        for spec in filters_of(mirror):
+            make(spec)
+            yield ok(f'filter {spec.name}: can be made; where it raises: "{spec.on_error}"')
+    except ConfigError as error:
+        yield problem(error)
+
+
+def _views(mirror: MirrorSettings, sides: Mapping[str, Side]) -> dict[str, ClusterView]:
+    return {alias: view for alias in mirror.source if (view := sides[alias].view)}
+
+
+def _edges(mirror: MirrorSettings, sides: Mapping[str, Side]) -> Iterator[Known]:
+    """What a mirror would carry, for the others' sake: records must not come back."""
+    destination = sides[mirror.destination].view
+    if destination is None:
+        return
+    try:
+        sources = _views(mirror, sides)
+        found = routes(mirror, sources, destination).values()
+        yield from ((edge, mirror.provenance) for edge in edges(found, sources, destination))
+    except CausewayError:
+        return  # its own section says why
 
 
 def _broker_config(view: ClusterView) -> dict[str, str] | None:

@@ -12,6 +12,7 @@ from causeway.kafka.admin import ClusterView
 from causeway.kafka.ages import first_timestamps
 from causeway.kafka.ledger import LedgerImage
 from causeway.mirror.plan import DEFAULT_MAX_BYTES, Survey, plan_of, survey
+from causeway.mirror.routing import Known
 from causeway.model.checkup import Remark, note, ok, problem, warning
 from causeway.model.position import Position, SourcePartition
 from causeway.model.route import Placement
@@ -32,12 +33,13 @@ class Sight:
     destination: ClusterView
     image: LedgerImage
     broker: Mapping[str, str] | None  # settings of the destination's brokers, where they may be read
+    elsewhere: tuple[Known, ...] = ()  # what other mirrors carry
 
 
 def remarks(sight: Sight) -> Iterator[Remark]:
     """Remarks on every topic; a question that is not answered is one of them."""
     try:
-        found = survey(sight.mirror, sight.sources, sight.destination, sight.image)
+        found = survey(sight.mirror, sight.sources, sight.destination, sight.image, sight.elsewhere)
     except CausewayError as error:
         yield problem(error)
         return
