@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import pickle
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -281,3 +282,50 @@ def test_settings_survive_pickle_and_json(loaded: Load) -> None:
 def test_settings_cannot_be_changed(loaded: Load) -> None:
     with pytest.raises(ValueError, match="frozen"):
         mirror(loaded(GOOD)).shards = 5  # type: ignore[misc]
+
+
+def test_filters_that_are_files_are_found_beside_the_configuration(loaded: Load, tmp_path: Path) -> None:
+    (tmp_path / "a.py").touch()
+    lines = [f'[[mirrors.filters]]\nfilter = "{name}"\n' for name in ("a.py", "a.py:Named", "my.pypi:Packed")]
+
+    filters = mirror(loaded(GOOD + "".join(lines))).filters
+
+    assert [one.filter for one in filters] == [
+        f"{tmp_path}/a.py:Filter",
+        f"{tmp_path}/a.py:Named",
+        "my.pypi:Packed",
+    ]
+
+
+def test_what_differs_for_a_source_goes_over_the_mirrors_own(loaded: Load) -> None:
+    text = (
+        GOOD
+        + 'prefix = "eu."\nexclude = "test"\n[mirrors.per_source.paris]\nprefix = ""\nrename."a.b" = "c"\n'
+    )
+
+    one = mirror(loaded(text))
+
+    assert (one.prefix, one.rename, one.exclude) == ("eu.", {}, ("test",))
+    seen = one.seen_from("paris")
+    assert (seen.prefix, seen.rename, seen.exclude) == ("", {"a.b": "c"}, ("test",))
+    assert one.seen_from("elsewhere") == one
+
+
+def test_topics_in_tables_keep_their_dots(loaded: Load) -> None:
+    text = GOOD + "rename.a.b = 'c.d'\npartition_map.a.b = 3\npartition_map.c = [{ src = 0, dest = 1 }]\n"
+
+    one = mirror(loaded(text, "mirrors.0.partition_map.d.e=4"))
+
+    assert one.rename == {"a.b": "c.d"}
+    assert one.partition_map == {"a.b": 3, "c": ((0, 1),), "d.e": 4}
+
+
+def test_a_filters_config_keeps_its_references_and_dates_become_text(loaded: Load, tmp_path: Path) -> None:
+    (tmp_path / "a.py").touch()
+    text = (
+        GOOD + '[[mirrors.filters]]\nfilter = "a.py"\nconfig = { key = "${env:KEY}", since = 2026-01-31 }\n'
+    )
+
+    (one,) = mirror(loaded(text, environ={"KEY": "secret"})).filters
+
+    assert one.config == {"key": "${env:KEY}", "since": "2026-01-31"}

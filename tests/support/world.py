@@ -18,7 +18,7 @@ from causeway.kafka.ledger import LedgerImage, read_image
 from causeway.model.cluster import Cluster
 from causeway.model.order import offset_map_topic
 from support.process import Causeway
-from support.records import Rec, end_offsets, read_all
+from support.records import Rec, end_offsets, read_all, read_offsets
 
 ALIASES = {"source": "src", "destination": "dst"}
 UNBOUNDED = {"retention.ms": "-1", "message.timestamp.after.max.ms": str(2**63 - 1)}
@@ -183,6 +183,22 @@ class World:
                         pairs = {source + n: destination + n for n in range(length)}
                         mapped.setdefault(int(partition), {}).update(pairs)
         return mapped
+
+    def assert_mapped(self, topic: str, to: str, mirror: str = "") -> None:
+        """The offset map leads from every record of the topic to the very same one, wherever that is."""
+        servers = self.servers["destination"]
+        here, there = read_offsets(self.servers["source"], topic), read_offsets(servers, to)
+        originals = {(number, offset): rec for number, found in here.items() for offset, rec in found}
+        copies = {(number, offset): rec for number, found in there.items() for offset, rec in found}
+        for entries in read_all(servers, offset_map_topic(mirror or self.mirror)).values():
+            for entry in entries:
+                _, name, partition = (entry.key or b"").decode().split("|")
+                body = json.loads(entry.value or b"")
+                for source, destination, length in body["runs"] if name == topic else ():
+                    for n in range(length):
+                        original = originals.pop((int(partition), source + n))
+                        assert copies[body["to"][2], destination + n] == original
+        assert not originals
 
     def assert_mirrored(self, *topics: str) -> None:
         """Both sides hold the same records, in the same order, partition by partition; the books balance."""

@@ -19,7 +19,7 @@ from causeway.config.overrides import override, typed
 from causeway.config.problems import explain
 from causeway.config.properties import CLIENT_TABLES, flatten
 from causeway.config.routing import FilterSettings
-from causeway.config.schema import NESTED, Settings, is_property_table
+from causeway.config.schema import NESTED, MirrorSettings, Settings, is_property_table
 from causeway.errors import ConfigError
 
 
@@ -58,15 +58,16 @@ def _with_files(document: Document, settings: Settings, directory: Path) -> Sett
     mirrors = []
     for index, mirror in enumerate(settings.mirrors):
         filters = []
-        for place, one in enumerate(mirror.filters):
-            file, dot, name = one.filter.rpartition(".py")
-            if dot and not name.strip(":").count("."):
-                path = (directory / f"{file}.py").resolve()
+        for number, one in enumerate(mirror.filters):
+            bare = one.filter.endswith(".py")
+            place, name = (one.filter, "Filter") if bare else one.filter.rsplit(":", 1)
+            if place.endswith(".py"):
+                path = (directory / place).resolve()
                 if not path.is_file():
                     document.problem(
-                        ("mirrors", index, "filters", place, "filter"), f"there is no file {path}"
+                        ("mirrors", index, "filters", number, "filter"), f"there is no file {path}"
                     )
-                one = one.model_copy(update={"filter": f"{path}{name or ':Filter'}"})
+                one = one.model_copy(update={"filter": f"{path}:{name}"})
             filters.append(one)
         mirrors.append(mirror.model_copy(update={"filters": tuple(filters)}))
     return settings.model_copy(update={"mirrors": tuple(mirrors)})
@@ -103,6 +104,8 @@ def _resolve_references(document: Document, environ: Mapping[str, str]) -> None:
     """
     for path, table, model in document.tables():
         for key, value in table.items():
+            if key in NESTED and model is MirrorSettings:
+                continue  # tables of their own
             if key == "config" and model is FilterSettings:
                 _resolved(document, (*path, key), value, environ)
             elif not is_property_table(model, key):
@@ -123,7 +126,7 @@ def _resolve_references(document: Document, environ: Mapping[str, str]) -> None:
 def _resolved(document: Document, path: KeyPath, value: Any, environ: Mapping[str, str]) -> Any:
     if isinstance(value, list):
         return [_resolved(document, (*path, i), each, environ) for i, each in enumerate(value)]
-    if isinstance(value, dict) and path[-1] not in NESTED:  # those are tables of their own
+    if isinstance(value, dict):
         return {name: _resolved(document, (*path, name), each, environ) for name, each in value.items()}
     if not isinstance(value, str) or not secrets.has_reference(value):
         return value

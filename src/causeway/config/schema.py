@@ -155,7 +155,8 @@ class MirrorSettings(Table):
     )
     shards: AutoCount = Field(
         default=None,
-        description='How many tasks share the work. "auto" is one for each core, never more than partitions.',
+        description='How many tasks share the work. "auto" is one for each core, never more than partitions; '
+        "and one alone where there is a limit a second.",
     )
     compression: Compression = Field(
         default="lz4", description="How records are compressed on their way to the destination."

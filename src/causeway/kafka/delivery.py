@@ -176,22 +176,25 @@ class IdempotentDelivery:
         self.bytes += size
 
     def _produce(self, topic: str, partition: int, message: Any, report: Any, stamp: int) -> None:
-        """Produce one record, waiting for room in the queue."""
         headers = message.headers()
         if self._origin is not None:
             headers = marked(headers, self._origin)
+        self._send(
+            "producing", topic, message.value(), message.key(), partition, report, None, stamp, headers
+        )
+
+    def _send(self, doing: str, *record: Any) -> None:
+        """Produce one record, waiting for room in the queue."""
         deadline = time.monotonic() + self._limits.transaction_timeout
         while True:
             try:
-                self._producer.produce(
-                    topic, message.value(), message.key(), partition, report, None, stamp, headers
-                )
+                self._producer.produce(*record)
             except BufferError:
                 self._producer.poll(0.1)
                 if time.monotonic() > deadline:
                     raise Again(f"the queue to {self._cluster.alias} stayed full{self._why()}") from None
             except KafkaException as exception:
-                raise self._failed("producing", exception) from None
+                raise self._failed(doing, exception) from None
             else:
                 return
 
@@ -206,11 +209,8 @@ class IdempotentDelivery:
     def commit(self, ledger: Iterable[tuple[str, int, bytes, bytes]]) -> None:
         """Write ledger records (topic, partition, key, value), and make all visible together."""
         self.begin()
-        try:
-            for topic, partition, key, value in ledger:
-                self._producer.produce(topic, value, key, partition, self._on_ledger)
-        except (KafkaException, BufferError) as exception:
-            raise self._failed("writing the ledger", exception) from None
+        for topic, partition, key, value in ledger:
+            self._send("writing the ledger", topic, value, key, partition, self._on_ledger)
         self._drain()
         if self._ledger_error is not None:
             raise self._failed("writing the ledger", KafkaException(self._ledger_error))

@@ -22,6 +22,7 @@ from causeway.model.order import ledger_topic, offset_map_topic
 from causeway.model.position import Position, SourcePartition
 from causeway.model.record import (
     CONTROL,
+    Adopted,
     CreatedTopic,
     Cut,
     Event,
@@ -60,6 +61,7 @@ class LedgerImage:
     cut: Cut | None = None
     heartbeats: dict[int, Heartbeat] = field(default_factory=dict)
     created: dict[str, CreatedTopic] = field(default_factory=dict)
+    adopted: dict[int, Adopted] = field(default_factory=dict)  # by lease
     events: dict[str, Event] = field(default_factory=dict)
     stopped: dict[SourcePartition, Stopped] = field(default_factory=dict)
     by_partition: dict[tuple[int, SourcePartition], Position] = field(default_factory=dict)
@@ -83,6 +85,8 @@ class LedgerImage:
                 self.heartbeats[record.shard] = record
             case CreatedTopic():
                 self.created[record.topic] = record
+            case Adopted():
+                self.adopted[record.lease] = record
             case Event():
                 self.events[record.key()] = record
             case Stopped():

@@ -31,6 +31,9 @@ from causeway.policy.runs import Run
 Asked = list[tuple[ClusterView, dict[str, Future[Any]]]]
 Entry = tuple[str, int, bytes, bytes]
 
+RUNS_TOGETHER = 2_000
+"""Most runs in one record of the offset map: by key each record is a run, and records have a largest size."""
+
 
 class Closing:
     """Turns what the lanes carried into one committed transaction."""
@@ -65,9 +68,10 @@ class Closing:
         settled = [(lane, *self._settle(lane, at)) for lane in moved]
         entries = [self._entry(position) for _, position, _ in settled]
         entries += [
-            self._map_entry(position, number, runs)
+            self._map_entry(position, number, runs[first : first + RUNS_TOGETHER])
             for _, position, landed in settled
             for number, runs in landed.items()
+            for first in range(0, len(runs), RUNS_TOGETHER)
         ]
         entries += [self._entry(record) for record in (*records, *self._signs_of_life(at))]
         if entries or delivery.open:

@@ -1,6 +1,6 @@
-"""The comparison as a Spark batch job: a task for each pair of partitions.
+"""The comparison as a Spark batch job: a task for each pair of partitions, and for each pool of them.
 
-pairs (DataFrame, a row for each) ──► compare (mapInArrow: read both sides, align) ──► findings
+pairs, pools (DataFrame, a row for each) ──► compare (mapInArrow: read both sides, align) ──► findings
 
 Errors come back as values: a task that raised would be retried a hundred times.
 """
@@ -19,61 +19,69 @@ from pyspark import InheritableThread
 from pyspark.sql import SparkSession
 
 from causeway.errors import CausewayError
-from causeway.kafka.scan import Expired, Partition, differing_fields
+from causeway.kafka.scan import Expired, Partition
 from causeway.model.cluster import Cluster
-from causeway.model.verdict import Coordinates, Findings, Pair
+from causeway.model.pool import Pool, PoolFindings
+from causeway.model.verdict import Findings, Pair, Passage
+from causeway.pipeline.passage import ATTEMPTS, Arrived, Expected, with_fields
+from causeway.pipeline.verify_pool import compare_whole
 from causeway.policy.alignment import align
 from causeway.policy.compaction import compare_latest
 from causeway.policy.differences import Span
 
-PAIRS = pa.schema([("row", pa.int32()), ("pair", pa.string())])
+PAIRS = pa.schema([("row", pa.int32()), ("pair", pa.string()), ("pool", pa.string())])
 FINDINGS = pa.schema([("row", pa.int32()), ("findings", pa.string()), ("failure", pa.binary())])
 FINDINGS_DDL = "row int, findings string, failure binary"
-
-ATTEMPTS = 3
-"""Retention may take records away while they are read; then both log starts are asked for again."""
 
 WATCH_SECONDS = 0.2
 
 Progress = Callable[[int, int], None]
-"""Pairs that are done, of so many."""
+"""Pairs and pools that are done, of so many."""
+
+NOTHING_IN_THE_WAY = Passage()
 
 
 def compare_all(
     spark: SparkSession,
+    pools: Sequence[Pool],
     pairs: Sequence[Pair],
     sources: Mapping[str, Cluster],
     destination: Cluster,
+    passage: Passage,
     group: str,
     progress: Progress,
     stopping: threading.Event,
-) -> list[Findings]:
-    """Compare every pair; `sources` are by cluster id.
+) -> tuple[list[PoolFindings], list[Findings]]:
+    """Compare every pool and every pair; `sources` are by cluster id.
 
     Raises the first error that a task met, and KeyboardInterrupt when told to stop.
     """
-    if not pairs:
-        return []
-    job = _Job(spark, pairs, sources, destination, group)
+    total = len(pools) + len(pairs)
+    if not total:
+        return [], []
+    job = _Job(spark, pools, pairs, _task(dict(sources), destination, passage), group)
     job.start()
     try:
         while job.is_alive():
             if stopping.is_set():
                 raise KeyboardInterrupt
             job.join(WATCH_SECONDS)
-            progress(min(_done(spark, group), len(pairs)), len(pairs))
+            progress(min(_done(spark, group), total), total)
     except BaseException:
         spark.sparkContext.cancelJobGroup(group)
         raise
     if job.failure is not None:
         raise job.failure
-    progress(len(pairs), len(pairs))
-    found: dict[int, Findings] = {}
+    progress(total, total)
+    found: dict[int, str] = {}
     for row in job.rows:
         if row["failure"] is not None:
             raise pickle.loads(row["failure"])
-        found[row["row"]] = Findings.from_json(row["findings"])
-    return [found[number] for number in range(len(pairs))]
+        found[row["row"]] = row["findings"]
+    return (
+        [PoolFindings.from_json(found[number]) for number in range(len(pools))],
+        [Findings.from_json(found[number]) for number in range(len(pools), total)],
+    )
 
 
 class _Job(InheritableThread):
@@ -82,34 +90,28 @@ class _Job(InheritableThread):
     def __init__(
         self,
         spark: SparkSession,
+        pools: Sequence[Pool],
         pairs: Sequence[Pair],
-        sources: Mapping[str, Cluster],
-        destination: Cluster,
+        task: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]],
         group: str,
     ) -> None:
         super().__init__(target=self._collect, daemon=True)
         self._spark = spark
         self._group = group
-        self._sources = sources
-        self._destination = destination
-        self._pairs = pairs
+        self._task = task
+        # Pools first: they take longest.
+        self._work = [{"pair": None, "pool": pool.to_json()} for pool in pools]
+        self._work += [{"pair": pair.to_json(), "pool": None} for pair in pairs]
         self.rows: list[Any] = []
         self.failure: Exception | None = None
 
     def _collect(self) -> None:
         context = self._spark.sparkContext
-        context.setJobGroup(self._group, f"{self._group}: {len(self._pairs)} partitions")
-        table = pa.table(
-            {
-                "row": pa.array(range(len(self._pairs)), pa.int32()),
-                "pair": [pair.to_json() for pair in self._pairs],
-            },
-            schema=PAIRS,
-        )
-        # Clusters travel with the function; what is secret in them is a reference until a client is made.
-        task = _task(dict(self._sources), self._destination)
+        context.setJobGroup(self._group, f"{self._group}: {len(self._work)} comparisons")
+        rows = [{"row": number, **work} for number, work in enumerate(self._work)]
+        table = pa.Table.from_pylist(rows, schema=PAIRS)
         try:
-            self.rows = self._spark.createDataFrame(table).mapInArrow(task, FINDINGS_DDL).collect()
+            self.rows = self._spark.createDataFrame(table).mapInArrow(self._task, FINDINGS_DDL).collect()
         except Exception as error:  # noqa: BLE001 - handed to whoever waits
             self.failure = error
 
@@ -122,15 +124,23 @@ def _done(spark: SparkSession, group: str) -> int:
 
 
 def _task(
-    sources: dict[str, Cluster], destination: Cluster
+    sources: dict[str, Cluster], destination: Cluster, passage: Passage = NOTHING_IN_THE_WAY
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Clusters travel with the function; what is secret in them is a reference until a client is made."""
+
+    def findings(pair: str | None, pool: str | None) -> str:
+        if pool is not None:
+            return compare_whole(Pool.from_json(pool), sources, destination, passage).to_json()
+        assert pair is not None
+        made = Pair.from_json(pair)
+        return compare(made, sources[made.source.cluster], destination, passage).to_json()
+
     def task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for row in batch.to_pylist():
-                pair = Pair.from_json(row["pair"])
                 result = {"row": row["row"], "findings": None, "failure": None}
                 try:
-                    result["findings"] = compare(pair, sources[pair.source.cluster], destination).to_json()
+                    result["findings"] = findings(row["pair"], row["pool"])
                 except CausewayError as error:
                     result["failure"] = pickle.dumps(error)
                 yield pa.RecordBatch.from_pylist([result], schema=FINDINGS)
@@ -138,23 +148,33 @@ def _task(
     return task
 
 
-def compare(pair: Pair, source: Cluster, destination: Cluster) -> Findings:
+def compare(
+    pair: Pair, source: Cluster, destination: Cluster, passage: Passage = NOTHING_IN_THE_WAY
+) -> Findings:
     """What one task does: read both sides of a pair and name the differences."""
-    here = Partition(
-        source, pair.source.topic, pair.source.partition, pair.source_to, timestamps=pair.timestamps
-    )
-    there = pair.place and Partition(
-        destination, pair.place.topic, pair.place.partition, pair.place_to, timestamps=pair.timestamps
+    here = Expected(source, pair, passage)
+    there = pair.place and Arrived(
+        destination,
+        (pair.place.topic, pair.place.partition),
+        pair.place_to,
+        passage,
+        timestamps=pair.timestamps,
+        compacted=pair.compacted,
     )
     for attempt in range(ATTEMPTS):
         try:
-            return _compare(pair, here, there)
+            findings = _compare(pair, here, there)
+            if here.stop is not None and here.stop[0] < pair.settled:
+                # It was carried further once, by another filter: what is not there is behind, not lost.
+                findings = _compare(replace(pair, settled=here.stop[0]), here, there)
+            break
         except Expired:
             if attempt == ATTEMPTS - 1:
                 raise
             pair = _trimmed(pair, here, there)
             time.sleep(1)
-    raise AssertionError("unreachable")
+    notes = (*here.notes(pair), *(there.notes() if there else ()))
+    return replace(findings, filtered=here.left_out.count, notes=notes)
 
 
 def _trimmed(pair: Pair, here: Partition, there: Partition | None) -> Pair:
@@ -185,13 +205,5 @@ def _compare(pair: Pair, here: Partition, there: Partition | None) -> Findings:
     changed = findings.first.get("changed", ())
     if not changed or there is None:
         return findings
-    named = tuple(_with_fields(one, here, there, pair.timestamps) for one in changed)
+    named = tuple(with_fields(one, here, there, pair.timestamps) for one in changed)
     return replace(findings, first={**findings.first, "changed": named})
-
-
-def _with_fields(one: Coordinates, here: Partition, there: Partition, timestamps: bool) -> Coordinates:
-    """Read both records once more to say what differs in them."""
-    assert one.source is not None
-    assert one.destination is not None
-    before, after = here.record_at(one.source), there.record_at(one.destination)
-    return replace(one, fields=differing_fields(before, after, timestamps=timestamps))

@@ -1,0 +1,53 @@
+"""Consumer groups of other tools: what they have committed, and whether they are alive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
+
+from causeway.kafka import clients
+from causeway.kafka.admin import REQUEST_SECONDS, ClusterView
+from causeway.kafka.failures import as_user_error, error_of
+
+
+def members(view: ClusterView, group: str) -> list[str]:
+    """Clients that are in the group now; none where there is no such group."""
+    cluster = view.cluster
+    view.connect()
+    admin = clients.admin(cluster)  # kept until the answer is here
+    asked = admin.describe_consumer_groups([group], request_timeout=REQUEST_SECONDS)
+    try:
+        described = asked[group].result()
+    except KafkaException as exception:
+        error = error_of(exception)
+        if error.code() == KafkaError.GROUP_ID_NOT_FOUND:
+            return []
+        raise as_user_error(
+            error, cluster.alias, cluster.bootstrap_servers, f"describing group {group}"
+        ) from None
+    return sorted(f"{member.client_id} on {member.host.lstrip('/')}" for member in described.members)
+
+
+def committed(
+    view: ClusterView, group: str, partitions: Iterable[tuple[str, int]]
+) -> dict[tuple[str, int], int]:
+    """What the group has committed; partitions without a commit are absent."""
+    cluster = view.cluster
+    wanted = [TopicPartition(*partition) for partition in sorted(set(partitions))]
+    if not wanted:
+        return {}
+    admin = clients.admin(cluster)
+    asked = admin.list_consumer_group_offsets(
+        [ConsumerGroupTopicPartitions(group, wanted)], request_timeout=REQUEST_SECONDS
+    )
+    try:
+        answered = asked[group].result().topic_partitions
+    except KafkaException as exception:
+        error = error_of(exception)
+        if error.code() == KafkaError.GROUP_ID_NOT_FOUND:
+            return {}
+        raise as_user_error(
+            error, cluster.alias, cluster.bootstrap_servers, f"asking for the offsets of group {group}"
+        ) from None
+    return {(one.topic, one.partition): one.offset for one in answered if one.offset >= 0}

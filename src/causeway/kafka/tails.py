@@ -1,0 +1,185 @@
+"""Reads stretches of many partitions, each from one offset to another: what `adopt` compares.
+
+Records are handed to a function one by one and not kept: a fingerprint is all that is needed of them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from struct import Struct
+from typing import Any, Generic, TypeVar
+
+from confluent_kafka import Consumer, KafkaError, TopicPartition
+
+from causeway.errors import CausewayError, IntegrityError, Unreachable
+from causeway.kafka import clients
+from causeway.kafka.admin import ClusterView
+from causeway.kafka.failures import as_user_error, is_denied, is_gone
+from causeway.model.cluster import Cluster
+from causeway.model.filtering import Record
+
+T = TypeVar("T")
+Spot = tuple[str, int]  # topic and partition
+Span = tuple[int, int]  # from an offset up to another
+
+BATCH = 5_000
+AT_ONCE = 50
+"""So many partitions are read at the same time: what is fetched ahead of their ends is thrown away."""
+
+PATIENCE_SECONDS = 60.0
+GROUP = "causeway.adopt"
+"""Consumers must name a group; this one is never joined and never written to."""
+
+_NULL = -1
+_HEAD = Struct("<ii").pack  # length of key, length of value
+
+
+@dataclass(frozen=True, slots=True)
+class Ending(Generic[T]):
+    """The last records of a partition: offsets from `begin` up to `end`."""
+
+    seen: Sequence[T]
+    begin: int
+    end: int
+
+
+def fingerprint(key: bytes | None, value: bytes | None) -> bytes:
+    """Of contents, null being unlike empty. Timestamps and headers are left out: not all tools keep them."""
+    lengths = (_NULL if part is None else len(part) for part in (key, value))
+    return blake2b(_HEAD(*lengths) + (key or b"") + (value or b""), digest_size=16).digest()
+
+
+def last_records(
+    view: ClusterView, spots: Sequence[Spot], most: int, see: Callable[[Record], T]
+) -> dict[Spot, Ending[T]]:
+    """The last committed records of partitions, up to so many of each.
+
+    Raises IntegrityError where a transaction is open: whoever wrote there has not ended.
+    """
+    starts, ends = view.offsets(spots, "earliest"), view.offsets(spots, "latest")
+    stable = view.offsets(spots, "stable")
+    for spot in spots:
+        if spot not in starts or spot not in ends or spot not in stable:
+            raise Unreachable(f"{_name(spot)} has no leader", where=f'cluster "{view.cluster.alias}"')
+        if stable[spot] < ends[spot]:
+            raise IntegrityError(
+                f"a transaction is open in {_name(spot)}, from offset {stable[spot]} on",
+                where=f'cluster "{view.cluster.alias}"',
+                todo="stop the old tool; what it left open is ended by the brokers in a minute or so",
+            )
+    found: dict[Spot, Ending[T]] = {}
+    waiting = dict.fromkeys(spots, most)  # how far back to begin
+    while waiting:
+        spans = {spot: (max(starts[spot], ends[spot] - back), ends[spot]) for spot, back in waiting.items()}
+        for spot, seen in read_spans(
+            view.cluster, spans, lambda record: (record.offset, see(record))
+        ).items():
+            begin, end = spans[spot]
+            if len(seen) > most:
+                seen = seen[-most:]
+                begin = seen[0][0]
+            found[spot] = Ending([one for _, one in seen], begin, end)
+        # Markers and compaction leave fewer records than offsets.
+        waiting = {
+            spot: 4 * back
+            for spot, back in waiting.items()
+            if len(found[spot].seen) < most and spans[spot][0] > starts[spot]
+        }
+    return found
+
+
+def read_spans(
+    cluster: Cluster, spans: Mapping[Spot, Span], see: Callable[[Record], T], *, committed: bool = True
+) -> dict[Spot, list[T]]:
+    """What `see` makes of the records between these offsets. The logs must reach that far."""
+    found: dict[Spot, list[T]] = {spot: [] for spot in spans}
+    todo = [spot for spot, (begin, end) in spans.items() if begin < end]
+    for first in range(0, len(todo), AT_ONCE):
+        some = {spot: spans[spot] for spot in todo[first : first + AT_ONCE]}
+        _Reading(cluster, some, committed).read(lambda spot, record: found[spot].append(see(record)))
+    return found
+
+
+class _Reading:
+    def __init__(self, cluster: Cluster, spans: Mapping[Spot, Span], committed: bool) -> None:
+        self._cluster = cluster
+        self._open = dict(spans)
+        self._errors: list[KafkaError] = []
+        self._consumer: Consumer = clients.consumer(
+            cluster,
+            GROUP,
+            on_error=self._errors.append,
+            isolation_level="read_committed" if committed else "read_uncommitted",
+            queued_max_messages_kbytes=16 * 1024,
+        )
+
+    def read(self, take: Callable[[Spot, Record], None]) -> None:
+        try:
+            self._consumer.assign([TopicPartition(*spot, begin) for spot, (begin, _) in self._open.items()])
+            heard_at = time.monotonic()
+            while self._open:
+                messages = self._consumer.consume(BATCH, 0.1)
+                if messages:
+                    heard_at = time.monotonic()
+                else:
+                    self._check(time.monotonic() - heard_at)
+                for message in messages:
+                    self._hear(message, take)
+        finally:
+            self._consumer.close()
+
+    def _hear(self, message: Any, take: Callable[[Spot, Record], None]) -> None:
+        spot = (message.topic(), message.partition())
+        error, offset = message.error(), message.offset()
+        if error is not None and error.code() != KafkaError._PARTITION_EOF:
+            if not error.retriable() or is_gone(error):
+                raise self._broken(error, spot)
+            return
+        if spot not in self._open:
+            return
+        _, end = self._open[spot]
+        if error is None and offset < end:
+            take(spot, _record(message))
+        if offset >= (end if error is not None else end - 1):
+            del self._open[spot]
+            self._consumer.incremental_unassign([TopicPartition(*spot)])
+
+    def _check(self, silent: float) -> None:
+        spot = next(iter(self._open))
+        for error in self._errors:
+            if is_denied(error) or is_gone(error):
+                raise self._broken(error, spot)
+        if silent > PATIENCE_SECONDS:
+            raise Unreachable(
+                f"nothing came for {PATIENCE_SECONDS:.0f} s, before offset {self._open[spot][1]}",
+                where=f'{_name(spot)} on cluster "{self._cluster.alias}"',
+                why=self._errors[-1].str() if self._errors else "",
+            )
+
+    def _broken(self, error: KafkaError, spot: Spot) -> CausewayError:
+        where = f'{_name(spot)} on cluster "{self._cluster.alias}"'
+        if error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE) or is_gone(error):
+            return IntegrityError(
+                "records were deleted while they were read", where=where, why=error.str(), todo="adopt again"
+            )
+        cluster = self._cluster
+        return as_user_error(error, cluster.alias, cluster.bootstrap_servers, f"reading {where}")
+
+
+def _record(message: Any) -> Record:
+    return Record(
+        message.topic(),
+        message.partition(),
+        message.offset(),
+        message.timestamp()[1],
+        message.key(),
+        message.value(),
+        message.headers() or (),
+    )
+
+
+def _name(spot: Spot) -> str:
+    return f"{spot[0]}[{spot[1]}]"

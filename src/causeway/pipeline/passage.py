@@ -1,0 +1,187 @@
+"""Both sides as `verify` has to see them where not every record is carried, or not as it was.
+
+The source's records pass what the mirror lets them pass: provenance, then the filters, which answer as
+they did for the mirror. From a record on which a filter raises, with `on_error = "stop"`, nothing is
+carried, so from there on records are taken as they are: they are behind. On the destination a mirror with
+provenance wrote marked records alone; the others are the destination's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from hashlib import blake2b
+from typing import Any
+
+from causeway.kafka.scan import Partition, differing_fields
+from causeway.model.cluster import Cluster
+from causeway.model.filtering import Record
+from causeway.model.verdict import Coordinates, Pair, Passage
+from causeway.pipeline.filters import MadeFilter, make
+from causeway.policy.provenance import HEADER, Headers, comes_from, marked
+
+ATTEMPTS = 3
+"""Retention may take records away while they are read; then the log's start is asked for again."""
+
+
+class LeftOut:
+    """Records that are not compared, each counted once however often a partition is read."""
+
+    def __init__(self, below: int, keyed: bool) -> None:
+        self.count = 0
+        self.keys: list[bytes] = []  # of compacted topics
+        self._below = below
+        self._keyed = keyed
+        self._seen = -1
+
+    def take(self, message: Any) -> None:
+        offset = message.offset()
+        if offset <= self._seen:
+            return
+        self._seen = offset
+        if offset < self._below:
+            self.count += 1
+        if self._keyed and message.key() is not None:
+            self.keys.append(blake2b(message.key(), digest_size=16).digest())
+
+
+class Expected(Partition):
+    """A source partition's records, as they should arrive."""
+
+    def __init__(self, cluster: Cluster, pair: Pair, passage: Passage) -> None:
+        source = pair.source
+        super().__init__(cluster, source.topic, source.partition, pair.source_to, timestamps=pair.timestamps)
+        self._passage = passage
+        self._origin = source.cluster.encode()
+        self.left_out = LeftOut(pair.settled, pair.compacted)
+        self.stop: tuple[int, str] | None = None  # where a filter raised, and what it said
+
+    def _messages(self, start: int) -> Iterator[list[Any]]:
+        if self._passage.open:
+            yield from super()._messages(start)
+            return
+        filters = [make(spec) for spec in self._passage.filters]
+        for messages in super()._messages(start):
+            if kept := self._sifted(messages, filters):
+                yield kept
+
+    def _sifted(self, messages: Sequence[Any], filters: Sequence[MadeFilter]) -> list[Any]:
+        back = self._passage.not_back_to
+        dropped: set[int] = set()
+        if back is not None:
+            origin = back.encode()
+            dropped = {one.offset() for one in messages if comes_from(one.headers(), origin)}
+        returned = frozenset(dropped)
+        if filters:
+            kept = [_record(one) for one in messages if one.offset() not in dropped and not self._behind(one)]
+            for one in filters:
+                kept = self._asked(one, kept, dropped)
+        result = []
+        for message in messages:
+            offset = message.offset()
+            if offset in returned or (offset in dropped and not self._behind(message)):
+                self.left_out.take(message)
+            else:
+                result.append(message if back is None else _Marked(message, self._origin))
+        return result
+
+    def _behind(self, message: Any) -> bool:
+        """Whether the partition stops before the message."""
+        return self.stop is not None and message.offset() >= self.stop[0]
+
+    def _asked(self, one: MadeFilter, records: list[Record], dropped: set[int]) -> list[Record]:
+        kept = []
+        for record, verdict in zip(records, one.judge(records), strict=True):
+            if isinstance(verdict, str):
+                if one.on_error == "stop" and (self.stop is None or record.offset < self.stop[0]):
+                    self.stop = record.offset, f"the filter {one.name} raised there: {verdict}"
+                verdict = one.on_error != "drop"
+            if verdict:
+                kept.append(record)
+            else:
+                dropped.add(record.offset)
+        return kept
+
+    def notes(self, pair: Pair) -> list[str]:
+        """What is worth knowing, once everything was read; the pair says what the ledger counted."""
+        if self.stop is not None:
+            return ["from offset {} on nothing is carried: {}".format(*self.stop)]
+        found, counted = self.left_out.count, pair.declared.get("filtered", 0)
+        partly = pair.source_trimmed or pair.compacted  # some that were left out may be gone
+        if pair.place is None or found == counted or (partly and found < counted):
+            return []
+        return [
+            f"{found:,} records of what was carried would be left out now, the ledger counted {counted:,}:"
+            " the filters are not what they were"
+        ]
+
+
+class Arrived(Partition):
+    """A destination partition's records, without those that are its own."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        place: tuple[str, int],
+        end: int,
+        passage: Passage,
+        *,
+        timestamps: bool,
+        compacted: bool,
+    ) -> None:
+        super().__init__(cluster, *place, end, timestamps=timestamps)
+        self._marked_alone = passage.not_back_to is not None
+        self.left_out = LeftOut(end, compacted)
+
+    def notes(self) -> list[str]:
+        count = self.left_out.count
+        if not count:
+            return []
+        return [f"{count:,} records without a mark of origin are the destination's own, and not compared"]
+
+    def _messages(self, start: int) -> Iterator[list[Any]]:
+        for messages in super()._messages(start):
+            if not self._marked_alone:
+                yield messages
+            elif kept := [message for message in messages if self._is_marked(message)]:
+                yield kept
+
+    def _is_marked(self, message: Any) -> bool:
+        if any(name == HEADER for name, _ in message.headers() or ()):
+            return True
+        self.left_out.take(message)
+        return False
+
+
+class _Marked:
+    """A message with the mark that the mirror gave it."""
+
+    __slots__ = ("_headers", "key", "offset", "timestamp", "value")
+
+    def __init__(self, message: Any, origin: bytes) -> None:
+        self.offset, self.timestamp = message.offset, message.timestamp
+        self.key, self.value = message.key, message.value
+        self._headers = marked(message.headers(), origin)
+
+    def headers(self) -> Headers:
+        return self._headers
+
+
+def with_fields(one: Coordinates, here: Partition, there: Partition, timestamps: bool) -> Coordinates:
+    """A changed record, with what differs in it: both sides are read once more."""
+    assert one.source is not None
+    assert one.destination is not None
+    before, after = here.record_at(one.source), there.record_at(one.destination)
+    return replace(one, fields=differing_fields(before, after, timestamps=timestamps))
+
+
+def _record(message: Any) -> Record:
+    return Record(
+        message.topic(),
+        message.partition(),
+        message.offset(),
+        message.timestamp()[1],
+        message.key(),
+        message.value(),
+        message.headers() or (),
+    )
