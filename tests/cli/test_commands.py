@@ -42,8 +42,11 @@ def test_the_version_is_printed() -> None:
 
 def test_help_names_every_command_with_a_sentence() -> None:
     shown = causeway("--help").stdout
-    commands = re.findall(r"^  (\w+) {2,}(\S.*)$", shown.split("Commands:")[1], re.MULTILINE)
-    assert {name for name, _ in commands} == {"run", "check", "verify", "demo", "init", "config", "kafka"}
+    commands = re.findall(r"^  ([\w-]+) {2,}(\S.*)$", shown.split("Commands:")[1], re.MULTILINE)
+    assert {name for name, _ in commands} == {
+        "run", "check", "verify", "adopt", "demo", "init", "config", "kafka",
+        "ktm", "mirrormaker", "kaf-relay", "reo", "convert",
+    }  # fmt: skip
     for name, _ in commands:
         assert causeway(name, "--help").returncode == 0
 

@@ -125,7 +125,6 @@ def test_both_ways_with_marks_of_origin(world: World) -> None:
             [{"topics": ["T", "U"], "rename": {"T": "U"}}],
             "src:U would land in the destination topic U as well; give it another name",
         ),
-        ([{"topics": ["T"], "partition_map": {"T": [{"src": 0, "dest": 1}]}}], "nothing of its partitions 1"),
         ([{"topics": ["T"], "rename": {"T": "few"}}], "topic few has 1 partitions, 2 are needed"),
         (
             [{"topics": ["T"], "rename": {"T": "few"}, "partition_map": {"T": 3}}],
@@ -175,6 +174,21 @@ def test_another_name_for_a_topic_that_was_carried_is_refused(world: World) -> N
 
     assert run.wait() == 6, run.output
     assert f"it was carried to topic {topic} until now, the configuration says new.{topic}" in run.output
+
+
+def test_another_cluster_in_the_place_of_a_source_is_refused(world: World) -> None:
+    """Same names, same mirror, another cluster: its records are not known to be the ones that were carried."""
+    topic, to = world.topic("t", 1), world.name("to")
+    world.topic("t", 1, on="destination")
+    for on in ("source", "destination"):
+        world.produce(topic, world.numbers(10), on=on)
+    world.carry_all(world.config([topic], rename={topic: to}))
+
+    run = world.run(world.config([topic], rename={topic: to}, source="dst"), "--stop-at-end")
+
+    assert run.wait() == 6, run.output
+    assert f"topic {to} holds what was carried from {topic} of the cluster with the id" in run.output
+    assert len(world.read(to)[0]) == 10
 
 
 def test_a_limit_holds(world: World) -> None:

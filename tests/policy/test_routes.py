@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from causeway.model.route import BY_KEY, Placement, Spot
 from causeway.policy.loops import way
 from causeway.policy.naming import destination_name
-from causeway.policy.partitioning import needed, place_of, unplaced, wished
+from causeway.policy.partitioning import needed, place_of, wished
 from causeway.policy.provenance import HEADER, comes_from, marked
 from causeway.policy.selection import select
 
@@ -56,7 +56,6 @@ placements = st.one_of(
 
 @given(placements, few)
 def test_every_partition_has_a_place_where_there_are_enough(placement: Placement, partitions: int) -> None:
-    assert unplaced(placement, partitions) == []
     assert 1 <= needed(placement, partitions) <= wished(placement, partitions)
     there = needed(placement, partitions)
     places = [place_of(placement, number, there) for number in range(partitions)]
@@ -91,9 +90,9 @@ def test_what_does_not_exist_is_refused_or_folded_on_request(
             assert folded == place
 
 
-def test_partitions_that_a_map_forgets_are_named() -> None:
-    assert unplaced(Placement(pairs=((0, 3), (2, 1))), 4) == [1, 3]
-    assert unplaced(Placement(fixed=3), 4) == []
+def test_partitions_that_a_map_does_not_name_stay_where_they_are() -> None:
+    placement = Placement(pairs=((0, 3), (2, 1)))
+    assert [place_of(placement, number, 4) for number in range(4)] == [3, 1, 1, 3]
 
 
 spots = st.builds(Spot, st.sampled_from("AB"), st.sampled_from("tuv"))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,7 @@ class Translation:
     def settings(self, overrides: Sequence[str], directory: Path) -> Settings:
         """Causeway's settings; raises ConfigError with everything that cannot be honoured."""
         self.check()
-        tree = {"clusters": self.clusters, "mirrors": self.mirrors}
+        tree = deepcopy({"clusters": self.clusters, "mirrors": self.mirrors})  # loading works on it in place
         return settings_of(Document(self.origin, tree), directory, overrides)
 
     def check(self) -> None:

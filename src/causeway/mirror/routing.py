@@ -11,7 +11,6 @@ from causeway.model.plan import Refusal
 from causeway.model.route import Edge, Placement, Route, Spot
 from causeway.policy.loops import way
 from causeway.policy.naming import LONGEST, destination_name
-from causeway.policy.partitioning import unplaced
 from causeway.policy.selection import select
 
 Key = tuple[str, str]  # alias and source topic
@@ -79,13 +78,13 @@ def refusals(
         homes.setdefault(route.to, []).append(key)
     own = [(edge, mirror.provenance) for edge in edges(found.values(), sources, destination)]
     carried = _carried_to(image)
+    ids = {view.cluster_id() for view in sources.values()}
     refused = []
     for (alias, name), route in found.items():
         cluster_id = sources[alias].cluster_id()
         spots = Spot(cluster_id, name), Spot(destination.cluster_id(), route.to)
         before = carried.get(spots[0])
         others = [key for key in homes[route.to] if key != (alias, name)]
-        missing = unplaced(route.placement, route.source.partitions)
         integrity = False
         if spots[0] == spots[1]:
             why = "it would be mirrored onto itself, in the same cluster"
@@ -100,9 +99,16 @@ def refusals(
         elif others and not mirror.merge and before is None:
             why = f"{', '.join(map(_called, others))} would land in the destination topic {route.to} as well"
             todo = "give it another name with prefix, suffix or rename, or set merge = true"
-        elif missing:
-            why = f"partition_map says nothing of its partitions {_listed(missing)}"
-            todo = "add them; every partition of a topic that is mapped needs a place"
+        elif before is None and (gone := _carried_from(image, name, route.to) - ids):
+            why = (
+                f"topic {route.to} holds what was carried from {name} of the cluster with the id {min(gone)}"
+            )
+            why += f", and this one's id is {cluster_id}: everything would be carried again"
+            todo = (
+                "read from that cluster again; or, if this one took its place, give the mirror another name"
+            )
+            todo += " and `causeway adopt` what is there"
+            integrity = True
         elif back := _way_back(spots, mirror.provenance, [*own, *elsewhere]):
             steps = " → ".join(spot.topic for spot in (spots[0], *back))
             why = f"its records would come back to it without end ({steps})"
@@ -116,6 +122,15 @@ def refusals(
 def _carried_to(image: LedgerImage) -> dict[Spot, str]:
     """Where the ledger says that topics went."""
     return {Spot(source.cluster, source.topic): one.place.topic for source, one in image.positions.items()}
+
+
+def _carried_from(image: LedgerImage, topic: str, to: str) -> set[str]:
+    """The ids of clusters from which a topic of this name came to that one."""
+    return {
+        source.cluster
+        for source, position in image.positions.items()
+        if source.topic == topic and position.place.topic == to
+    }
 
 
 def _way_back(edge: Edge, marks: bool, known: list[Known]) -> list[Spot]:
@@ -132,7 +147,3 @@ def _way_back(edge: Edge, marks: bool, known: list[Known]) -> list[Spot]:
 
 def _called(key: Key) -> str:
     return f"{key[0]}:{key[1]}"
-
-
-def _listed(numbers: list[int]) -> str:
-    return ", ".join(map(str, numbers[:10])) + (" …" if len(numbers) > 10 else "")

@@ -14,7 +14,7 @@ BY_KEY = -1
 class Placement:
     """Which partition of the destination a source partition's records go to.
 
-    `fixed` is one for all, `pairs` names source and destination; without both it is the same number.
+    `fixed` is one for all, `pairs` names source and destination; otherwise it is the same number.
     """
 
     by_key: bool = False

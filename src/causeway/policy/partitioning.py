@@ -23,20 +23,12 @@ def wished(placement: Placement, partitions: int) -> int:
     return max([partitions, *(dest + 1 for _, dest in placement.pairs)])
 
 
-def unplaced(placement: Placement, partitions: int) -> list[int]:
-    """Source partitions that the pairs do not mention."""
-    if not placement.pairs:
-        return []
-    named = {src for src, _ in placement.pairs}
-    return [number for number in range(partitions) if number not in named]
-
-
 def place_of(placement: Placement, partition: int, there: int) -> int:
     """The destination's partition for one of the source, where there are so many."""
     if placement.fixed is not None:
         wanted = placement.fixed
     elif placement.pairs:
-        wanted = dict(placement.pairs)[partition]
+        wanted = dict(placement.pairs).get(partition, partition)
     elif placement.by_key:
         return BY_KEY
     else:
