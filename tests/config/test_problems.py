@@ -20,7 +20,7 @@ A_TOPIC_NAME = "must be a topic name: 1 to 249 letters, digits, dots, hyphens an
 A_PLACE = "must be a partition, or a list of { src = …, dest = … }"
 A_FILTER = 'must be "package.module:name", "path/to/file.py" or "path/to/file.py:name"'
 A_TOPIC = "must be a topic name or a regular expression"
-A_GROUP = "must have at most 249 letters, digits, dots, hyphens and underscores"
+A_GROUP = "must have at most 249 characters, none of them a control character"
 A_CODEC = 'must be one of "none", "gzip", "snappy", "lz4", "zstd"'
 A_DELIVERY = 'must be one of "exactly-once", "at-least-once"'
 SHORTER = "must be shorter than transaction_timeout"
@@ -45,7 +45,7 @@ IN_THE_MIRROR = [
     ("max_transaction_records = 0", "max_transaction_records: must be at least 1, not 0"),
     ('create_topics = "yes"', 'create_topics: must be true or false, not "yes"'),
     ("source_group = 1", "source_group: must be true or false, not 1"),
-    ('source_group_name = "a b"', f'source_group_name: {A_GROUP}, not "a b"'),
+    (f'source_group_name = "{"g" * 250}"', f'source_group_name: {A_GROUP}, not "{"g" * 59}…'),
     ('compression = "lz5"', f'compression: {A_CODEC}, not "lz5", did you mean "lz4"?'),
     ("delivery = 1", f"delivery: {A_DELIVERY}, not 1"),
     ('start = "yesterday"', f'start: {A_START}, not "yesterday"'),

@@ -29,7 +29,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _ALIAS = re.compile(r"[A-Za-z0-9_-]{1,100}")
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
-_GROUP = re.compile(r"[A-Za-z0-9._-]{0,249}")
+_GROUP = re.compile(r"[^\x00-\x1f\x7f]{0,249}")
 _AFFIX = re.compile(r"[A-Za-z0-9._-]{0,200}")
 _FILTER = re.compile(r"(?:[^:\s][^:]*\.py)(?::[A-Za-z_]\w*)?|[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
@@ -218,7 +218,7 @@ MirrorName = Annotated[
 ]
 GroupName = Annotated[
     str,
-    _matching(_GROUP, "must have at most 249 letters, digits, dots, hyphens and underscores"),
+    _matching(_GROUP, "must have at most 249 characters, none of them a control character"),
     Shown("string"),
 ]
 Names = Annotated[tuple[str, ...], BeforeValidator(many), Shown("string or list of strings")]

@@ -6,6 +6,7 @@ cannot be honoured is a `problem`; nothing is passed over in silence. Both name 
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
@@ -69,7 +70,11 @@ class Translation:
 
 def mirror_name(text: str) -> str:
     """A name for the mirror out of the tool's own (a group, an application): stable, the ledger bears it."""
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-.")[:100] or "mirror"
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", text)[:100]
+    if name == text and name not in ("", ".", ".."):
+        return name
+    # Two groups must not become one mirror because their names were made to fit.
+    return f"{name[:91].strip('.')}-{hashlib.blake2b(text.encode(), digest_size=4).hexdigest()}"
 
 
 def _key(name: str) -> str:

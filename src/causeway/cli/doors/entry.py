@@ -7,13 +7,23 @@ from pathlib import Path
 
 from causeway.cli.run import run_settings
 from causeway.doors.translation import Translation
+from causeway.errors import IntegrityError
 
 
-def enter(translation: Translation, overrides: list[str], *, directory: Path, stop_at_end: bool) -> None:
-    """Run the mirror that the tool's configuration describes."""
+def enter(
+    door: str, translation: Translation, overrides: list[str], *, directory: Path, stop_at_end: bool
+) -> None:
+    """Run the mirror that the tool's configuration describes; `door` is the command's name."""
     settings = translation.settings(overrides, directory)
     _say(translation)
-    run_settings(settings, [], stop_at_end)
+    try:
+        run_settings(settings, [], stop_at_end)
+    except IntegrityError as error:
+        # Whoever comes through a door has no configuration of ours yet.
+        error.todo = error.todo.replace(
+            "`causeway adopt CONFIG", f"`causeway convert {door} … > FILE`, then `causeway adopt FILE"
+        )
+        raise
 
 
 def convert(translation: Translation, directory: Path) -> None:

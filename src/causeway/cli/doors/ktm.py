@@ -1,0 +1,41 @@
+"""`causeway ktm`: Kafka Topic Mirror's environment, run by Causeway."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from causeway.cli.doors.entry import enter
+from causeway.doors import dotenv
+from causeway.doors.ktm import translate
+from causeway.doors.reading import text_of
+from causeway.doors.translation import Translation
+
+DEFAULT_FILE = Path(".env")
+
+EnvFile = Annotated[
+    Path | None, typer.Option("--env-file", help="Variables to read; .env, if there is one, by default.")
+]
+
+
+def ktm(
+    env_file: EnvFile = None,
+    stop_at_end: Annotated[
+        bool, typer.Option("--stop-at-end", help="Carry everything up to the ends of now, then exit.")
+    ] = False,
+    override: Annotated[
+        list[str] | None, typer.Option("-X", metavar="KEY=VALUE", help="Set a key of Causeway's own.")
+    ] = None,
+) -> None:
+    """Run the mirror that Kafka Topic Mirror's environment variables describe."""
+    enter("ktm", translated(env_file), override or [], directory=Path(), stop_at_end=stop_at_end)
+
+
+def translated(env_file: Path | None) -> Translation:
+    file = env_file or (DEFAULT_FILE if DEFAULT_FILE.is_file() else None)
+    read = dotenv.parse(text_of(file)) if file else None
+    return translate(os.environ, hostname=socket.gethostname(), dotenv=read, file=str(file or ""))

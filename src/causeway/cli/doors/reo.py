@@ -1,0 +1,36 @@
+"""`causeway reo`: Kafka REO's YAML and environment, run by Causeway."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from causeway.cli.doors.entry import enter
+from causeway.doors.reading import text_of
+from causeway.doors.reo import parse, translate
+from causeway.doors.translation import Translation
+
+ConfigFile = Annotated[
+    Path | None, typer.Option("--config", help="Kafka REO's YAML file; the environment wins over it.")
+]
+
+
+def reo(
+    config: ConfigFile = None,
+    stop_at_end: Annotated[
+        bool, typer.Option("--stop-at-end", help="Carry everything up to the ends of now, then exit.")
+    ] = False,
+    override: Annotated[
+        list[str] | None, typer.Option("-X", metavar="KEY=VALUE", help="Set a key of Causeway's own.")
+    ] = None,
+) -> None:
+    """Run the mirror that Kafka REO's YAML and environment variables describe."""
+    enter("reo", translated(config), override or [], directory=Path(), stop_at_end=stop_at_end)
+
+
+def translated(config: Path | None) -> Translation:
+    tree = parse(text_of(config), str(config)) if config else None
+    return translate(os.environ, tree, file=str(config or ""))

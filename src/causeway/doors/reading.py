@@ -1,0 +1,58 @@
+"""What doors read: files as text, and values as the tools write them.
+
+A value that cannot be used becomes a problem under the tool's own key, in the words of our schema
+where it is the schema that refuses it.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from causeway.config.document import shown
+from causeway.doors.translation import Translation
+from causeway.errors import ConfigError
+
+_UNBOUNDED = 2**31 - 1
+"""Bounds of types from here on say nothing to a reader."""
+
+
+def text_of(path: Path) -> str:
+    """A file as text; raises ConfigError when it cannot be had."""
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        problem = f"{path}: {error.strerror or 'cannot be read'}"
+    except UnicodeDecodeError as error:
+        problem = f"{path}: byte {error.start}: not UTF-8"
+    except ValueError:  # a path that no file can have
+        problem = f"{shown(str(path))}: cannot be read"
+    raise ConfigError("the configuration cannot be read", problems=(problem,))
+
+
+def servers(text: str) -> list[str]:
+    """A comma list of brokers; empty places in it are nothing."""
+    return [server for each in text.split(",") if (server := each.strip())]
+
+
+def fitting(translation: Translation, key: str, text: str, kind: Any) -> str:
+    """The text, if a setting of this kind takes it; otherwise a problem."""
+    try:
+        TypeAdapter(kind).validate_python(text)
+    except ValidationError as refused:
+        reason = refused.errors(include_url=False)[0]
+        why = str(reason.get("ctx", {}).get("error", reason["msg"]))
+        translation.problem(key, f"{why}, not {shown(text)}")
+    return text
+
+
+def whole(translation: Translation, key: str, text: str, low: int, high: int) -> int:
+    """An integer within bounds; otherwise a problem, and the lower bound to go on with."""
+    if re.fullmatch(r"-?(?:0|[1-9][0-9]{0,18})", text) and low <= int(text) <= high:
+        return int(text)
+    bounds = f"of at least {low}" if high >= _UNBOUNDED else f"between {low} and {high}"
+    translation.problem(key, f"must be an integer {bounds}, not {shown(text)}")
+    return low

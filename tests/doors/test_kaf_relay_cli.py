@@ -1,0 +1,90 @@
+"""`causeway kaf-relay` and `causeway convert kaf-relay` as they are typed: what is said, and exit codes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from causeway import __version__
+from causeway.config import load
+from support.kaf_relay import NEWER, PLAIN
+
+CLOSED = "127.0.0.1:1"
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def causeway(*arguments: str) -> subprocess.CompletedProcess[str]:
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("CAUSEWAY__")}
+    command = [sys.executable, "-m", "causeway", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environ)
+
+
+def test_the_version_is_printed_and_no_file_is_read(here: Path) -> None:
+    ended = causeway("kaf-relay", "--version")
+    assert (ended.returncode, ended.stdout) == (0, f"causeway {__version__}\n")
+
+
+def test_a_mode_that_there_is_not_is_a_usage_error(here: Path) -> None:
+    (here / "config.toml").write_text(PLAIN)
+    ended = causeway("kaf-relay", "--mode", "both")
+    assert ended.returncode == 2
+    assert "'both' is not one of 'single', 'failover'" in ended.stderr
+
+
+def test_files_that_cannot_be_read_are_all_named(here: Path) -> None:
+    (here / "b.toml").write_text("[app")
+    ended = causeway("kaf-relay", "--config", "a.toml", "--config", "b.toml")
+    assert ended.returncode == 3
+    assert ended.stderr.splitlines() == [
+        "error: the configuration cannot be read",
+        "  - a.toml: No such file or directory",
+        "  - b.toml: end of document: not TOML: expected ']' at the end of a table declaration",
+    ]
+    assert "config.toml: No such file" in causeway("kaf-relay").stderr
+
+
+@pytest.mark.parametrize("command", [("kaf-relay",), ("convert", "kaf-relay")])
+def test_what_cannot_be_honoured_is_listed(here: Path, command: tuple[str, ...]) -> None:
+    (here / "config.toml").write_text(PLAIN.replace("servers", "server", 1))
+    ended = causeway(*command, "--topic", "x,a:b:c", "--filter", "./testfilter/testfilter.filter")
+    assert ended.returncode == 3
+    assert ended.stdout == ""
+    assert ended.stderr.splitlines() == [
+        "error: 5 settings of kaf-relay cannot be honoured",
+        "  - --topic x: must be source:target or source:target:partition",
+        '  - --topic a:b:c: must name a partition from 0 on, not "c"',
+        '  - sources[0].server: unknown key, did you mean "servers"?',
+        '  - sources[0].servers: missing, for example servers = ["node1:9092"]',
+        "  - --filter ./testfilter/testfilter.filter: Go plugins cannot be loaded: write the filter in "
+        "Python (the page on kaf-relay shows how) and pass its file, --filter testfilter.py",
+        "where: config.toml",
+    ]
+
+
+def test_the_printed_file_runs_the_same_mirror(here: Path) -> None:
+    (here / "config.toml").write_text(NEWER)
+    (here / "more.toml").write_text('[topics]\nlater = "later_copy"\n[target]\ncompression = "gzip"\n')
+    files = ("--config", "config.toml,more.toml")
+    ended = causeway("convert", "kaf-relay", *files, "--topic", "extra:extra_copy:3", "--stop-at-end")
+    assert ended.returncode == 0, ended.stderr
+    said = ended.stderr.splitlines()
+    assert said[0] == "note: app.log_level: Causeway says what matters on stderr; Spark's own log is a file"
+    assert said[-1] == "note: --stop-at-end: is an option of `causeway run` as well"
+    assert [line.removeprefix("# ") for line in ended.stdout.splitlines()[2 : 2 + len(said)]] == [
+        line.removeprefix("note: ") for line in said
+    ]
+    (here / "relay.toml").write_text(ended.stdout)
+    mirror = load(here / "relay.toml").mirrors[0]
+    # [topics] of the second file replaces [[topics]] of the first, as in kaf-relay.
+    assert mirror.rename == {"later": "later_copy", "extra": "extra_copy"}
+    assert mirror.partition_map == {"extra": 3}
+    assert (mirror.compression, mirror.source) == ("gzip", ("node1",))
