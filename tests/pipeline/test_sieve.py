@@ -37,6 +37,7 @@ class Message:
 
     at: int
     mark: bytes | None = None
+    stamp: int = 1_000
 
     def topic(self) -> str:
         return "t"
@@ -48,7 +49,7 @@ class Message:
         return self.at
 
     def timestamp(self) -> tuple[int, int]:
-        return (1, 1_000)
+        return (1, self.stamp)
 
     def key(self) -> bytes | None:
         return None
@@ -69,13 +70,13 @@ def open_lane(barrier: int | None = None) -> OpenLane:
 
 
 def deliver(messages: list[Message], lane: OpenLane) -> list[int]:
-    """As delivery does: in order, up to the barrier."""
+    """As delivery does: in order, up to the barrier or to a record without a timestamp."""
     carried: list[int] = []
     for message in messages:
         if lane.finding is not None or message.at < lane.next:
             continue
-        if message.at >= lane.barrier:
-            lane.stop_before(message.at, 1_000)
+        if message.at >= lane.barrier or message.stamp <= 0:
+            lane.stop_before(message.at, message.stamp)
             continue
         stretch = Stretch(message.at)
         stretch.length = 1
@@ -100,6 +101,7 @@ def spec(which: list[str], policy: str, name: str) -> FilterSpec:
     st.integers(1, 10),
     st.none() | st.integers(0, 40),
     st.booleans(),
+    st.none() | st.integers(0, 40),
 )
 def test_every_offset_is_accounted_for(
     chosen: list[tuple[list[str], str, str]],
@@ -107,20 +109,21 @@ def test_every_offset_is_accounted_for(
     chunk: int,
     barrier: int | None,
     provenance: bool,
+    timeless: int | None,
 ) -> None:
     sieve = Sieve([spec(*one) for one in chosen], "there" if provenance else None)
     lane = open_lane(barrier)
     messages, at = [], 0
     for step, mark in steps:  # steps over 1 are holes
         at += step
-        messages.append(Message(at, mark))
+        messages.append(Message(at, mark, 0 if at == timeless else 1_000))
     carried: list[int] = []
     while messages:
         batch, messages = messages[:chunk], messages[chunk:]
         carried += deliver(sieve.sift(batch, {("t", 0): lane}), lane)
         sieve.settle()
     position, _ = lane.settled(at=0)
-    expected, dropped, stopped = fate(chosen, steps, provenance, barrier)
+    expected, dropped, stopped = fate(chosen, steps, provenance, barrier, timeless)
 
     assert carried == expected
     assert position.tally.delivered == len(expected)
@@ -139,6 +142,7 @@ def fate(
     steps: list[tuple[int, bytes | None]],
     provenance: bool,
     barrier: int | None,
+    timeless: int | None,
 ) -> tuple[list[int], int, int | None]:
     """The same, record by record: what is carried, how many are dropped, and before which offset it stops."""
     carried: list[int] = []
@@ -153,7 +157,7 @@ def fate(
             answer = policy if answer in ("raise", "none") else answer
             if answer != "keep":
                 break
-        if answer == "stop":
+        if answer == "stop" or (answer == "keep" and at == timeless):
             return carried, dropped, at
         carried += [at] if answer == "keep" else []
         dropped += answer == "drop"

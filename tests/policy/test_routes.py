@@ -37,6 +37,12 @@ def test_a_name_has_its_affixes_once_unless_it_is_mapped(
     assert len(name) <= len(prefix) + len(topic) + len(suffix)
 
 
+def test_a_map_goes_over_prefix_and_suffix() -> None:
+    rename = {"orders": "bestellingen"}
+    assert destination_name("orders", "eu.", ".v1", rename) == "bestellingen"
+    assert destination_name("payments", "eu.", ".v1", rename) == "eu.payments.v1"
+
+
 @given(st.sets(names, max_size=8), affixes, affixes)
 def test_different_topics_without_the_affixes_get_different_names(
     topics: set[str], prefix: str, suffix: str
@@ -87,7 +93,7 @@ def test_what_does_not_exist_is_refused_or_folded_on_request(
             assert int(wanted[1]) >= there
             assert folded == int(wanted[1]) % there
         else:
-            assert folded == place
+            assert folded == place == place_of(placement, number, 100)
 
 
 def test_partitions_that_a_map_does_not_name_stay_where_they_are() -> None:

@@ -45,6 +45,14 @@ def test_after_the_wait_there_is_room(records: float, size: float, count: int, t
     assert throttle.room(throttle.wait() * 1.001 + 1e-6) >= 1
 
 
+def test_idle_time_is_not_saved_up() -> None:
+    throttle = Throttle(100.0, 1_000.0)
+    throttle.room(0.0)
+    assert throttle.room(3_600.0) == 10
+    throttle.took(1, 101)
+    assert throttle.room(3_600.0) == 0
+
+
 def test_without_limits_there_is_always_room() -> None:
     throttle = Throttle(0.0, 0.0)
     throttle.took(10**9, 10**12)
