@@ -1,4 +1,4 @@
-"""What a comparison has to know: pairs of partitions and the offsets between which they are compared.
+"""What a comparison has to know: pairs and pools of partitions, and the offsets between which to compare.
 
 The order of looking makes it sound while the mirror runs: the source's ends (what must be there or is
 behind), the ledger (what was carried), the destination's ends, and the source's ends once more, so that
@@ -9,18 +9,22 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from causeway.config import MirrorSettings, Settings
 from causeway.errors import Unreachable
 from causeway.kafka.admin import At, ClusterView
 from causeway.kafka.ledger import LedgerImage, read_image
-from causeway.mirror.clusters import cluster_of
+from causeway.mirror.clusters import cluster_of, filters_of
+from causeway.mirror.grounds import adopted, ground_of, held_before, look, not_compared
 from causeway.mirror.routing import routes
 from causeway.model.cluster import Cluster
+from causeway.model.pool import Pool
 from causeway.model.position import SourcePartition
 from causeway.model.topic import TopicFacts
-from causeway.model.verdict import Pair
+from causeway.model.verdict import Pair, Passage
+from causeway.pipeline import filters
+from causeway.policy.grouping import grouped
 from causeway.policy.pairing import Bounds, pair_of
 from causeway.policy.selection import absent, select
 
@@ -30,9 +34,6 @@ POLL_SECONDS = 1.0
 SAY_SECONDS = 5.0
 SILENT_SECONDS = 30.0
 """A mirror that runs says so in its ledger every few seconds."""
-
-MARKER_SECONDS = 10.0
-"""A commit is in the ledger a moment before its marker is in every other partition of the transaction."""
 
 
 class Capture:
@@ -48,16 +49,26 @@ class Capture:
         self.destination = cluster_of(settings, mirror.destination)
         self._view = ClusterView(self.destination)
         self.clusters: dict[str, Cluster] = {}  # the sources by their ids
+        self.passage = Passage()
         self.pairs: list[Pair] = []
+        self.pools: list[Pool] = []
         self.notes: list[str] = []
         self.at = 0  # when the ends were captured, milliseconds
+        self._filters = filters_of(mirror)
+
+    @property
+    def comparisons(self) -> int:
+        return len(self.pairs) + len(self.pools)
 
     def take(self, wait: bool, timeout: float | None) -> None:
         """Look at both sides and at the ledger, in the order that the module's docstring gives."""
         mirror = self.mirror
+        for spec in self._filters:
+            filters.make(spec)  # where it cannot be made, better here than in every comparison
         for view in (*self._views.values(), self._view):
             view.connect()
         self.clusters = {view.cluster_id(): view.cluster for view in self._views.values()}
+        self.passage = Passage(self._filters, self._view.cluster_id() if mirror.provenance else None)
         found = routes(mirror, self._views, self._view)
         topics = {key: route.source for key, route in found.items()}
         sources = self._source_partitions(topics)
@@ -65,39 +76,45 @@ class Capture:
         starts = self._on_source(sources, "earliest")
         ends = self._on_source(sources, "stable")
         image = self._caught_up(ends, timeout) if wait else read_image(self.destination, mirror.name)
-        positions = image.positions
-        homes = self._view.describe({positions[one].place.topic for one in sources if one in positions})
-        places = {
-            (position.place.topic, position.place.partition): position.place_end
-            for one, position in positions.items()
-            if one in sources and position.place.topic in homes
-        }
-        place_starts = self._view.offsets(places, "earliest")
-        place_ends = self._place_ends(places)
+        positions = {source: at for source, at in image.positions.items() if source in sources}
+        homes = self._view.describe({position.place.topic for position in positions.values()})
+        grounds, held_back = look(self._view, positions.values(), homes, self._pause)
+        self.notes += held_back
         now = self._on_source(sources, "stable")
-        compacted = self._compacted(topics, homes)
+        compacted, compacted_there = self._compacted(topics, homes)
+        pairs = []
         for source, facts in sources.items():
             position, stopped = positions.get(source), image.stopped.get(source)
-            place = (position.place.topic, position.place.partition) if position else ("", 0)
+            ground, home = ground_of(position, grounds, homes)
             bounds = Bounds(
                 topic_id=facts.topic_id,
                 log_start=starts[source],
                 end=ends[source],
-                place_topic_id=homes[place[0]].topic_id if place in place_ends else None,
-                place_log_start=place_starts.get(place, 0),
-                place_end=place_ends.get(place, 0),
+                place_topic_id=home.topic_id if home else None,
+                place_log_start=ground.log_start,
+                place_end=ground.end,
                 now=now[source],
             )
-            self.pairs.append(
+            pairs.append(
                 pair_of(
                     source,
                     position,
                     bounds,
-                    compacted=not compacted.isdisjoint((source.topic, place[0])),
+                    compacted=(source.cluster, source.topic) in compacted
+                    or (home is not None and home.name in compacted_there),
                     timestamps=mirror.timestamps == "preserve",
                     stopped=stopped.what if stopped else "",
                 )
             )
+        begins = adopted(image, grounds)
+        self.pairs, self.pools = grouped(
+            pairs,
+            not_compared(pairs, image, homes),
+            grounds,
+            begins=begins,
+            held_before=held_before(mirror, image, homes, begins),
+            sifted=not self.passage.open,
+        )
         self._note_uncompared(image, sources)
 
     def _source_partitions(
@@ -120,27 +137,15 @@ class Capture:
                 found[one] = offsets[one.topic, one.partition]
         return found
 
-    def _place_ends(self, places: dict[tuple[str, int], int]) -> dict[tuple[str, int], int]:
-        """The destination's committed ends, once they hold what the ledger says was committed."""
-        deadline = time.monotonic() + MARKER_SECONDS
-        while True:
-            ends = self._view.offsets(places, "stable")
-            late = [place for place, end in places.items() if ends.get(place, end) < end]
-            if not late or time.monotonic() > deadline:
-                return ends
-            self._pause(POLL_SECONDS / 10)
-
-    def _compacted(self, topics: dict[tuple[str, str], TopicFacts], homes: dict[str, TopicFacts]) -> set[str]:
-        found: set[str] = set()
+    def _compacted(
+        self, topics: Iterable[tuple[str, str]], homes: Iterable[str]
+    ) -> tuple[set[tuple[str, str]], set[str]]:
+        """Compacted topics of the sources, by cluster id and name, and of the destination."""
+        found = set()
         for alias, view in self._views.items():
-            configs = view.configs([name for on, name in topics if on == alias])
-            found |= {
-                name for name, config in configs.items() if "compact" in config.get("cleanup.policy", "")
-            }
-        for name, config in self._view.configs(homes).items():
-            if "compact" in config.get("cleanup.policy", ""):
-                found.add(name)
-        return found
+            names = _compacted_among(view.configs([name for on, name in topics if on == alias]))
+            found |= {(view.cluster_id(), name) for name in names}
+        return found, _compacted_among(self._view.configs(homes))
 
     def _caught_up(self, ends: dict[SourcePartition, int], timeout: float | None) -> LedgerImage:
         """The ledger once every position has reached the captured ends, or when that will not happen."""
@@ -183,17 +188,22 @@ class Capture:
         """Topics that were carried once, or are asked for, and cannot be compared now."""
         there = {(one.cluster, one.topic) for one in sources}
         carried = {(one.cluster, one.topic) for one in image.positions}
+        seen = {view.cluster_id(): self.mirror.seen_from(alias) for alias, view in self._views.items()}
         for cluster, topic in sorted(carried - there):
-            if cluster not in self.clusters:
+            if cluster not in seen:
                 why = f"it came from cluster {cluster}, which is no source of the mirror now"
-            elif select([topic], self.mirror.topics):
+            elif select([topic], seen[cluster].topics, seen[cluster].exclude):
                 why = "it does not exist on the source any more"
             else:
                 why = "the mirror does not carry it any more"
             self.notes.append(f"topic {topic} is not compared: {why}")
         for alias, view in self._views.items():
-            for name in absent(view.topic_names(), self.mirror.topics):
+            for name in absent(view.topic_names(), self.mirror.seen_from(alias).topics):
                 if (view.cluster_id(), name) not in carried:
                     self.notes.append(f'topic {name} does not exist on "{alias}"')
         if not sources:
             self.notes.append("nothing was compared: the mirror's `topics` choose none that exists")
+
+
+def _compacted_among(configs: Mapping[str, Mapping[str, str]]) -> set[str]:
+    return {name for name, config in configs.items() if "compact" in config.get("cleanup.policy", "")}

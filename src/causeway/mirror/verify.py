@@ -9,7 +9,7 @@ import time
 from causeway.config import Settings
 from causeway.mirror.capture import Capture, Say
 from causeway.mirror.clusters import chosen
-from causeway.model.verdict import PartitionVerdict, VerifyReport
+from causeway.model.verdict import Findings, Pair, PartitionVerdict, VerifyReport
 from causeway.pipeline import session
 from causeway.pipeline.verify import Progress, compare_all
 
@@ -33,11 +33,11 @@ def verify(
     captured = [Capture(settings, mirror, say, stopping) for mirror in chosen(settings, names)]
     for capture in captured:
         capture.take(wait, timeout)
-    pairs = sum(len(capture.pairs) for capture in captured)
-    if not pairs:
+    comparisons = sum(capture.comparisons for capture in captured)
+    if not comparisons:
         return [_report(capture, [], 0.0) for capture in captured]
     say("starting Spark")
-    spark = session.start(settings.spark, min(pairs, os.cpu_count() or 1), "causeway verify")
+    spark = session.start(settings.spark, min(comparisons, os.cpu_count() or 1), "causeway verify")
     try:
         return [_compare(spark, capture, say, progress, stopping) for capture in captured]
     finally:
@@ -49,21 +49,28 @@ def _compare(
 ) -> VerifyReport:
     began = time.monotonic()
     name = capture.mirror.name
-    say(f'comparing {len(capture.pairs)} partitions of mirror "{name}"')
-    findings = compare_all(
+    members = sum(len(pool.members) for pool in capture.pools)
+    say(f'comparing {len(capture.pairs) + members} partitions of mirror "{name}"')
+    wholes, findings = compare_all(
         spark,
+        capture.pools,
         capture.pairs,
         capture.clusters,
         capture.destination,
+        capture.passage,
         f"causeway.{name}.verify",
         progress,
         stopping,
     )
-    verdicts = [
-        PartitionVerdict(pair.source, pair.place, found, pair.declared, pair.notes)
-        for pair, found in zip(capture.pairs, findings, strict=True)
-    ]
+    verdicts = [_verdict(pair, found) for pair, found in zip(capture.pairs, findings, strict=True)]
+    for pool, whole in zip(capture.pools, wholes, strict=True):
+        verdicts += map(_verdict, pool.members, whole.members)
+        capture.notes += whole.notes
     return _report(capture, verdicts, time.monotonic() - began)
+
+
+def _verdict(pair: Pair, found: Findings) -> PartitionVerdict:
+    return PartitionVerdict(pair.source, pair.place, found, pair.declared, (*pair.notes, *found.notes))
 
 
 def _report(capture: Capture, partitions: list[PartitionVerdict], seconds: float) -> VerifyReport:
@@ -75,4 +82,5 @@ def _report(capture: Capture, partitions: list[PartitionVerdict], seconds: float
         seconds=seconds,
         partitions=tuple(sorted(partitions, key=lambda one: one.source)),
         notes=tuple(capture.notes),
+        aliases={cluster_id: cluster.alias for cluster_id, cluster in capture.clusters.items()},
     )

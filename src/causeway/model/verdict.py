@@ -17,7 +17,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, get_args
 
+from causeway.model.filtering import FilterSpec
 from causeway.model.position import Place, SourcePartition
+from causeway.model.route import BY_KEY
 
 Kind = Literal["missing", "duplicated", "out_of_order", "changed", "unexpected", "behind"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -30,6 +32,7 @@ class Coordinates:
     source: int | None
     destination: int | None
     fields: tuple[str, ...] = ()  # of a changed record: key, value, headers, timestamp
+    partition: int | None = None  # of the destination, where several are compared as a whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,8 @@ class Findings:
     expired: int = 0  # destination records older than the source's log start, which nothing contradicts
     faded: int = 0  # source records older than the destination's log start
     guessed: bool = False  # so many differences that some were told by their place alone
+    filtered: int = 0  # source records behind the position that the mirror does not carry
+    notes: tuple[str, ...] = ()
 
     @property
     def equal(self) -> bool:
@@ -58,7 +63,21 @@ class Findings:
             kind: tuple(Coordinates(**{**one, "fields": tuple(one["fields"])}) for one in found)
             for kind, found in data["first"].items()
         }
+        data["notes"] = tuple(data["notes"])
         return Findings(**data)
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """What records pass on their way: some of them do not arrive, and are not meant to."""
+
+    filters: tuple[FilterSpec, ...] = ()
+    not_back_to: str | None = None  # records are marked with their origin; those from there are left out
+
+    @property
+    def open(self) -> bool:
+        """Whether every record arrives, as it is."""
+        return not self.filters and self.not_back_to is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +89,16 @@ class Pair:
     settled: int  # the ledger's position: offsets below it must be on the destination
     end: int  # the captured end: offsets below it and not on the destination are behind
     source_to: int  # read on to here, to know what was carried meanwhile
-    place: Place | None  # None where nothing was ever carried
+    place: Place | None  # None where nothing was ever carried; BY_KEY is any partition of the topic
     place_from: int
     place_to: int
     compacted: bool
     timestamps: bool  # whether timestamps must agree
     source_trimmed: bool = False  # retention took what the mirror began with
     place_trimmed: bool = False  # the same on the destination
+    source_taken: int = 0  # so many offsets of it
+    place_taken: int = 0
+    delivered: int = 0  # records, as the ledger says
     declared: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
@@ -106,7 +128,9 @@ class PartitionVerdict:
             "topic": self.source.topic,
             "partition": self.source.partition,
             "destination_topic": self.place and self.place.topic,
-            "destination_partition": self.place and self.place.partition,
+            "destination_partition": self.place.partition
+            if self.place and self.place.partition != BY_KEY
+            else None,
             "equal": self.findings.equal,
             **asdict(self.findings),
             "declared": dict(self.declared),
@@ -124,6 +148,7 @@ class TopicVerdict:
     source_records: int
     destination_records: int
     counts: Mapping[Kind, int]
+    cluster: str = ""  # the source's id
 
     @property
     def equal(self) -> bool:
@@ -139,6 +164,7 @@ class VerifyReport:
     seconds: float
     partitions: tuple[PartitionVerdict, ...]
     notes: tuple[str, ...] = ()
+    aliases: Mapping[str, str] = field(default_factory=dict)  # of the sources, by cluster id
 
     @property
     def equal(self) -> bool:
@@ -151,7 +177,7 @@ class VerifyReport:
         groups: dict[tuple[str, str], list[PartitionVerdict]] = {}
         for partition in self.partitions:
             groups.setdefault(partition.source[:2], []).append(partition)
-        return [_topic(topic, group) for (_, topic), group in sorted(groups.items())]
+        return [_topic(cluster, topic, group) for (cluster, topic), group in sorted(groups.items())]
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -176,7 +202,7 @@ def _sum(findings: Iterable[Findings]) -> dict[Kind, int]:
     return total
 
 
-def _topic(topic: str, group: list[PartitionVerdict]) -> TopicVerdict:
+def _topic(cluster: str, topic: str, group: list[PartitionVerdict]) -> TopicVerdict:
     places = [partition.place.topic for partition in group if partition.place]
     return TopicVerdict(
         topic=topic,
@@ -185,4 +211,5 @@ def _topic(topic: str, group: list[PartitionVerdict]) -> TopicVerdict:
         source_records=sum(partition.findings.source_records for partition in group),
         destination_records=sum(partition.findings.destination_records for partition in group),
         counts=_sum(partition.findings for partition in group),
+        cluster=cluster,
     )

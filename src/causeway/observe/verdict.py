@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from rich.table import Table
 
-from causeway.model.verdict import KINDS, Coordinates, Kind, PartitionVerdict, VerifyReport
+from causeway.model.verdict import KINDS, Coordinates, Kind, PartitionVerdict, TopicVerdict, VerifyReport
 
 NAMES: dict[Kind, str] = {kind: kind.replace("_", " ") for kind in KINDS}
 LINES_SHOWN = 40
@@ -23,7 +23,7 @@ def verdict_table(report: VerifyReport, kinds: Sequence[Kind] = KINDS) -> Table:
     for topic in report.topics():
         verdict = "[green]equal[/green]" if topic.equal else "[red]different[/red]"
         result.add_row(
-            topic.topic,
+            _route(report, topic),
             f"{topic.partitions:,}",
             f"{topic.source_records:,}",
             f"{topic.destination_records:,}",
@@ -33,10 +33,24 @@ def verdict_table(report: VerifyReport, kinds: Sequence[Kind] = KINDS) -> Table:
     return result
 
 
+def _route(report: VerifyReport, topic: TopicVerdict) -> str:
+    """The source topic, and the destination's where that has another name."""
+    name = _named(report, topic.cluster, topic.topic)
+    if topic.destination_topic in (None, topic.topic):
+        return name
+    return f"{name} → {topic.destination_topic}"
+
+
+def _named(report: VerifyReport, cluster: str, what: object) -> str:
+    """With the cluster it belongs to, where there are several."""
+    return f"{report.aliases[cluster]}:{what}" if len(report.aliases) > 1 else str(what)
+
+
 def verdict_lines(report: VerifyReport) -> list[str]:
     """The first coordinates of each kind, then what is worth knowing; not more than people read."""
-    differences = [line for partition in report.partitions for line in _differences(partition)]
-    notes = [line for partition in report.partitions for line in _notes(partition)]
+    named = [(_named(report, one.source.cluster, one.source), one) for one in report.partitions]
+    differences = [f"{name}: {line}" for name, one in named for line in _differences(one)]
+    notes = [f"{name}: {line}" for name, one in named for line in _notes(one)]
     return [*_shortened(differences), *_shortened(notes), *report.notes]
 
 
@@ -59,15 +73,15 @@ def _differences(partition: PartitionVerdict) -> Iterator[str]:
             continue
         first = findings.first.get(kind, ())[:OFFSETS_SHOWN]
         more = f", … ({count:,} in all)" if count > len(first) else ""
-        yield f"{partition.source}: {NAMES[kind]}: {_places(kind, first)}{more}"
+        yield f"{NAMES[kind]}: {_places(kind, first)}{more}"
     if findings.guessed:
-        yield f"{partition.source}: more differences than can be remembered: some kinds are told by place"
+        yield "more differences than can be remembered: some kinds are told by place"
 
 
 def _places(kind: Kind, first: Sequence[Coordinates]) -> str:
     if all(one.destination is None for one in first):
         return f"source {_offsets(one.source for one in first)}"
-    if all(one.source is None for one in first):
+    if all(one.source is None and one.partition is None for one in first):
         return f"destination {_offsets(one.destination for one in first)}"
     return ", ".join(_place(kind, one) for one in first)
 
@@ -78,19 +92,23 @@ def _offsets(offsets: Iterable[int | None]) -> str:
 
 
 def _place(kind: Kind, one: Coordinates) -> str:
+    there = f"destination offset {one.destination}"
+    if one.partition is not None:
+        there = f"{there} of partition {one.partition}"
+    if one.source is None:
+        return there
     if kind == "duplicated":
-        return f"destination offset {one.destination} repeats source offset {one.source}"
+        return f"{there} repeats source offset {one.source}"
     fields = f" in {', '.join(one.fields)}" if one.fields else ""
-    return f"source offset {one.source} at destination offset {one.destination}{fields}"
+    return f"source offset {one.source} at {there}{fields}"
 
 
 def _notes(partition: PartitionVerdict) -> Iterator[str]:
     findings = partition.findings
-    for note in partition.notes:
-        yield f"{partition.source}: {note}"
+    yield from partition.notes
     if findings.expired:
-        yield f"{partition.source}: {findings.expired:,} older records are on the destination alone"
+        yield f"{findings.expired:,} older records are on the destination alone"
     if findings.faded:
-        yield f"{partition.source}: {findings.faded:,} older records are on the source alone"
+        yield f"{findings.faded:,} older records are on the source alone"
     for what, count in partition.declared.items():
-        yield f"{partition.source}: {count:,} records were {what} by declaration"
+        yield f"{count:,} records were {what} by declaration"

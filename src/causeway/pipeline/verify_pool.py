@@ -1,6 +1,6 @@
 """What one task does for a pool: read all of it, partition after partition, and compare it as a whole.
 
-Both sides stay in memory as fingerprints, 28 bytes a record, until the comparison is done.
+Both sides stay in memory as fingerprints, 28 bytes a record, and about twice that while they are compared.
 """
 
 from __future__ import annotations

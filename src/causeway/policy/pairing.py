@@ -1,6 +1,7 @@
 """What to compare with what: from the ledger's position and what both sides say now.
 
-Content decides; the ledger only says where to begin, what may be behind, and what was declared.
+Content decides; the ledger only says where to begin, what may be behind, and what was declared. A source
+partition that has its place for itself is a pair with it; those that share places are pools (grouping.py).
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from causeway.model.position import Position, SourcePartition
+from causeway.model.route import BY_KEY
 from causeway.model.verdict import Pair
 from causeway.policy.integrity import same_topic
 
@@ -49,12 +51,19 @@ def pair_of(
     notes += _notes_on_source(position, bounds)
     place, place_from = position.place, max(position.place_start, bounds.place_log_start)
     place_trimmed = bounds.place_log_start > position.place_start
+    if wandered(position):
+        notes.append(
+            f"its records went to another partition of {place.topic} before: all of them are looked at"
+        )
+    if spreads(position):
+        # Where it began in each partition, the ledger does not know: whoever groups the pairs does.
+        place, place_from, place_trimmed = place._replace(partition=BY_KEY), 0, False
     if bounds.place_topic_id is None:
         notes.append(f"the destination topic {place.topic} does not exist")
     elif not same_topic(place.topic_id, bounds.place_topic_id):
         notes.append(f"the destination topic {place.topic} was deleted and created again")
         place_from, place_trimmed = bounds.place_log_start, False
-    else:
+    elif not spreads(position):
         notes += _notes_on_destination(position, bounds)
     return Pair(
         source=source,
@@ -69,9 +78,23 @@ def pair_of(
         timestamps=timestamps,
         source_trimmed=bounds.log_start > position.start,
         place_trimmed=place_trimmed,
+        source_taken=max(0, bounds.log_start - position.start),
+        place_taken=bounds.place_log_start - position.place_start if place_trimmed else 0,
+        delivered=position.tally.delivered,
         declared=_declared(position),
         notes=tuple(notes),
     )
+
+
+def wandered(position: Position) -> bool:
+    """Whether more was delivered than fits into the place: it was another one before, nobody knows which."""
+    room = max(0, position.place_end - position.place_start)
+    return position.place.partition != BY_KEY and position.tally.delivered > room
+
+
+def spreads(position: Position) -> bool:
+    """Whether its records may be in any partition of the destination topic."""
+    return position.place.partition == BY_KEY or wandered(position)
 
 
 def _notes_on_source(position: Position, bounds: Bounds) -> list[str]:

@@ -66,8 +66,8 @@ class Saboteur(importlib.abc.MetaPathFinder):
             load(module)
             kind, at = os.environ["SABOTAGE"].split(":")
             honest = module.IdempotentDelivery.carry
-            module.IdempotentDelivery.carry = lambda self, messages, lanes: honest(
-                self, sabotage(kind, int(at), list(messages)), lanes
+            module.IdempotentDelivery.carry = lambda self, messages, lanes, *rest: honest(
+                self, sabotage(kind, int(at), list(messages)), lanes, *rest
             )
 
         spec.loader.exec_module = exec_module  # type: ignore[method-assign]
