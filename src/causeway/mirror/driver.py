@@ -102,7 +102,7 @@ class Driver:
             if ((cluster_id := self._views[alias].cluster_id()), topic) not in known
             for number in range(route.source.partitions)
         }
-        self.replan()
+        self._look()
         self._refuse_at_start()
         self._ask_ends()
         self._until = dict(self._ends) if self.stop_at_end else {}
@@ -128,13 +128,20 @@ class Driver:
         where = f'mirror "{self.name}"'
         problems = tuple(str(refusal) for refusal in refusals)
         if all(refusal.integrity for refusal in refusals):
-            raise IntegrityError(refusals[0].why, where=where, todo=refusals[0].todo)
+            topics = ", ".join(f"{refusal.source}:{refusal.topic}" for refusal in refusals)
+            raise IntegrityError(refusals[0].why, where=f"{where}: {topics}", todo=refusals[0].todo)
         raise PlanRefused(
             f"{len(refusals)} topic(s) cannot be carried as they are", problems=problems, where=where
         )
 
     def replan(self) -> None:
-        """Look at both sides again, and make the topics that are missing."""
+        """Look at both sides again; what cannot be carried is said, and the rest goes on."""
+        self._look()
+        for refusal in self._plan.refusals:
+            self._once("error", f"not carried: {refusal}")
+
+    def _look(self) -> None:
+        """Look at both sides, and make the topics that are missing."""
         image = self._reader.image
         found = survey(self.mirror, self._views, self._view, image, self.others())
         made = prepare(found, self._view)
@@ -149,8 +156,6 @@ class Driver:
         self.edges = [
             (edge, self.mirror.provenance) for edge in edges(found.routes.values(), self._views, self._view)
         ]
-        for refusal in self._plan.refusals:
-            self._once("error", f"not carried: {refusal}")
 
     def orders(self) -> list[Order]:
         """The next slice's orders; shards without a partition get none."""
