@@ -177,7 +177,7 @@ def test_another_name_for_a_topic_that_was_carried_is_refused(world: World) -> N
 
 
 def test_another_cluster_in_the_place_of_a_source_is_refused(world: World) -> None:
-    """Same names, same mirror, another cluster: its records are not known to be the ones that were carried."""
+    """Same names, same mirror, another cluster: its records need not be those that were carried."""
     topic, to = world.topic("t", 1), world.name("to")
     world.topic("t", 1, on="destination")
     for on in ("source", "destination"):

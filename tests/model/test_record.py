@@ -17,6 +17,7 @@ from causeway.model.receipt import Outcome, Receipt
 from causeway.model.record import (
     EVENTS_KEPT,
     VERSION,
+    Adopted,
     CreatedTopic,
     Cut,
     Event,
@@ -45,6 +46,17 @@ records: dict[type[Any], st.SearchStrategy[Any]] = {
     CreatedTopic: st.builds(CreatedTopic, texts, texts, numbers),
     Event: st.builds(Event, counts, counts, numbers, texts, texts),
     Stopped: st.builds(Stopped, texts, texts, counts, texts, texts, texts, numbers),
+    Adopted: st.builds(
+        Adopted,
+        counts,
+        texts,
+        texts,
+        texts,
+        st.dictionaries(texts, counts, max_size=3),
+        st.dictionaries(texts, texts, max_size=3),
+        st.dictionaries(texts, counts, max_size=3),
+        numbers,
+    ),
     Position: st.builds(
         Position,
         source=sources,
@@ -96,9 +108,10 @@ def test_kinds_do_not_share_keys(stopped: Stopped, position: Position) -> None:
             Cut(1, 1, "r", 0),
             CreatedTopic("t", "id", 0),
             Event(1, 1, 0, "info", "w"),
+            Adopted(1, "u@h", "group g", "", {}, {}, {}, 0),
         )
     }
-    assert len(keys) == 8
+    assert len(keys) == 9
 
 
 @given(counts, counts)

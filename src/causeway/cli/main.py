@@ -11,8 +11,14 @@ import typer
 
 from causeway import __version__
 from causeway.cli import config, kafka
+from causeway.cli.adopt import adopt
 from causeway.cli.check import check
 from causeway.cli.demo import demo
+from causeway.cli.doors import convert
+from causeway.cli.doors.kaf_relay import kaf_relay
+from causeway.cli.doors.ktm import ktm
+from causeway.cli.doors.mirrormaker import GoCommand, mirrormaker
+from causeway.cli.doors.reo import reo
 from causeway.cli.run import run
 from causeway.cli.verify import verify
 from causeway.errors import CausewayError
@@ -28,9 +34,15 @@ app = typer.Typer(
 app.command()(run)
 app.command()(check)
 app.command()(verify)
+app.command()(adopt)
 app.command()(demo)
 app.command()(config.init)
+app.command("kaf-relay")(kaf_relay)
+app.command()(ktm)
+app.command(cls=GoCommand)(mirrormaker)
+app.command()(reo)
 app.add_typer(config.app, name="config", help="The configuration's reference.")
+app.add_typer(convert.app, name="convert", help="Other tools' configurations as Causeway's.")
 app.add_typer(kafka.app, name="kafka", help="Real Kafka brokers on this machine, to try things out.")
 
 

@@ -1,6 +1,7 @@
 """The ledger's records: what is written, under which key, as versioned JSON.
 
-Partition 0 is control, written by the driver alone: lease, heartbeat, generation, cut, created topics.
+Partition 0 is control, written by the driver alone: lease, heartbeat, generation, cut, created topics,
+what was adopted.
 Partitions 1…n belong to one shard each: positions, heartbeats, events, verdicts.
 The topic is compacted, so a key holds the newest of its kind.
 """
@@ -130,10 +131,31 @@ class Stopped:
         return f"{self.kind}|{self.cluster}|{self.topic}|{self.partition}"
 
 
-Record = Lease | Heartbeat | Generation | Cut | CreatedTopic | Event | Stopped | Position
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """Topics were taken over from another tool: by whom, from what hint, and what was accepted.
+
+    Written in one transaction with the first positions.
+    """
+
+    kind: ClassVar[str] = "adopted"
+    lease: int
+    by: str
+    hint: str  # what the operator began with: a group, the destination's ends, a timestamp
+    accepted: str  # "repeat" or "lose", where seams were not clean
+    unchecked: dict[str, int]  # partitions whose hint was taken as it was
+    topics: dict[str, str]  # source topic → where its partitions begin
+    ends: dict[str, int]  # destination partition → where the old tool's records end
+    at: int
+
+    def key(self) -> str:
+        return f"{self.kind}|{self.lease}"
+
+
+Record = Lease | Heartbeat | Generation | Cut | CreatedTopic | Event | Stopped | Adopted | Position
 
 _KINDS: dict[str, type[Any]] = {
-    kind.kind: kind for kind in (Lease, Heartbeat, Generation, Cut, CreatedTopic, Event, Stopped)
+    kind.kind: kind for kind in (Lease, Heartbeat, Generation, Cut, CreatedTopic, Event, Stopped, Adopted)
 }
 
 

@@ -1,0 +1,202 @@
+"""`causeway adopt`: take over where another tool stopped; a table of the seams, then a question."""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from causeway.config import load
+from causeway.errors import IntegrityError, PlanRefused, UsageError
+from causeway.mirror.adopt import Adoption, Row
+from causeway.mirror.clusters import chosen
+from causeway.mirror.hints import Asked
+
+SMALLEST_WINDOW, LARGEST_WINDOW = 10, 1_000_000
+NOT_KNOWN = (
+    "What this cannot know: records that the old tool doubled or lost before what was compared.",
+    "`causeway verify` compares what Causeway carries, from these offsets on.",
+)
+
+
+class Origin(StrEnum):
+    group = "group"
+    destination_end = "destination-end"
+    timestamp = "timestamp"
+
+
+class Accept(StrEnum):
+    repeat = "repeat"
+    lose = "lose"
+
+
+class Compare(StrEnum):
+    contents = "key-and-value"
+    value = "value"
+
+
+def adopt(
+    config: Annotated[Path, typer.Argument(help="The configuration file.")],
+    origin: Annotated[Origin, typer.Option("--from", help="Where to look for the seam first.")],
+    group: Annotated[
+        str, typer.Option(metavar="NAME", help="The old tool's group, if it is not the mirror's.")
+    ] = "",
+    at: Annotated[
+        str, typer.Option(metavar="TIMESTAMP", help="For --from timestamp, like 2026-01-31T08:00:00Z.")
+    ] = "",
+    window: Annotated[
+        int, typer.Option(metavar="RECORDS", help="How far from there the seam may be, in records.")
+    ] = 1_000,
+    compare: Annotated[
+        Compare, typer.Option(help="What makes records the same; `value` where the old tool changed keys.")
+    ] = Compare.contents,
+    accept: Annotated[
+        Accept | None, typer.Option(help="Where a seam is not clean: repeat records, or lose some.")
+    ] = None,
+    unchecked: Annotated[
+        bool, typer.Option("--unchecked", help="Where no seam is found, begin where --from says.")
+    ] = False,
+    mirror: Annotated[list[str] | None, typer.Option(help="Only this mirror; may be repeated.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the seams, and write nothing.")] = False,
+    override: Annotated[
+        list[str] | None, typer.Option("-X", metavar="KEY=VALUE", help="Set a key of the configuration.")
+    ] = None,
+) -> None:
+    """Take over a destination that another tool has been writing to: find the seam, write the positions."""
+    asked = Asked(
+        origin=origin.value,
+        group=group,
+        at=_milliseconds(origin, at),
+        window=window,
+        values_only=compare is Compare.value,
+        accept=accept.value if accept else "",
+        unchecked=unchecked,
+    )
+    _check(asked, yes or dry_run)
+    settings = load(config, override or [])
+    adoptions = [Adoption(settings, one, asked) for one in chosen(settings, mirror or [])]
+    for adoption in adoptions:
+        adoption.look()
+        _show(adoption)
+    rows = [row for adoption in adoptions for row in adoption.rows]
+    if not rows:
+        raise PlanRefused(
+            "there is nothing to adopt: no destination topic holds records", todo=f"causeway run {config}"
+        )
+    _refuse(adoptions)
+    for line in NOT_KNOWN:
+        print(line)
+    if dry_run:
+        print("nothing was written (--dry-run)")
+        return
+    if not yes and not typer.confirm(f"Write the positions of {len(rows)} partitions?"):
+        raise UsageError("nothing was written")
+    for adoption in adoptions:
+        if adoption.rows:
+            adoption.write()
+            print(f"{adoption.mirror.name}: adopted {len(adoption.rows)} partitions", flush=True)
+    print(f"go on with: causeway run {config}")
+
+
+def _check(asked: Asked, decided: bool) -> None:
+    if asked.group and asked.origin != "group":
+        raise UsageError("--group belongs to --from group")
+    if not SMALLEST_WINDOW <= asked.window <= LARGEST_WINDOW:
+        raise UsageError(
+            f"--window {asked.window}: must be between {SMALLEST_WINDOW} and {LARGEST_WINDOW} records"
+        )
+    if not decided and not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError(
+            "without a terminal nobody can be asked",
+            todo="--dry-run shows the seams; --yes writes them down",
+        )
+
+
+def _milliseconds(origin: Origin, at: str) -> int:
+    if bool(at) != (origin is Origin.timestamp):
+        raise UsageError("--from timestamp needs --at, and nothing else does")
+    if not at:
+        return 0
+    try:
+        moment = datetime.fromisoformat(at)
+    except ValueError:
+        raise UsageError(f"--at {at}: must be a timestamp such as 2026-01-31T08:00:00Z") from None
+    # UTC unless it says otherwise, as in the configuration.
+    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+def _refuse(adoptions: list[Adoption]) -> None:
+    for adoption in adoptions:
+        refused = [row for row in adoption.rows if row.offset is None]
+        if refused:
+            seam = refused[0].found.seam
+            raise IntegrityError(
+                f"{len(refused)} of {len(adoption.rows)} partitions cannot be taken over as they are;"
+                f" {refused[0].lane.source}: {seam.what}",
+                where=f'mirror "{adoption.mirror.name}"',
+                why="nothing was written",
+                todo=seam.todo,
+            )
+
+
+def _show(adoption: Adoption) -> None:
+    console = Console(highlight=False)
+    mirror = adoption.mirror
+    title = f"{mirror.name}: {', '.join(mirror.source)} → {mirror.destination}"
+    if console.is_terminal:
+        console.print(escape(title), style="bold", soft_wrap=True)
+        if adoption.rows:
+            table = _table(adoption.rows)
+            Console(highlight=False, width=Console(width=10_000).measure(table).maximum).print(table)
+    else:
+        print(title)
+        for row in adoption.rows:
+            print(f"{row.lane.source}: {row.hint.said} {row.hint.offset}; {_begins(row)}: {_verdict(row)}")
+    for topic in adoption.left:
+        print(f"{topic}: nothing to adopt, `causeway run` begins with it by itself")
+
+
+def _table(rows: list[Row]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("partition", "goes to", "hint"):
+        table.add_column(heading)
+    for heading in ("seam", "compared"):
+        table.add_column(heading, justify="right")
+    table.add_column("verdict")
+    for row in rows:
+        style = (
+            "green" if row.found.seam.verdict == "clean" else "yellow" if row.offset is not None else "red"
+        )
+        table.add_row(
+            escape(str(row.lane.source)),
+            escape(_place(row)),
+            escape(f"{row.hint.offset} ({row.hint.said})"),
+            "–" if row.offset is None else str(row.offset),
+            f"{sum(len(tail.prints) for tail in row.found.tails):,}",
+            f"[{style}]{escape(_verdict(row))}[/{style}]",
+        )
+    return table
+
+
+def _place(row: Row) -> str:
+    topic, _, partition = row.lane.place
+    return f"{topic} by key" if partition < 0 else f"{topic}[{partition}]"
+
+
+def _begins(row: Row) -> str:
+    return "refused" if row.offset is None else f"begins at {row.offset}"
+
+
+def _verdict(row: Row) -> str:
+    seam = row.found.seam
+    if seam.verdict == "clean" or row.offset is None:
+        return seam.what
+    return f"{seam.what}; accepted" if not row.unchecked else f"{seam.what}; not checked"

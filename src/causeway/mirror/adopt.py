@@ -1,0 +1,211 @@
+"""`causeway adopt`: take over a destination that another tool has been writing to.
+
+`look` only reads, and finds a seam for each source partition. `write` commits the first positions, all in
+one transaction with a record of who adopted what. From then on the mirror runs as if it had always been
+this one; so adopting twice is refused, as is adopting under a running mirror or a tool that still writes.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from causeway.config import MirrorSettings, Settings
+from causeway.errors import IntegrityError, PlanRefused, Unreachable
+from causeway.kafka.admin import ClusterView
+from causeway.kafka.ledger import LedgerImage, ensure_topics, read_image
+from causeway.kafka.outcome import Again, Fenced
+from causeway.kafka.tails import Ending, Spot
+from causeway.mirror.clusters import cluster_of, limits_of
+from causeway.mirror.hints import Asked, Hint, hints_of
+from causeway.mirror.lease import Control
+from causeway.mirror.plan import Survey, plan_of, survey
+from causeway.mirror.seams import Comparison, Found
+from causeway.model.order import Lane
+from causeway.model.position import Position
+from causeway.model.record import CONTROL, Adopted
+from causeway.pipeline.memory import now_ms
+from causeway.policy.seam import settle
+from causeway.policy.sharding import default_shards, shard_of
+
+LEDGER_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A source partition: what is said of it, what was found, and where it will begin, if it may."""
+
+    lane: Lane
+    hint: Hint
+    found: Found
+    offset: int | None
+
+    @property
+    def unchecked(self) -> bool:
+        return self.offset is not None and self.found.seam.verdict in ("unmatched", "beyond")
+
+
+class Adoption:
+    """One mirror's takeover."""
+
+    def __init__(self, settings: Settings, mirror: MirrorSettings, asked: Asked) -> None:
+        self.mirror = mirror
+        self.rows: list[Row] = []
+        self.left: list[str] = []  # topics that `run` begins with by itself
+        self._asked = asked
+        self._destination = cluster_of(settings, mirror.destination)
+        self._view = ClusterView(self._destination)
+        self._views = {alias: ClusterView(cluster_of(settings, alias)) for alias in mirror.source}
+        self._endings: dict[Spot, Ending[bytes]] = {}
+        self._topics: set[tuple[str, str]] = set()  # by the source cluster's id
+        self._partitions = 0
+        self._where = f'mirror "{mirror.name}"'
+
+    def look(self) -> None:
+        """Read both sides; `rows` has what was found. Raises what is in the way of all of it."""
+        mirror = self.mirror
+        for view in (*self._views.values(), self._view):
+            view.connect()
+        image = read_image(self._destination, mirror.name)
+        seen = survey(mirror, self._views, self._view, image, adopting=True)
+        self._topics = {(self._views[alias].cluster_id(), name) for alias, name in seen.routes}
+        self._refuse(seen, image)
+        self._partitions = sum(route.source.partitions for route in seen.routes.values())
+        partitions = {name: facts.partitions for name, facts in seen.destinations.items()}
+        comparison = Comparison(self._asked, mirror, self._views, self._view, partitions)
+        every = plan_of(seen, self._views, {}).lanes
+        lanes = self._written(every, partitions)
+        if lanes:
+            self._endings = comparison.endings(every)
+            ends = {spot: ending.end for spot, ending in self._endings.items()}
+            by_group = self._asked.origin == "group"
+            hints = hints_of(self._asked, mirror, self._views, every if by_group else lanes, ends)
+            # A group knows of topics that were never written to: why not is worth asking.
+            known = {source[:2] for source, hint in hints.items() if hint.known and by_group}
+            lanes = [lane for lane in every if lane in lanes or lane.source[:2] in known]
+            found = comparison.compare(lanes, hints, self._endings)
+            self.rows = [self._row(lane, hints[lane.source], found[lane.source]) for lane in lanes]
+        self.left = sorted({name for _, name in seen.routes} - {lane.source.topic for lane in lanes})
+
+    def write(self) -> None:
+        """Commit the positions. Every row has an offset."""
+        mirror = self.mirror
+        shards = mirror.shards or default_shards(os.cpu_count() or 1, self._partitions)
+        ensure_topics(self._view, mirror.name, shards, mirror.replication_factor)
+        control = Control(self._destination, mirror.name, mirror.delivery, limits_of(mirror))
+        try:
+            control.acquire()
+            generation = control.settle_shards(shards)
+            # Nobody else writes the ledger from here on: what it holds now is all there is.
+            self._refuse_twice(read_image(self._destination, mirror.name, LEDGER_SECONDS))
+            self._refuse_growth()
+            at = now_ms()
+            positions = [self._position(row, generation.number, at) for row in self.rows]
+            control.write(
+                [
+                    *((shard_of(position.source, shards), position) for position in positions),
+                    (CONTROL, self._adopted(control.lease, at)),
+                ]
+            )
+        except (Again, Fenced) as error:
+            raise Unreachable(
+                "the positions could not be written, or nobody knows whether they were",
+                where=self._where,
+                why=str(error),
+                todo="adopt again: it is refused if they were",
+            ) from None
+        finally:
+            control.close()
+
+    def _written(self, lanes: Sequence[Lane], partitions: Mapping[str, int]) -> list[Lane]:
+        """Lanes of topics whose destination holds, or held, records. The others have nothing to adopt."""
+        topics = {lane.place.topic for lane in lanes}
+        ends = self._view.offsets([(name, n) for name in topics for n in range(partitions[name])], "latest")
+        written = {topic for (topic, _), end in ends.items() if end > 0}
+        return [lane for lane in lanes if lane.place.topic in written]
+
+    def _row(self, lane: Lane, hint: Hint, found: Found) -> Row:
+        accept, unchecked = self._asked.accept, self._asked.unchecked
+        offset = settle(found.seam, found.window, hint.offset, accept=accept, unchecked=unchecked)
+        return Row(lane, hint, found, offset)
+
+    def _refuse(self, seen: Survey, image: LedgerImage) -> None:
+        self._refuse_twice(image)
+        driver = image.heartbeats.get(0)
+        if image.lease and driver and now_ms() - driver.at < 5_000 * self.mirror.heartbeat:
+            raise IntegrityError(
+                f"the mirror is running on {image.lease.host} (process {image.lease.pid})",
+                where=self._where,
+                todo="stop it first, and wait a few seconds",
+            )
+        if seen.refusals:
+            raise PlanRefused(
+                f"{len(seen.refusals)} topic(s) cannot be carried as they are",
+                problems=tuple(str(refusal) for refusal in seen.refusals),
+                where=self._where,
+            )
+
+    def _refuse_twice(self, image: LedgerImage) -> None:
+        known = sorted({one.topic for one in image.positions if one[:2] in self._topics})
+        if known:
+            raise IntegrityError(
+                f"the ledger already holds positions of {', '.join(known[:5])}{' …' * (len(known) > 5)}:"
+                " adopting twice is refused",
+                where=self._where,
+                todo="`causeway run CONFIG` goes on from there; topics that came later are adopted alone:"
+                f" -X 'mirrors.{self.mirror.name}.topics=[\"…\"]'",
+            )
+
+    def _refuse_growth(self) -> None:
+        """The old tool must not write any more: what it adds now would come twice."""
+        ends = self._view.offsets(self._endings, "latest")
+        for spot, ending in self._endings.items():
+            if ends.get(spot) != ending.end:
+                raise IntegrityError(
+                    f"somebody writes to {spot[0]}[{spot[1]}]: it ended at {ending.end} and ends at"
+                    f" {ends.get(spot)} now",
+                    where=self._where,
+                    todo="stop the old tool, then adopt again",
+                )
+
+    def _position(self, row: Row, generation: int, at: int) -> Position:
+        lane, offset = row.lane, row.offset
+        assert offset is not None
+        ending = self._endings.get((lane.place.topic, lane.place.partition))
+        return Position(
+            source=lane.source,
+            topic_id=lane.topic_id,
+            start=offset,
+            offset=offset,
+            epoch=-1,
+            place=lane.place,
+            place_start=ending.end if ending else 0,
+            place_end=-1,
+            generation=generation,
+            at=at,
+        )
+
+    def _adopted(self, lease: int, at: int) -> Adopted:
+        begins: dict[str, list[str]] = {}
+        for row in self.rows:
+            begins.setdefault(row.lane.source.topic, []).append(str(row.offset))
+        return Adopted(
+            lease=lease,
+            by=f"{_user()}@{socket.gethostname()}",
+            hint=self._asked.said(self.mirror),
+            accepted=self._asked.accept,
+            unchecked={str(row.lane.source): row.hint.offset for row in self.rows if row.unchecked},
+            topics={topic: f"begins at {', '.join(offsets)}" for topic, offsets in begins.items()},
+            ends={f"{topic}[{number}]": one.end for (topic, number), one in self._endings.items()},
+            at=at,
+        )
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())  # no name is known for it, as in some containers

@@ -1,0 +1,229 @@
+"""Where a destination that another tool wrote to stops following its source: the seam, found by content.
+
+What the old tool says of itself (its group, the destination's end) is only a neighbourhood: it may have
+committed behind what it produced, or ahead of it. So the last records of the destination are looked up
+in a window of the source:
+
+    source       a b c d e f g h
+    destination  … b c │ a d e          a…e are there, f…h are not: the seam lies behind e
+
+What stays uncertain is not decided here: it is refused, with what was seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from causeway.model.seam import Accept, Seam, Seen, Tail, Window
+from causeway.policy.evidence import Evidence
+
+MOST_PLACES = 16
+"""So many times the window is read of each source partition, however many places its records go to."""
+
+
+def neighbourhood(hint: int, window: int, places: int, log_start: int, log_end: int) -> tuple[int, int]:
+    """The offsets to read for a seam up to `window` away from the hint, and what lies in the tails of so
+    many places: contents that come again must be known to do so.
+    """
+    middle = min(max(hint, log_start), log_end)
+    back = 1 + min(places, MOST_PLACES)
+    return max(log_start, middle - back * window), min(log_end, middle + 2 * window)
+
+
+def find_seam(
+    window: Window,
+    tails: Sequence[Tail],
+    hint: int,
+    *,
+    hinted: bool = True,
+    exclusive: bool = False,
+    lenient: bool = False,
+    complete: bool = False,
+    windows_with: Mapping[bytes, int] | None = None,
+) -> Seam:
+    """Where the destination stops following this source partition.
+
+    `hinted` is false where the old tool says nothing of the partition, and the hint is where a new one
+    would begin. `exclusive`: nothing but this partition goes to the one tail. `lenient`: records may be
+    absent although they were carried. Where several partitions share the tails, `windows_with` says in how
+    many windows contents occur, and `complete` whether all of these begin at offset 0.
+    """
+    if all(tail.end == 0 for tail in tails):
+        return _never_written(window, hint, hinted)
+    if window.log_start == window.log_end and (not hinted or hint == window.log_end):
+        return _clean(window.log_end, "the source holds nothing to compare")
+    strange = _strange(window, tails[0]) if exclusive else 0
+    own = [replace(tails[0], prints=tails[0].prints[: len(tails[0].prints) - strange])] if strange else tails
+    complete = complete or (exclusive and window.start == 0)
+    evidence = Evidence(window, own, complete, lenient, windows_with or {})
+    seam = _judged(evidence, exclusive, 0 if lenient else strange)
+    if exclusive and tails[0].prints and seam.verdict in ("ambiguous", "unmatched"):
+        row = _by_order(window, tails[0], hint)
+        if seam.verdict == "unmatched" or (row.verdict == "clean" and _is_within(row, seam)):
+            seam = row
+    outside = not window.log_start <= hint <= window.log_end
+    return _outside(window, hint) if outside and seam.verdict == "unmatched" else seam
+
+
+def settle(seam: Seam, window: Window, hint: int, *, accept: Accept, unchecked: bool) -> int | None:
+    """The offset to begin with, given what the operator accepts; None where that is not enough."""
+    if seam.verdict == "clean":
+        return seam.repeat
+    if seam.verdict in ("unmatched", "beyond"):
+        return hint if unchecked and window.log_start <= hint <= window.log_end else None
+    return {"repeat": seam.repeat, "lose": seam.lose, "": None}[accept]
+
+
+def _judged(evidence: Evidence, exclusive: bool, strange: int) -> Seam:
+    window, found = evidence.window, len(evidence.present)
+    trusted, last = evidence.last()
+    if trusted < 0:
+        few = f"no more than {found} of the destination's last records are" if found else ""
+        return _unmatched(window, few or "none of the destination's last records is")
+    uncertain, ended = evidence.behind(last)
+    if not ended and window.end < window.log_end:
+        return _beyond(window, last, found)
+    if trusted != last:
+        return _ambiguous(trusted + 1, evidence.furthest(last, uncertain), found)
+    low, high = evidence.extend(last, uncertain, ordered=exclusive)
+    missing = evidence.missing(last)
+    if missing:
+        return _torn(evidence, missing, high)
+    if low != high:
+        return _ambiguous(low, high, found)
+    if strange:
+        return Seam(
+            "strange",
+            high,
+            high,
+            f"the last {_records(strange)} of the destination are not among the source's offsets"
+            f" {_span(window)}, and the source's from {high} on are not there",
+            f"find out who wrote them; --accept repeat begins at {high} all the same",
+            found,
+        )
+    return _clean(high, f"{_records(found)} of the source found, none behind them", found)
+
+
+def _torn(evidence: Evidence, missing: Sequence[Seen], lose: int) -> Seam:
+    first = missing[0].offset
+    behind = sum(seen.offset > first for seen in evidence.present)
+    return Seam(
+        "torn",
+        first,
+        lose,
+        f"{_records(len(missing))} from offset {first} on are missing on the destination,"
+        f" {behind:,} behind them are there",
+        f"--accept repeat begins at {first}: {behind:,} come twice;"
+        f" --accept lose begins at {lose}: {len(missing):,} stay lost",
+        len(evidence.present),
+    )
+
+
+def _strange(window: Window, tail: Tail) -> int:
+    """How many records the tail ends with that are not the source's."""
+    known = {seen.print for seen in window.records}
+    return next((n for n, print in enumerate(reversed(tail.prints)) if print in known), len(tail.prints))
+
+
+def _by_order(window: Window, tail: Tail, hint: int) -> Seam:
+    """Where contents do not tell, order does: all of the tail, as a row of the source."""
+    seam = _row_of(window, window.records, tail, hint)
+    if seam.verdict == "unmatched":
+        seam = _row_of(window, [seen for seen in window.records if not seen.optional], tail, hint)
+    return seam
+
+
+def _row_of(window: Window, records: Sequence[Seen], tail: Tail, hint: int) -> Seam:
+    prints, length = [seen.print for seen in records], len(tail.prints)
+    rows = [
+        n
+        for n, print in enumerate(prints)
+        if print == tail.prints[-1] and prints[max(0, n + 1 - length) : n + 1] == list(tail.prints)
+    ]
+    if not rows:
+        return _unmatched(window, "no row of the destination's last records is")
+    # All of the destination, from the first records of both on, and the hint agrees: not by chance.
+    begins = tail.begin == 0 and window.start == window.log_start and length - 1 in rows
+    if begins and records[length - 1].offset + 1 == hint:
+        rows = [length - 1]
+    if len(rows) > 1:
+        return _ambiguous(records[rows[0]].offset + 1, records[rows[-1]].offset + 1, length)
+    last = records[rows[0]].offset
+    if rows[0] == len(records) - 1 and window.end < window.log_end:
+        return _beyond(window, last, length)
+    return _clean(last + 1, f"the last {_records(length)} are the source's, in order", length)
+
+
+def _is_within(row: Seam, seam: Seam) -> bool:
+    return (seam.repeat or 0) <= (row.repeat or 0) <= (seam.lose or 0)
+
+
+def _never_written(window: Window, hint: int, hinted: bool) -> Seam:
+    if not hinted:
+        return _clean(hint, "nothing was carried yet")
+    if hint <= window.log_start:
+        return _clean(window.log_start, "nothing was carried yet")
+    return Seam(
+        "torn",
+        window.log_start,
+        hint,
+        f"offsets up to {hint} should have been carried, and the destination never held a record",
+        f"--accept repeat begins at {window.log_start}; --accept lose begins at {hint}",
+    )
+
+
+def _clean(offset: int, what: str, found: int = 0) -> Seam:
+    return Seam("clean", offset, offset, what, found=found)
+
+
+def _ambiguous(low: int, high: int, found: int) -> Seam:
+    return Seam(
+        "ambiguous",
+        low,
+        high,
+        f"the seam lies somewhere from offset {low} to {high}: contents repeat themselves, or may be there"
+        " before what was looked at",
+        f"--accept repeat begins at {low}, --accept lose at {high}; a larger --window may decide it",
+        found,
+    )
+
+
+def _beyond(window: Window, last: int, found: int) -> Seam:
+    return Seam(
+        "beyond",
+        None,
+        None,
+        f"the destination holds offset {last} of the source and may hold more: the source was looked at up"
+        f" to {window.end}",
+        "look further with a larger --window",
+        found,
+    )
+
+
+def _unmatched(window: Window, what: str) -> Seam:
+    return Seam(
+        "unmatched",
+        None,
+        None,
+        f"the seam cannot be confirmed: {what} among the source's offsets {_span(window)}",
+        "look further with a larger --window, or begin elsewhere (--from timestamp, another --group);"
+        " --unchecked takes the hint as it is",
+    )
+
+
+def _outside(window: Window, hint: int) -> Seam:
+    if hint < window.log_start:
+        gone = f"offsets {hint}…{window.log_start - 1} are gone from the source"
+        what = f"{gone}, and nothing shows that they were carried"
+    else:
+        what = f"the source ends at offset {window.log_end}, before the hint {hint}: is it the same topic?"
+    return Seam("unmatched", None, None, what, "begin elsewhere: --from timestamp, or another --group")
+
+
+def _span(window: Window) -> str:
+    return f"{window.start}…{window.end - 1}" if window.end > window.start else "(none)"
+
+
+def _records(count: int) -> str:
+    return f"{count:,} record{'s' * (count != 1)}"
