@@ -4,25 +4,14 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-import pytest
-
-from causeway.embedded import EmbeddedCluster
 from support.process import Causeway
 from support.records import read_all
 from support.world import World
 
 README = (Path(__file__).parents[2] / "README.md").read_text()
-
-
-@pytest.fixture
-def world(source: EmbeddedCluster, destination: EmbeddedCluster, tmp_path: Path) -> Iterator[World]:
-    world = World(source, destination, tmp_path)
-    yield world
-    world.close()
 
 
 def commands() -> list[list[str]]:

@@ -19,7 +19,7 @@ from causeway.kafka.admin import ClusterView
 from causeway.kafka.ledger import LedgerImage, ensure_topics, read_image
 from causeway.kafka.outcome import Again, Fenced
 from causeway.kafka.tails import Ending, Spot
-from causeway.mirror.clusters import cluster_of, limits_of
+from causeway.mirror.clusters import cluster_of, limits_of, shards_of
 from causeway.mirror.hints import Asked, Hint, hints_of
 from causeway.mirror.lease import Control
 from causeway.mirror.plan import Survey, plan_of, survey
@@ -29,7 +29,7 @@ from causeway.model.position import Position
 from causeway.model.record import CONTROL, Adopted
 from causeway.pipeline.memory import now_ms
 from causeway.policy.seam import settle
-from causeway.policy.sharding import default_shards, shard_of
+from causeway.policy.sharding import shard_of
 
 LEDGER_SECONDS = 60.0
 
@@ -93,7 +93,7 @@ class Adoption:
     def write(self) -> None:
         """Commit the positions. Every row has an offset."""
         mirror = self.mirror
-        shards = mirror.shards or default_shards(os.cpu_count() or 1, self._partitions)
+        shards = shards_of(mirror, self._partitions, os.cpu_count() or 1)
         ensure_topics(self._view, mirror.name, shards, mirror.replication_factor)
         control = Control(self._destination, mirror.name, mirror.delivery, limits_of(mirror))
         try:

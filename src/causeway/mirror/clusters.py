@@ -9,6 +9,7 @@ from causeway.errors import ConfigError, UsageError
 from causeway.model.cluster import Cluster
 from causeway.model.filtering import FilterSpec
 from causeway.model.order import Limits
+from causeway.policy.sharding import default_shards
 
 
 def cluster_of(settings: Settings, alias: str) -> Cluster:
@@ -36,6 +37,12 @@ def limits_of(mirror: MirrorSettings, batch_bytes: int = 1_000_000, shards: int 
 def group_of(mirror: MirrorSettings, alias: str) -> str | None:
     """The consumer group to advance on a source."""
     return mirror.seen_from(alias).source_group_name if mirror.source_group else None
+
+
+def shards_of(mirror: MirrorSettings, partitions: int, cores: int) -> int:
+    """How many shards the mirror has. A limit is split among them, evenly: with one it is met exactly."""
+    limited = mirror.max_records_per_second or mirror.max_bytes_per_second
+    return mirror.shards or (1 if limited else default_shards(cores, partitions))
 
 
 def filters_of(mirror: MirrorSettings) -> tuple[FilterSpec, ...]:

@@ -14,7 +14,7 @@ from causeway.errors import CausewayError, IntegrityError, PlanRefused, Supersed
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.ledger import LedgerReader, ensure_topics
 from causeway.kafka.outcome import Again, Fenced
-from causeway.mirror.clusters import cluster_of, filters_of, limits_of
+from causeway.mirror.clusters import cluster_of, filters_of, limits_of, shards_of
 from causeway.mirror.lease import Control, finish_transactions
 from causeway.mirror.orders import make_orders
 from causeway.mirror.plan import plan_of, prepare, survey
@@ -27,7 +27,6 @@ from causeway.model.progress import MirrorProgress
 from causeway.model.record import CONTROL, CreatedTopic, Event, Heartbeat, Record, Stopped
 from causeway.pipeline import filters
 from causeway.pipeline.memory import now_ms
-from causeway.policy.sharding import default_shards
 
 Say = Callable[[str, str, str], None]
 """Tell people: mirror, level, text."""
@@ -85,9 +84,7 @@ class Driver:
         self._refuse_twins()
         self._routes = routes(mirror, self._views, self._view)
         partitions = sum(route.source.partitions for route in self._routes.values())
-        limited = mirror.max_records_per_second or mirror.max_bytes_per_second
-        # A limit is split among the shards, evenly: with one of them it is met exactly.
-        self.shards = mirror.shards or (1 if limited else default_shards(cores, partitions))
+        self.shards = shards_of(mirror, partitions, cores)
         in_ledger = ensure_topics(self._view, self.name, self.shards, mirror.replication_factor)
         self._control.acquire()
         self._generation = self._control.settle_shards(self.shards)
