@@ -11,11 +11,14 @@ import sys
 import time
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import NewPartitions
 
+from causeway.pipeline.session import class_archive
+from support.process import Causeway, descendants
 from support.records import Rec, read_all
 from support.world import World, now_ms
 
@@ -83,12 +86,19 @@ def test_a_stop_leaves_nothing_open(world: World, how: str) -> None:
     run = world.run(world.config(shards=2))
     world.produce(topic, world.numbers(50_000, 2))
     run.until(lambda: world.carried() > 0, "it carries")
+    assert _maps_its_classes(run) or not class_archive().is_file()
 
     assert (run.interrupt() if how == "Ctrl-C" else run.stop()) == 0, run.output
 
     committed = read_all(world.servers["destination"], topic)
     assert sum(map(len, committed.values())) == world.carried()
     assert world.carried() > 0
+
+
+def _maps_its_classes(run: Causeway) -> bool:
+    """Whether one of its processes, the JVM, has taken the archive of Spark's classes."""
+    maps = [Path(f"/proc/{pid}/maps").read_text() for pid in descendants(run.process.pid)]
+    return any(str(class_archive()) in text for text in maps)
 
 
 def test_the_source_group_shows_the_lag_and_can_be_switched_off(world: World) -> None:

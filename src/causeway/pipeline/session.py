@@ -49,7 +49,21 @@ def log_directory(settings: SparkSettings) -> Path:
     return Path(base) / "causeway" / "logs"
 
 
-def start(settings: SparkSettings, slots: int, app: str, log_file: Path | None = None) -> SparkSession:
+def class_archive() -> Path:
+    """Where Spark's classes are kept, parsed, for this environment (archive.py)."""
+    return Path(sys.prefix) / "share" / "causeway" / "spark-classes.jsa"
+
+
+def shared_classes() -> str:
+    """The JVM's options for that archive, where there is one that they can name."""
+    path = class_archive()
+    usable = path.is_file() and " " not in str(path)  # Spark splits options there
+    return f"-XX:SharedArchiveFile={path} -Xshare:auto" if usable else ""
+
+
+def start(
+    settings: SparkSettings, slots: int, app: str, log_file: Path | None = None, jvm: str | None = None
+) -> SparkSession:
     """A session whose every word goes to a file; `slots` tasks run at once on a local master."""
     if not (os.environ.get("JAVA_HOME") or shutil.which("java")):
         raise SetupError("Spark needs Java 17 or newer", todo="install it, or set JAVA_HOME")
@@ -63,7 +77,10 @@ def start(settings: SparkSettings, slots: int, app: str, log_file: Path | None =
         os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["CAUSEWAY_DRIVER_PID"] = str(os.getpid())
     builder = SparkSession.builder.appName(app)
-    for name, value in {**_properties(settings, slots, log4j), **settings.properties}.items():
+    for name, value in {
+        **_properties(settings, slots, log4j, shared_classes() if jvm is None else jvm),
+        **settings.properties,
+    }.items():
         builder = builder.config(name, value)
     with _output_into(log):
         try:
@@ -74,11 +91,11 @@ def start(settings: SparkSettings, slots: int, app: str, log_file: Path | None =
             ) from None
 
 
-def _properties(settings: SparkSettings, slots: int, log4j: Path) -> dict[str, str]:
+def _properties(settings: SparkSettings, slots: int, log4j: Path, jvm: str) -> dict[str, str]:
     local = is_local(settings)
     properties = {
         "spark.master": f"local[{slots},{TASK_FAILURES}]" if local else settings.master,
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{log4j} {_QUICK_JVM}",
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{log4j} {_QUICK_JVM} {jvm}",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.leafNodeDefaultParallelism": "100000",  # one task for each row of orders
