@@ -1,0 +1,1 @@
+"""Days that Causeway must survive: what is written and read on them, and who decides how it went."""

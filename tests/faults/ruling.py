@@ -1,0 +1,60 @@
+"""An answer to one invariant: it holds, it is broken (with every anomaly named), or nobody can tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+
+class Anomaly(NamedTuple):
+    invariant: str
+    name: str
+    where: str  # coordinates: topic[partition]@offset of the source where there is one
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.invariant} {self.name} {self.where}: {self.what}"
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    invariant: str
+    answer: Literal["holds", "broken", "unknown"]
+    anomalies: tuple[Anomaly, ...] = ()
+    doubts: tuple[str, ...] = ()  # why the history cannot tell, or cannot tell all
+
+
+def rule(invariant: str, anomalies: Iterable[Anomaly], doubts: Iterable[str] = ()) -> Ruling:
+    """A broken invariant is broken whatever else is unknown; one with a doubt is never fine."""
+    found, open_questions = tuple(anomalies), tuple(doubts)
+    return Ruling(
+        invariant, "broken" if found else "unknown" if open_questions else "holds", found, open_questions
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    rulings: dict[str, Ruling]
+    recoveries: tuple[tuple[str, int], ...] = ()  # fault, milliseconds from its end to zero lag
+
+    @property
+    def anomalies(self) -> list[Anomaly]:
+        return [anomaly for ruling in self.rulings.values() for anomaly in ruling.anomalies]
+
+    def require(self, *invariants: str) -> None:
+        """Nothing is broken, and these are known to hold. Raises AssertionError with the whole report."""
+        short = [name for name in invariants if self.rulings[name].answer != "holds"]
+        assert not self.anomalies and not short, f"not shown to hold: {', '.join(short)}\n{self}"
+
+    def __str__(self) -> str:
+        lines = [f"{name}: {ruling.answer}" for name, ruling in self.rulings.items()]
+        for ruling in self.rulings.values():
+            lines += _some([str(anomaly) for anomaly in ruling.anomalies])
+            lines += _some([f"{ruling.invariant} cannot tell: {doubt}" for doubt in ruling.doubts])
+        lines += [f"{fault}: zero lag {ms} ms after its end" for fault, ms in self.recoveries]
+        return "\n".join(lines)
+
+
+def _some(lines: Sequence[str], most: int = 20) -> list[str]:
+    return [*lines[:most], f"… and {len(lines) - most} more"] if len(lines) > most else list(lines)

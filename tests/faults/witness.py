@@ -1,0 +1,70 @@
+"""What Causeway itself says about a run, as events: its books, its offset map. Other tools say nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Collection
+
+from confluent_kafka import KafkaException, TopicCollection
+from confluent_kafka.admin import AdminClient
+
+from causeway.kafka.ledger import LedgerImage
+from causeway.model.order import offset_map_topic
+from faults.events import Booked, Mapped, Side, Topics
+from faults.history import Journal
+from support.process import eventually
+from support.records import read_all
+
+
+def note_books(journal: Journal, image: LedgerImage) -> None:
+    """What the ledger says now about every source partition."""
+    at = journal.now()
+    for source, position in image.positions.items():
+        tally, place = position.tally, position.place
+        journal.add(
+            Booked(
+                at, source.topic, source.partition, position.start, position.offset,
+                tally.delivered, tally.filtered, tally.quarantined, tally.holes,
+                to=place.topic, to_partition=place.partition, to_end=position.place_end,
+                writer=str(position.generation), topic_id=position.topic_id,
+            )
+        )  # fmt: skip
+
+
+def note_offset_map(journal: Journal, servers: str, mirror: str) -> None:
+    """Every run of the map."""
+    for entries in read_all(servers, offset_map_topic(mirror)).values():
+        for entry in entries:
+            _, topic, partition = (entry.key or b"").decode().split("|")
+            body = json.loads(entry.value or b"")
+            to, _, to_partition = body["to"]
+            journal.add(
+                *(
+                    Mapped(
+                        journal.now(), topic, int(partition), source, to, to_partition, destination, length,
+                        body["topic_id"],
+                    )
+                    for source, destination, length in body["runs"]
+                )
+            )  # fmt: skip
+
+
+def note_topics(journal: Journal, admin: AdminClient, side: Side) -> None:
+    names = tuple(sorted(admin.list_topics(timeout=10).topics))
+    journal.add(Topics(journal.now(), side, names))
+
+
+def topic_ids(admin: AdminClient, topics: Collection[str]) -> dict[str, str]:
+    """What tells a topic from another one of its name."""
+    found: dict[str, str] = {}
+
+    def known() -> bool:
+        """A topic that was created just now is not known everywhere."""
+        with contextlib.suppress(KafkaException):
+            for name, future in admin.describe_topics(TopicCollection(list(topics))).items():
+                found[name] = str(future.result().topic_id)
+        return len(found) == len(topics)
+
+    eventually(known, f"{', '.join(topics)} are known", 20)
+    return found
