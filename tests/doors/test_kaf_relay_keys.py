@@ -218,7 +218,7 @@ BAD = [
      '"SCRAM-SHA-521", did you mean "SCRAM-SHA-512"?'),
     (node("sources", password=["pass-x"]), "sources[0].password: must be a string"),
     (node("sources", enable_tls=True, ca_cert_path="no.pem"),
-     "sources[0].ca_cert_path: there is no file /work/no.pem"),
+     "sources[0].ca_cert_path: there is no file /somewhere/no.pem"),
     (node("sources", enable_tls=True, client_key_path="/dev/null"),
      "sources[0].client_cert_path: missing: a client's certificate and its key go together"),
     ({"filters": 1}, "filters: each filter is written as [filters.<id>]"),

@@ -174,11 +174,11 @@ servers = ["there:9092"]
 def relay(text: str = PLAIN, more: Mapping[str, Any] | None = None, **options: Any) -> Relay:
     """What becomes of a file, and of what is merged into it."""
     tree = merged([tomllib.loads(text), more or {}])
-    return translate(tree, "config.toml", Options(**options), Path("/work"))
+    return translate(tree, "config.toml", Options(**options), Path("/somewhere"))
 
 
 def settings(found: Relay) -> Settings:
-    return found.translation.settings([], Path("/work"))
+    return found.translation.settings([], Path("/somewhere"))
 
 
 def mirror(text: str = PLAIN, more: Mapping[str, Any] | None = None, **options: Any) -> dict[str, Any]:
