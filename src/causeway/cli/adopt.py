@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from datetime import UTC, datetime
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from causeway.cli.options import ConfigFile, Mirrors, Overrides
 from causeway.config import load
 from causeway.errors import IntegrityError, PlanRefused, UsageError
 from causeway.mirror.adopt import Adoption, Row
@@ -43,7 +43,7 @@ class Compare(StrEnum):
 
 
 def adopt(
-    config: Annotated[Path, typer.Argument(help="The configuration file.")],
+    config: ConfigFile,
     origin: Annotated[Origin, typer.Option("--from", help="Where to look for the seam first.")],
     group: Annotated[
         str, typer.Option(metavar="NAME", help="The old tool's group, if it is not the mirror's.")
@@ -63,12 +63,10 @@ def adopt(
     unchecked: Annotated[
         bool, typer.Option("--unchecked", help="Where no seam is found, begin where --from says.")
     ] = False,
-    mirror: Annotated[list[str] | None, typer.Option(help="Only this mirror; may be repeated.")] = None,
+    mirror: Mirrors = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the seams, and write nothing.")] = False,
-    override: Annotated[
-        list[str] | None, typer.Option("-X", metavar="KEY=VALUE", help="Set a key of the configuration.")
-    ] = None,
+    override: Overrides = None,
 ) -> None:
     """Take over a destination that another tool has been writing to: find the seam, write the positions."""
     asked = Asked(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
+from causeway.cli.options import ConfigFile, Mirrors, Overrides
 from causeway.config import load
 from causeway.mirror.check import examine
 from causeway.model.checkup import Checkup, Level
@@ -25,12 +25,10 @@ class Output(StrEnum):
 
 
 def check(
-    config: Annotated[Path, typer.Argument(help="The configuration file.")],
-    mirror: Annotated[list[str] | None, typer.Option(help="Only this mirror; may be repeated.")] = None,
+    config: ConfigFile,
+    mirror: Mirrors = None,
     output: Annotated[Output, typer.Option("-o", "--output", help="What to print.")] = Output.lines,
-    override: Annotated[
-        list[str] | None, typer.Option("-X", metavar="KEY=VALUE", help="Set a key of the configuration.")
-    ] = None,
+    override: Overrides = None,
 ) -> None:
     """Look at both sides, write nothing, and say what would be in the way; exit 0 when nothing is."""
     checkup = examine(load(config, override or []), mirror or [])

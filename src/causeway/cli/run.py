@@ -7,14 +7,13 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from rich.console import Console
 from rich.live import Live
 from rich.markup import escape
 
+from causeway.cli.options import ConfigFile, Mirrors, Overrides, StopAtEnd
 from causeway.config import Settings, load
 from causeway.mirror.run import Run
 from causeway.observe.table import line, table
@@ -25,14 +24,10 @@ _STYLES = {"error": "red", "warning": "yellow"}
 
 
 def run(
-    config: Annotated[Path, typer.Argument(help="The configuration file.")],
-    mirror: Annotated[list[str] | None, typer.Option(help="Only this mirror; may be repeated.")] = None,
-    stop_at_end: Annotated[
-        bool, typer.Option("--stop-at-end", help="Carry everything up to the ends of now, then exit.")
-    ] = False,
-    override: Annotated[
-        list[str] | None, typer.Option("-X", metavar="KEY=VALUE", help="Set a key of the configuration.")
-    ] = None,
+    config: ConfigFile,
+    mirror: Mirrors = None,
+    stop_at_end: StopAtEnd = False,
+    override: Overrides = None,
 ) -> None:
     """Run mirrors until Ctrl-C or SIGTERM."""
     run_settings(load(config, override or []), mirror or [], stop_at_end)

@@ -8,7 +8,6 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -17,6 +16,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from causeway.cli.options import ConfigFile, Mirrors, Overrides
 from causeway.config import load
 from causeway.config.units import parse_duration
 from causeway.errors import UsageError, VerifyMismatch
@@ -31,8 +31,8 @@ class Output(StrEnum):
 
 
 def verify(
-    config: Annotated[Path, typer.Argument(help="The configuration file.")],
-    mirror: Annotated[list[str] | None, typer.Option(help="Only this mirror; may be repeated.")] = None,
+    config: ConfigFile,
+    mirror: Mirrors = None,
     wait: Annotated[
         bool, typer.Option("--wait", help="Let a running mirror catch up with the ends of now first.")
     ] = False,
@@ -40,9 +40,7 @@ def verify(
         str | None, typer.Option(metavar="DURATION", help="Wait no longer than this, like 30s or 5m.")
     ] = None,
     output: Annotated[Output, typer.Option("-o", "--output", help="What to print.")] = Output.table,
-    override: Annotated[
-        list[str] | None, typer.Option("-X", metavar="KEY=VALUE", help="Set a key of the configuration.")
-    ] = None,
+    override: Overrides = None,
 ) -> None:
     """Compare both sides record by record; exit 0 when they are equal, 9 when not."""
     settings = load(config, override or [])

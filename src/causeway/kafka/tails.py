@@ -18,6 +18,7 @@ from causeway.errors import CausewayError, IntegrityError, Unreachable
 from causeway.kafka import clients
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.failures import as_user_error, is_denied, is_gone
+from causeway.kafka.records import record_of
 from causeway.model.cluster import Cluster
 from causeway.model.filtering import Record
 
@@ -142,7 +143,7 @@ class _Reading:
             return
         _, end = self._open[spot]
         if error is None and offset < end:
-            take(spot, _record(message))
+            take(spot, record_of(message))
         if offset >= (end if error is not None else end - 1):
             del self._open[spot]
             self._consumer.incremental_unassign([TopicPartition(*spot)])
@@ -167,18 +168,6 @@ class _Reading:
             )
         cluster = self._cluster
         return as_user_error(error, cluster.alias, cluster.bootstrap_servers, f"reading {where}")
-
-
-def _record(message: Any) -> Record:
-    return Record(
-        message.topic(),
-        message.partition(),
-        message.offset(),
-        message.timestamp()[1],
-        message.key(),
-        message.value(),
-        message.headers() or (),
-    )
 
 
 def _name(spot: Spot) -> str:

@@ -46,10 +46,11 @@ def examine(settings: Settings, names: list[str]) -> Checkup:
     # At the same time: it takes seconds to be sure that one does not answer.
     with ThreadPoolExecutor(max(1, len(aliases))) as pool:
         sides = dict(zip(aliases, pool.map(lambda alias: _look(settings, alias), aliases), strict=True))
+    edges_of = {mirror.name: list(_edges(mirror, sides)) for mirror in mirrors if len(mirrors) > 1}
     return Checkup(
         (
             *(Section("cluster", alias, tuple(side.remarks)) for alias, side in sides.items()),
-            *(Section("mirror", mirror.name, tuple(_mirror(mirror, sides, mirrors))) for mirror in mirrors),
+            *(Section("mirror", mirror.name, tuple(_mirror(mirror, sides, edges_of))) for mirror in mirrors),
         )
     )
 
@@ -79,7 +80,7 @@ def _look(settings: Settings, alias: str) -> Side:
 
 
 def _mirror(
-    mirror: MirrorSettings, sides: Mapping[str, Side], mirrors: Sequence[MirrorSettings]
+    mirror: MirrorSettings, sides: Mapping[str, Side], edges_of: Mapping[str, Sequence[Known]]
 ) -> Iterator[Remark]:
     destination = sides[mirror.destination]
     closed = [f'"{alias}"' for alias in (*mirror.source, mirror.destination) if sides[alias].view is None]
@@ -95,7 +96,7 @@ def _mirror(
             return
         if not closed:
             sources = _views(mirror, sides)
-            elsewhere = [edge for other in mirrors if other is not mirror for edge in _edges(other, sides)]
+            elsewhere = [edge for name, known in edges_of.items() if name != mirror.name for edge in known]
             yield from remarks(Sight(mirror, sources, destination.view, image, broker, tuple(elsewhere)))
     if closed:
         yield note(f"its topics were not looked at: {', '.join(closed)} cannot be read")

@@ -77,7 +77,12 @@ def refusals(
     for key, route in found.items():
         homes.setdefault(route.to, []).append(key)
     own = [(edge, mirror.provenance) for edge in edges(found.values(), sources, destination)]
+    known = [*own, *elsewhere]
+    go_on = {here for (here, _), _ in known}  # from any other topic there is no way back
     carried = _carried_to(image)
+    origins: dict[tuple[str, str], set[str]] = {}
+    for spot, to in carried.items():
+        origins.setdefault((spot.topic, to), set()).add(spot.cluster)
     ids = {view.cluster_id() for view in sources.values()}
     refused = []
     for (alias, name), route in found.items():
@@ -99,7 +104,7 @@ def refusals(
         elif others and not mirror.merge and before is None:
             why = f"{', '.join(map(_called, others))} would land in the destination topic {route.to} as well"
             todo = "give it another name with prefix, suffix or rename, or set merge = true"
-        elif before is None and (gone := _carried_from(image, name, route.to) - ids):
+        elif before is None and (gone := origins.get((name, route.to), set()) - ids):
             why = (
                 f"topic {route.to} holds what was carried from {name} of the cluster with the id {min(gone)}"
             )
@@ -109,7 +114,7 @@ def refusals(
             )
             todo += " and `causeway adopt` what is there"
             integrity = True
-        elif back := _way_back(spots, mirror.provenance, [*own, *elsewhere]):
+        elif spots[1] in go_on and (back := _way_back(spots, mirror.provenance, known)):
             steps = " → ".join(spot.topic for spot in (spots[0], *back))
             why = f"its records would come back to it without end ({steps})"
             todo = "set provenance = true on all mirrors of the circle, or use a prefix"
@@ -122,15 +127,6 @@ def refusals(
 def _carried_to(image: LedgerImage) -> dict[Spot, str]:
     """Where the ledger says that topics went."""
     return {Spot(source.cluster, source.topic): one.place.topic for source, one in image.positions.items()}
-
-
-def _carried_from(image: LedgerImage, topic: str, to: str) -> set[str]:
-    """The ids of clusters from which a topic of this name came to that one."""
-    return {
-        source.cluster
-        for source, position in image.positions.items()
-        if source.topic == topic and position.place.topic == to
-    }
 
 
 def _way_back(edge: Edge, marks: bool, known: list[Known]) -> list[Spot]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 OnError = Literal["stop", "keep", "drop"]
 
@@ -29,14 +29,6 @@ class Record(NamedTuple):
     key: bytes | None
     value: bytes | None
     headers: Sequence[tuple[str, bytes | None]]
-
-
-class Filter(Protocol):
-    def keep(self, record: Record) -> bool: ...
-
-
-class BatchFilter(Protocol):
-    def keep_all(self, records: Sequence[Record]) -> Sequence[bool]: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from dataclasses import replace
 from hashlib import blake2b
 from typing import Any
 
+from causeway.kafka.records import record_of
 from causeway.kafka.scan import Partition, differing_fields
 from causeway.model.cluster import Cluster
 from causeway.model.filtering import Record
@@ -73,7 +74,9 @@ class Expected(Partition):
             dropped = {one.offset() for one in messages if comes_from(one.headers(), origin)}
         returned = frozenset(dropped)
         if filters:
-            kept = [_record(one) for one in messages if one.offset() not in dropped and not self._behind(one)]
+            kept = [
+                record_of(one) for one in messages if one.offset() not in dropped and not self._behind(one)
+            ]
             for one in filters:
                 kept = self._asked(one, kept, dropped)
         result = []
@@ -173,15 +176,3 @@ def with_fields(one: Coordinates, here: Partition, there: Partition, timestamps:
     assert one.destination is not None
     before, after = here.record_at(one.source), there.record_at(one.destination)
     return replace(one, fields=differing_fields(before, after, timestamps=timestamps))
-
-
-def _record(message: Any) -> Record:
-    return Record(
-        message.topic(),
-        message.partition(),
-        message.offset(),
-        message.timestamp()[1],
-        message.key(),
-        message.value(),
-        message.headers() or (),
-    )

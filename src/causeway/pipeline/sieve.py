@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from causeway.kafka.lane import OpenLane
+from causeway.kafka.records import record_of
 from causeway.model.filtering import FilterSpec, Record
 from causeway.pipeline.filters import MadeFilter, make
 from causeway.policy.integrity import Finding
@@ -44,7 +45,7 @@ class Sieve:
             else:
                 kept.append((lane, message))
         if self._filters and kept:
-            records = [_record(message) for _, message in kept]
+            records = [record_of(message) for _, message in kept]
             for one in self._filters:
                 kept, records = self._ask(one, kept, records)
         return [
@@ -97,16 +98,4 @@ def _raised(name: str, record: Record, why: str) -> Finding:
         "filter",
         f"the filter {name} raised on the record at {at}: {why}",
         'correct the filter and start again, or choose on_error = "keep" or "drop" for it',
-    )
-
-
-def _record(message: Any) -> Record:
-    return Record(
-        message.topic(),
-        message.partition(),
-        message.offset(),
-        message.timestamp()[1],
-        message.key(),
-        message.value(),
-        message.headers() or (),
     )

@@ -13,6 +13,7 @@ import typer
 
 from causeway import __version__
 from causeway.cli.doors.entry import convert, enter
+from causeway.cli.options import OwnOverrides, StopAtEnd
 from causeway.config import Settings
 from causeway.config.document import read
 from causeway.doors.relay import Options, Relay, merged, translate
@@ -58,9 +59,6 @@ Topics = Annotated[
         "--topic", metavar="SOURCE:TARGET[:PARTITION]", help="A topic, over the file's; may be repeated."
     ),
 ]
-StopAtEnd = Annotated[
-    bool, typer.Option("--stop-at-end", help="Carry everything up to the ends of now, then exit.")
-]
 Version = Annotated[
     bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
 ]
@@ -73,9 +71,7 @@ def kaf_relay(
     filters: Filters = None,
     topics: Topics = None,
     version: Version = False,
-    override: Annotated[
-        list[str] | None, typer.Option("-X", metavar="KEY=VALUE", help="Set a key of Causeway's own.")
-    ] = None,
+    override: OwnOverrides = None,
 ) -> None:
     """Run the mirror that kaf-relay's configuration describes."""
     relay = _translated(config, mode, stop_at_end, filters, topics)

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from causeway.cli.doors.entry import enter
+from causeway.cli.options import OwnOverrides, StopAtEnd
 from causeway.doors import dotenv
 from causeway.doors.ktm import translate
 from causeway.doors.reading import text_of
@@ -24,12 +25,8 @@ EnvFile = Annotated[
 
 def ktm(
     env_file: EnvFile = None,
-    stop_at_end: Annotated[
-        bool, typer.Option("--stop-at-end", help="Carry everything up to the ends of now, then exit.")
-    ] = False,
-    override: Annotated[
-        list[str] | None, typer.Option("-X", metavar="KEY=VALUE", help="Set a key of Causeway's own.")
-    ] = None,
+    stop_at_end: StopAtEnd = False,
+    override: OwnOverrides = None,
 ) -> None:
     """Run the mirror that Kafka Topic Mirror's environment variables describe."""
     enter("ktm", translated(env_file), override or [], directory=Path(), stop_at_end=stop_at_end)

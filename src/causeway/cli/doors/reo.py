@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from causeway.cli.doors.entry import enter
+from causeway.cli.options import OwnOverrides, StopAtEnd
 from causeway.doors.reading import text_of
 from causeway.doors.reo import parse, translate
 from causeway.doors.translation import Translation
@@ -20,12 +21,8 @@ ConfigFile = Annotated[
 
 def reo(
     config: ConfigFile = None,
-    stop_at_end: Annotated[
-        bool, typer.Option("--stop-at-end", help="Carry everything up to the ends of now, then exit.")
-    ] = False,
-    override: Annotated[
-        list[str] | None, typer.Option("-X", metavar="KEY=VALUE", help="Set a key of Causeway's own.")
-    ] = None,
+    stop_at_end: StopAtEnd = False,
+    override: OwnOverrides = None,
 ) -> None:
     """Run the mirror that Kafka REO's YAML and environment variables describe."""
     enter("reo", translated(config), override or [], directory=Path(), stop_at_end=stop_at_end)

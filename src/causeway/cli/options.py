@@ -1,0 +1,21 @@
+"""Options that several commands have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+ConfigFile = Annotated[Path, typer.Argument(help="The configuration file.")]
+Mirrors = Annotated[list[str] | None, typer.Option(help="Only this mirror; may be repeated.")]
+StopAtEnd = Annotated[
+    bool, typer.Option("--stop-at-end", help="Carry everything up to the ends of now, then exit.")
+]
+Overrides = Annotated[
+    list[str] | None, typer.Option("-X", metavar="KEY=VALUE", help="Set a key of the configuration.")
+]
+OwnOverrides = Annotated[
+    list[str] | None, typer.Option("-X", metavar="KEY=VALUE", help="Set a key of Causeway's own.")
+]
+"""The same at the doors, whose configuration is another tool's."""
