@@ -1,17 +1,30 @@
 # make demo    see a mirror at work, on real brokers started for it
 # make test    lint, types, layers and all tests
-# Both set up .venv and Java first. ARGS goes to the program: make test ARGS="-k ledger"
+# make faults  every fault of the harness, the deep ones too
+# make faults-mm2  the same faults done to Causeway and to a real MirrorMaker 2, side by side
+# make soak    a mirror through random faults: SECONDS=600 SEED=7; says where it keeps what it saw
+# All set up .venv and Java first. ARGS goes to the program: make test ARGS="-k ledger"
 
 ARGS ?=
 BIN := .venv/bin
 
-.PHONY: demo test check setup lock clean
+.PHONY: demo test faults faults-mm2 soak check setup lock clean
 
 demo: setup
 	$(BIN)/causeway demo $(ARGS)
 
 test: check
 	$(BIN)/pytest $(ARGS)
+
+faults: setup
+	$(BIN)/pytest tests/faults -m "deep or not deep" $(ARGS)
+
+faults-mm2: setup
+	PYTHONPATH=tests $(BIN)/python -m faults.against_mm2 build/faults-mm2 $(ARGS)
+
+SECONDS ?= 600
+soak: setup
+	PYTHONPATH=tests $(BIN)/python -m faults.soak --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 check: setup
 	$(BIN)/ruff check

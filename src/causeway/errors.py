@@ -3,7 +3,8 @@
 CausewayError                  1   a bug if nothing below fits
 ├── UsageError                 2   the command line does not make sense
 ├── ConfigError                3   the configuration is wrong: all problems at once
-│   └── PlanRefused            3   configuration and clusters do not fit together
+│   ├── PlanRefused            3   configuration and clusters do not fit together
+│   └── SecretMissing          3   what a reference to a secret names is not there
 ├── AccessDenied               4   a broker refused who we are or what we may do
 ├── Unreachable                5   a cluster does not answer
 ├── IntegrityError             6   going on would lose, repeat or change records
@@ -90,6 +91,10 @@ def _rebuild_config(
 
 class PlanRefused(ConfigError):
     code = "plan-refused"
+
+
+class SecretMissing(ConfigError):
+    code = "secret-missing"
 
 
 class AccessDenied(CausewayError):

@@ -330,7 +330,7 @@ def test_a_mirror_that_runs_is_not_adopted_under(world: World) -> None:
     cluster = Cluster("dst", {"bootstrap.servers": world.servers["destination"]})
     ensure_topics(ClusterView(cluster), world.mirror, 1, None)
     control = Control(cluster, world.mirror, mirror.delivery, limits_of(mirror))
-    control.acquire()
+    control.acquire("")
     control.heartbeat(1)
     control.close()
 

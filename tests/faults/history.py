@@ -72,6 +72,11 @@ class Journal:
         with self._lock:
             return History(self._events)
 
+    def since(self, number: int) -> list[object]:
+        """The events from this one on: a copy of the whole history would cost more the longer it gets."""
+        with self._lock:
+            return self._events[number:]
+
     def close(self) -> None:
         self._file.close()
 

@@ -21,6 +21,7 @@ from causeway.model.record import (
     CreatedTopic,
     Cut,
     Event,
+    Gap,
     Generation,
     Heartbeat,
     Lease,
@@ -39,13 +40,41 @@ places = st.builds(Place, texts, texts, counts)
 buckets = st.lists(counts, min_size=len(NO_LATENCY), max_size=len(NO_LATENCY)).map(tuple)
 
 records: dict[type[Any], st.SearchStrategy[Any]] = {
-    Lease: st.builds(Lease, counts, texts, texts, counts, numbers),
+    Lease: st.builds(Lease, counts, texts, texts, counts, numbers, texts),
     Heartbeat: st.builds(Heartbeat, counts, counts, counts, numbers, texts, counts),
     Generation: st.builds(Generation, counts, counts, numbers),
     Cut: st.builds(Cut, counts, counts, texts, numbers),
     CreatedTopic: st.builds(CreatedTopic, texts, texts, numbers),
     Event: st.builds(Event, counts, counts, numbers, texts, texts),
-    Stopped: st.builds(Stopped, texts, texts, counts, texts, texts, texts, numbers),
+    Stopped: st.builds(
+        Stopped,
+        texts,
+        texts,
+        counts,
+        texts,
+        texts,
+        texts,
+        numbers,
+        numbers,
+        numbers,
+        counts,
+        texts,
+        counts,
+    ),
+    Gap: st.builds(
+        Gap,
+        texts,
+        texts,
+        counts,
+        topic_id=texts,
+        begin=numbers,
+        to_topic_id=texts,
+        end=numbers,
+        verdict=texts,
+        by=texts,
+        why=texts,
+        at=numbers,
+    ),
     Adopted: st.builds(
         Adopted,
         counts,
@@ -69,7 +98,8 @@ records: dict[type[Any], st.SearchStrategy[Any]] = {
         place_end=numbers,
         generation=counts,
         at=numbers,
-        tally=st.builds(Tally, counts, counts, counts, counts, counts, buckets),
+        lease=counts,
+        tally=st.builds(Tally, counts, counts, counts, counts, counts, buckets, st.integers(-(2**31), 2**31)),
     ),
 }
 
@@ -159,6 +189,7 @@ def test_no_record_says_more_than_json() -> None:
     assert "\n" not in value
     assert json.loads(value) == {
         "v": 1, "kind": "lease", "number": 1, "instance": "instance", "host": "host", "pid": 7, "at": 0,
+            "ledger_id": "",
     }  # fmt: skip
 
 
@@ -224,3 +255,11 @@ def test_an_order_survives(order: Order) -> None:
 )  # fmt: skip
 def test_a_receipt_survives(receipt: Receipt) -> None:
     assert Receipt.from_json(receipt.to_json()) == receipt
+
+
+def test_a_position_of_the_first_version_skipped_nothing() -> None:
+    source = SourcePartition("c", "t", 0)
+    position = Position(source, "id", 0, 5, -1, Place("t", "id", 0), 0, 5, 1, 0, Tally(delivered=5))
+    written = position.to_json()
+    del written["skipped"], written["lease"]
+    assert Position.from_json(written) == position

@@ -48,6 +48,9 @@ class Message:
     def offset(self) -> int:
         return self.at
 
+    def leader_epoch(self) -> int:
+        return 3
+
     def timestamp(self) -> tuple[int, int]:
         return (1, self.stamp)
 
@@ -65,8 +68,8 @@ def open_lane(barrier: int | None = None) -> OpenLane:
     source = SourcePartition("c", "t", 0)
     place = Place("t", "id", 0)
     position = Position(source, "id", 0, 0, -1, place, 0, -1, 1, 0)
-    stopped = (barrier, Finding("poison", "refused", "")) if barrier is not None else None
-    return OpenLane(Lane(source, "id", place, "earliest", None), position, barrier=stopped)
+    poison = {barrier: Finding("poison", "refused", "")} if barrier is not None else {}
+    return OpenLane(Lane(source, "id", place, "earliest", None), position, poison=poison)
 
 
 def deliver(messages: list[Message], lane: OpenLane) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -87,6 +88,42 @@ def test_a_truncation_says_how_much_is_gone() -> None:
     assert finding is not None
     assert "ends at offset 7" in finding.what
     assert "3 offsets" in finding.what
+
+
+@pytest.mark.parametrize(
+    ("partitions", "place_end", "verdict"),
+    [
+        (4, 7, None),
+        (4, 8, None),
+        (4, None, None),
+        (3, None, "destination-shrunk"),
+        (4, 6, "destination-truncated"),
+        (4, 0, "destination-truncated"),
+    ],
+)
+def test_a_place_that_lost_what_was_carried(
+    partitions: int, place_end: int | None, verdict: Verdict | None
+) -> None:
+    carried = replace(position(5, "a", "a"), place_end=7)
+    finding = judge(lane("a", "a"), carried, Found("a", 0, 9, "a", partitions, place_end))
+    assert (finding and finding.verdict) == verdict
+    if finding is not None and place_end is not None:
+        assert (finding.expected, finding.found, finding.gone) == (7, place_end, 7 - place_end)
+        assert f"ends at offset {place_end}" in finding.what
+
+
+def test_a_place_that_moved_is_not_measured_by_where_it_was() -> None:
+    carried = replace(position(5, "a", "a"), place=Place("copy", "a", 1), place_end=7)
+    assert judge(lane("a", "a"), carried, Found("a", 0, 9, "a", 4, 2)) is None
+
+
+def test_findings_say_their_offsets_in_numbers_too() -> None:
+    gap = judge(lane("a", "a"), position(10, "a", "a"), Found("a", 25, 40, "a"))
+    assert gap is not None
+    assert (gap.expected, gap.found, gap.gone) == (10, 25, 15)
+    cut = judge(lane("a", "a"), position(10, "a", "a"), Found("a", 0, 7, "a"))
+    assert cut is not None
+    assert (cut.expected, cut.found, cut.gone) == (10, 7, 3)
 
 
 @pytest.mark.parametrize("known", IDS)

@@ -18,7 +18,7 @@ from causeway.model.position import (
     SourcePartition,
     Tally,
 )
-from causeway.policy.positions import Carried, advance, latency_bucket, newest, percentile
+from causeway.policy.positions import Carried, advance, latency_bucket, newest, percentile, resume
 
 ORDERS = SourcePartition("cluster", "orders", 0)
 
@@ -48,6 +48,7 @@ def test_every_offset_is_accounted_for_at_every_commit(
     start: int, moves: list[tuple[int, int, int, int, int, int]], latency: tuple[int, ...]
 ) -> None:
     position = at(start, start=start)
+    position = replace(position, offset=start + 7, tally=Tally(skipped=7))
     for now, (delivered, filtered, quarantined, holes, epoch, place_end) in enumerate(moves, 1):
         before = position
         offset = before.offset + delivered + filtered + quarantined + holes
@@ -69,7 +70,7 @@ def test_every_offset_is_accounted_for_at_every_commit(
         # Who it is does not change.
         assert position.at == now
         assert replace(
-            position, offset=start, epoch=-1, place_end=-1, at=0, tally=Tally()
+            position, offset=start, epoch=-1, seen=-1, place_end=-1, at=0, tally=Tally()
         ) == at(start, start=start)  # fmt: skip
 
 
@@ -83,6 +84,30 @@ def test_a_position_never_goes_back_and_never_counts_more_than_it_passed(
     else:
         with pytest.raises(ValueError, match="cannot move"):
             advance(at(offset), carried, 1)
+
+
+@pytest.mark.parametrize(
+    ("epoch", "behind", "log_start", "fetch_from"),
+    [
+        (3, 10, 0, (10, 3)),  # markers up to 16: the epoch vouches for what lies before 10 alone
+        (3, 10, 10, (10, 3)),
+        (3, 10, 11, (16, -1)),  # the record is gone, and with it what could be checked
+        (3, 16, 0, (16, 3)),
+        (3, -1, 0, (16, 3)),  # a position of the first versions
+        (-1, 10, 0, (16, -1)),
+    ],
+)
+def test_the_epoch_is_checked_where_it_was_seen(
+    epoch: int, behind: int, log_start: int, fetch_from: tuple[int, int]
+) -> None:
+    assert resume(replace(at(16), epoch=epoch, seen=behind), log_start) == fetch_from
+
+
+def test_what_was_seen_last_is_known_until_something_else_is() -> None:
+    once = advance(at(0), Carried(5, 2, 5, seen=5), 1)
+    assert (once.seen, once.epoch) == (5, 2)
+    passed = advance(once, Carried(9, -1), 2)
+    assert (passed.offset, passed.seen, passed.epoch) == (9, 5, 2)
 
 
 def test_a_transaction_without_latencies_keeps_those_there_were() -> None:

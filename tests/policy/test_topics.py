@@ -15,6 +15,7 @@ OURS = frozenset(
         "message.timestamp.before.max.ms",
         "message.timestamp.after.max.ms",
         "max.message.bytes",
+        "min.insync.replicas",
     }
 )
 """Settings that Causeway chooses itself."""
@@ -46,6 +47,8 @@ def test_a_new_topic(
     assert made.replication == min(wanted or replication, brokers)
     assert made.config["message.timestamp.type"] == "CreateTime"
     assert made.config["max.message.bytes"] == str(max_bytes)
+    # Two brokers must have a record before it counts, where there are copies enough for one to be away.
+    assert made.config.get("min.insync.replicas") == ("2" if made.replication >= 3 else None)
     for name in NOT_COPIED - OURS:
         assert name not in made.config
     for name in config.keys() - NOT_COPIED - OURS:

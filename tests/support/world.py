@@ -10,7 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from confluent_kafka import Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewTopic,
+    ResourceType,
+)
 
 from causeway.config.toml import written
 from causeway.embedded import EmbeddedCluster
@@ -223,6 +230,12 @@ class World:
 
     def delete_records(self, topic: str, partition: int, before: int) -> None:
         for future in self.admin().delete_records([TopicPartition(topic, partition, before)]).values():
+            future.result()
+
+    def alter(self, topic: str, setting: str, value: str, *, on: str = "source") -> None:
+        entry = ConfigEntry(setting, value, incremental_operation=AlterConfigOpType.SET)
+        resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
+        for future in self.admin(on).incremental_alter_configs([resource]).values():
             future.result()
 
     def close(self) -> None:

@@ -36,8 +36,9 @@ Delivery = Literal["exactly-once", "at-least-once"]
 Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
 Timestamps = Literal["preserve", "broker"]
 OntoExisting = Literal["refuse", "append"]
-
-
+OnGap = Literal["stop", "continue"]
+OnRecreate = Literal["stop", "restart"]
+OnPoison = Literal["stop", "quarantine"]
 Partitions = Literal["preserve", "by-key"]
 Partitioner = Literal["murmur2", "fnv1a"]
 
@@ -169,6 +170,21 @@ class MirrorSettings(Table):
     onto_existing: OntoExisting = Field(
         default="refuse",
         description="What to do with a destination topic that holds records this mirror did not write.",
+    )
+    on_gap: OnGap = Field(
+        default="stop",
+        description="What to do when records were deleted from the source before they were carried: stop the "
+        'partition, or "continue" behind them; the gap stays in the ledger.',
+    )
+    on_recreate: OnRecreate = Field(
+        default="stop",
+        description="What to do when a source topic was deleted and created again: stop its partitions, or "
+        '"restart": carry the new one from its beginning, behind what is there.',
+    )
+    on_poison: OnPoison = Field(
+        default="stop",
+        description="What to do with a record that the destination will not take: stop its partition, or "
+        '"quarantine" it in the topic __causeway.<name of the mirror>.quarantine and go on.',
     )
     create_topics: Flag = Field(
         default=True, description="Create destination topics that do not exist, and let them grow."

@@ -13,7 +13,10 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from causeway.errors import ConfigError
+from causeway.errors import ConfigError, SecretMissing
+
+_read: dict[str, str] = {}
+"""Files as they were last read: one that is away for a moment, while it is replaced, stops nobody."""
 
 _REFERENCE = re.compile(r"\$\$\{|\$\{([^}]*)(\}?)")
 _WHOLE_REFERENCE = re.compile(r"\$\{(env|file):[^}]+\}")
@@ -73,7 +76,7 @@ def _variable(name: str, environ: Mapping[str, str]) -> str:
     try:
         return environ[name]
     except KeyError:
-        raise ConfigError(f"${{env:{name}}}: the environment variable is not set") from None
+        raise SecretMissing(f"${{env:{name}}}: the environment variable is not set") from None
 
 
 def _content(name: str) -> str:
@@ -83,8 +86,10 @@ def _content(name: str) -> str:
         # Executors run in directories of their own, where a relative path means something else.
         raise ConfigError(f"{reference}: the path must be absolute")
     try:
-        return path.read_text(encoding="utf-8").rstrip("\r\n")
+        _read[name] = path.read_text(encoding="utf-8").rstrip("\r\n")
     except OSError as error:
-        raise ConfigError(f"{reference}: {error.strerror or 'cannot be read'}") from None
+        if name not in _read:
+            raise SecretMissing(f"{reference}: {error.strerror or 'cannot be read'}") from None
     except ValueError:  # not UTF-8, or a path that no file can have
         raise ConfigError(f"{reference}: cannot be read as UTF-8 text") from None
+    return _read[name]

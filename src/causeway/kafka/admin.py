@@ -20,7 +20,7 @@ from confluent_kafka.admin import (
 
 from causeway.errors import CausewayError
 from causeway.kafka import clients
-from causeway.kafka.failures import as_user_error, error_of, is_denied, is_gone, is_unled
+from causeway.kafka.failures import as_user_error, error_of, is_denied, is_gone, is_late, is_unled
 from causeway.model.cluster import Cluster
 from causeway.model.topic import TopicFacts
 
@@ -29,6 +29,9 @@ At = Literal["earliest", "latest", "stable"] | int
 
 CONNECT_SECONDS = 8.0
 REQUEST_SECONDS = 10.0
+ANSWER_SECONDS = 2.0
+"""A handle asks the broker that it takes for the controller, and waits for that one alone, gone or not. Only
+new metadata makes it choose another one: so the first wait is short."""
 
 
 class ClusterView:
@@ -71,30 +74,50 @@ class ClusterView:
         """Facts of those topics that exist; the others are absent from the answer."""
         return self.described(self.ask_to_describe(names))
 
-    def ask_to_describe(self, names: Iterable[str]) -> dict[str, Future[Any]]:
+    def ask_to_describe(
+        self, names: Iterable[str], seconds: float = ANSWER_SECONDS
+    ) -> dict[str, Future[Any]]:
         """Send the question and go on; `described` waits for the answer."""
         wanted = sorted(set(names))
         if not wanted:
             return {}
         asked: dict[str, Future[Any]] = self._admin.describe_topics(
-            TopicCollection(wanted), request_timeout=REQUEST_SECONDS
+            TopicCollection(wanted), request_timeout=seconds
         )
         return asked
 
     def described(self, asked: Mapping[str, Future[Any]]) -> dict[str, TopicFacts]:
-        found = {}
+        """The answers; whoever did not answer in time is asked once more, by way of new metadata."""
+        found, late = self._answers(asked)
+        if late:
+            self._metadata()
+            more, late = self._answers(self.ask_to_describe(late, REQUEST_SECONDS))
+            found |= more
+        for name, error in late.items():
+            raise self._user_error(error, f"describing topic {name}")
+        return found
+
+    def _answers(
+        self, asked: Mapping[str, Future[Any]]
+    ) -> tuple[dict[str, TopicFacts], dict[str, KafkaError]]:
+        """What was described, and what could not be in time. Topics that do not exist are in neither."""
+        found: dict[str, TopicFacts] = {}
+        late: dict[str, KafkaError] = {}
         for name, future in asked.items():
             try:
                 facts = future.result()
             except KafkaException as exception:
-                if is_gone(error_of(exception)):
-                    continue
-                raise self._user_error(error_of(exception), f"describing topic {name}") from None
+                error = error_of(exception)
+                if is_late(error):
+                    late[name] = error
+                elif not is_gone(error):
+                    raise self._user_error(error, f"describing topic {name}") from None
+                continue
             replicas = [len(partition.replicas) for partition in facts.partitions]
             found[name] = TopicFacts(
                 name, str(facts.topic_id), len(facts.partitions), max(replicas, default=1)
             )
-        return found
+        return found, late
 
     def configs(self, names: Iterable[str], *, overridden: bool = False) -> dict[str, dict[str, str]]:
         """Configuration of topics; with `overridden` only what was set on the topic itself."""

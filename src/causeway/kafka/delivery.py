@@ -6,28 +6,25 @@
 
 from __future__ import annotations
 
-import contextlib
-import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import KafkaError, KafkaException
 
 from causeway import failpoint
-from causeway.kafka import clients
-from causeway.kafka.failures import error_of, is_fenced
-from causeway.kafka.lane import NEVER, OpenLane, Stretch
-from causeway.kafka.outcome import Again, Fenced, Refused
+from causeway.kafka.handle import ProducerHandle
+from causeway.kafka.lane import NEVER, Aside, OpenLane, Stretch
+from causeway.kafka.outcome import Again, Refused
 from causeway.model.cluster import Cluster
 from causeway.model.order import Limits
 from causeway.policy.provenance import marked
+from causeway.policy.quarantine import Label, labelled
 
-LOST = re.compile(r"^(FAIL\b.*in state UP|REQTMOUT\b)", re.DOTALL)
 STUCK_SECONDS = 3.0
 
 
-class IdempotentDelivery:
+class IdempotentDelivery(ProducerHandle):
     """At-least-once: records first, the ledger record once they are acknowledged."""
 
     reports_every_record = True  # without a transaction nothing else tells of a record that failed
@@ -41,20 +38,15 @@ class IdempotentDelivery:
         partitioner: str = "murmur2_random",
         single: bool = False,
     ) -> None:
-        self._cluster = cluster
         self._limits = limits
-        self._shaken = ""  # how a connection was lost that may have carried a request
-        self._trouble = ""  # what the client said last
         self._ledger_error: KafkaError | None = None
         self._begun = 0.0
         self._origin: bytes | None = None
         self.records = 0
         self.bytes = 0
-        self._stretches: list[Stretch] = []
-        self._producer: Producer = clients.producer(
+        self._reporting: list[Stretch | Aside] = []
+        super().__init__(
             cluster,
-            on_error=self._on_error,
-            on_log=self._on_log,
             compression_type=compression,
             partitioner=partitioner,
             queue_buffering_max_kbytes=max(1024, limits.queue_bytes // 1024),
@@ -128,10 +120,19 @@ class IdempotentDelivery:
                         barrier = lane.barrier
                         careful = lane.careful or self.reports_every_record
                 expected = -1
-                if lane is None or lane.finding is not None or offset < lane.next:
+                if lane is None or lane.finding is not None:
                     continue
+                if offset < lane.next:
+                    lane.rewritten(offset)
+                    continue
+                if offset >= barrier:
+                    barrier = lane.reached(offset)
                 if offset >= barrier or stamp <= 0:
-                    lane.stop_before(offset, stamp)
+                    if lane.quarantine:
+                        self._set_aside(lane, message, stamp)
+                        barrier = lane.barrier
+                    else:
+                        lane.stop_before(offset, stamp)
                     continue
                 stretch = Stretch(offset)
                 stretch.first_at = stamp
@@ -157,7 +158,7 @@ class IdempotentDelivery:
             length += 1
         if held is not None and lane is not None:
             self._end(lane, stretch, held, report, held_stamp, length, size)
-        self._producer.poll(0)
+        self._poll()
         failpoint.reach("after-produce")
 
     def _end(
@@ -170,10 +171,23 @@ class IdempotentDelivery:
         size += len(held.value() or b"") + len(held.key() or b"")
         stretch.length = length
         stretch.last_at = stamp
-        self._stretches.append(stretch)
+        self._reporting.append(stretch)
         lane.took(stretch, held.offset() + 1, held.leader_epoch(), size)
         self.records += length
         self.bytes += size
+
+    def _set_aside(self, lane: OpenLane, message: Any, stamp: int) -> None:
+        """Into the quarantine, with everything that the source says about it; in the same transaction."""
+        offset, value, key = message.offset(), message.value(), message.key()
+        reason = lane.why_not(offset, stamp).what
+        label = Label(lane.lane.source, lane.position.topic_id, offset, stamp, reason)
+        aside = lane.set_aside(offset, message.leader_epoch())
+        self._reporting.append(aside)
+        headers = labelled(message.headers(), label)
+        # Its own timestamp may be what was refused: it is in the label, and the client puts the time of now.
+        self._send("quarantining", lane.quarantine, value, key, 0, aside.report, None, 0, headers)
+        self.records += 1
+        self.bytes += len(value or b"") + len(key or b"")
 
     def _produce(self, topic: str, partition: int, message: Any, report: Any, stamp: int) -> None:
         headers = message.headers()
@@ -190,10 +204,10 @@ class IdempotentDelivery:
             try:
                 self._producer.produce(*record)
             except BufferError:
-                self._producer.poll(0.1)
+                self._poll(0.1)
                 if time.monotonic() > deadline:
                     raise Again(f"the queue to {self._cluster.alias} stayed full{self._why()}") from None
-            except KafkaException as exception:
+            except (KafkaException, SystemError) as exception:
                 raise self._failed(doing, exception) from None
             else:
                 return
@@ -221,17 +235,7 @@ class IdempotentDelivery:
             failpoint.reach("after-commit")
         self._begun = 0.0
         self.records = self.bytes = 0
-        self._stretches.clear()
-
-    def close(self) -> None:
-        """Drop the producer with whatever it still holds.
-
-        Never the client's own close(): that would go on delivering for minutes. Deleting the handle
-        leaves an open transaction to the next fence, which aborts it.
-        """
-        with contextlib.suppress(KafkaException):
-            self._producer.purge()
-        del self._producer
+        self._reporting.clear()
 
     def _make_visible(self) -> None:
         """Without transactions everything acknowledged is visible already."""
@@ -244,9 +248,9 @@ class IdempotentDelivery:
         """
         began = moved = time.monotonic()
         last = -1
-        while left := self._producer.flush(0.5):
+        while left := self._left(0.5):
             now = time.monotonic()
-            if any(stretch.error is not None for stretch in self._stretches):
+            if any(one.error is not None for one in self._reporting):
                 return
             if left != last:
                 last, moved = left, now
@@ -257,24 +261,3 @@ class IdempotentDelivery:
 
     def _on_ledger(self, error: KafkaError | None, _message: Any) -> None:
         self._ledger_error = error or self._ledger_error
-
-    def _on_error(self, error: KafkaError) -> None:
-        self._trouble = str(error.str())
-
-    def _on_log(self, line: str) -> None:
-        if LOST.search(line):
-            self._shaken = self._trouble = line
-
-    def _why(self) -> str:
-        return f" ({self._trouble})" if self._trouble else ""
-
-    def _failed(self, doing: str, exception: BaseException) -> Exception:
-        """Every failure starts the protocol anew, but for one: a newer attempt owns the id."""
-        if isinstance(exception, KafkaException):
-            error = error_of(exception)
-            if is_fenced(error):
-                return Fenced(f"{doing}: {error.str()}")
-            # Only the ends of a stretch report; a record between them is heard of when the commit fails.
-            kind = Refused if error.txn_requires_abort() and not self._shaken else Again
-            return kind(f"{doing} on {self._cluster.alias}: {error.str()}{self._why()}")
-        return Again(f"{doing} on {self._cluster.alias}: {exception}{self._why()}")

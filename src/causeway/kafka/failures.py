@@ -50,6 +50,9 @@ _UNLED = frozenset(
         KafkaError.NOT_LEADER_FOR_PARTITION,
         KafkaError.FENCED_LEADER_EPOCH,
         KafkaError.UNKNOWN_LEADER_EPOCH,
+        KafkaError.OFFSET_NOT_AVAILABLE,  # for a moment after an election
+        KafkaError.REPLICA_NOT_AVAILABLE,
+        KafkaError.KAFKA_STORAGE_ERROR,
     }
 )
 
@@ -81,6 +84,11 @@ def is_gone(error: KafkaError) -> bool:
 def is_unled(error: KafkaError) -> bool:
     """The partition has no leader just now, or another one than the client knows."""
     return error.code() in _UNLED
+
+
+def is_late(error: KafkaError) -> bool:
+    """No answer in time, from the broker that was asked."""
+    return error.code() in (KafkaError._TIMED_OUT, KafkaError._TIMED_OUT_QUEUE, KafkaError.REQUEST_TIMED_OUT)
 
 
 def as_user_error(error: KafkaError, alias: str, address: str, doing: str) -> CausewayError:

@@ -1,4 +1,4 @@
-"""A shard's intake from one source cluster: judge, assign, consume.
+"""A shard's intake from one source cluster: look, assign, consume.
 
 A source that does not answer never stops the shard: its lanes wait, the others go on.
 """
@@ -19,7 +19,7 @@ from causeway.kafka.lane import OpenLane
 from causeway.model.cluster import Cluster
 from causeway.model.order import Lane, Limits, Start
 from causeway.model.position import Position, SourcePartition
-from causeway.policy.integrity import Finding, Found, judge
+from causeway.policy.integrity import Found, same_topic
 
 RETRY_SECONDS = 1.0
 GROUP_SECONDS = 1.0
@@ -27,11 +27,14 @@ CLOSE_SECONDS = 1.0
 
 
 class Taken(NamedTuple):
-    """Records; and, to be applied behind them, ends that were reached and lanes that failed."""
+    """Records; and, to be applied behind them, ends that were reached and lanes that failed.
+
+    A lane fails with a reason, and with whether its log was truncated under its position.
+    """
 
     records: list[Any]
     ends: list[tuple[OpenLane, int]] = []  # noqa: RUF012
-    lost: list[tuple[OpenLane, str]] = []  # noqa: RUF012
+    lost: list[tuple[OpenLane, str, bool]] = []  # noqa: RUF012
 
 
 NOTHING = Taken([])
@@ -60,9 +63,16 @@ class Intake:
         self._group_at = 0.0
         self._group_done: dict[SourcePartition, int] = {}
         self._group_pending = 0
-        self._consumer: Consumer = clients.consumer(
-            cluster,
-            group or f"causeway.{mirror}",
+        self._limits = limits
+        self._mirror = mirror
+        self._assigned = False
+        self._consumer: Consumer = self._start()
+
+    def _start(self) -> Consumer:
+        limits = self._limits
+        return clients.consumer(
+            self.cluster,
+            self._group or f"causeway.{self._mirror}",
             on_error=self._on_error,
             queued_max_messages_kbytes=max(1024, limits.queue_bytes // 1024),
             queued_min_messages=min(100_000, limits.queue_records),
@@ -73,10 +83,13 @@ class Intake:
         """Whether lanes wait to be opened and it is time to try."""
         return bool(self.waiting) and time.monotonic() >= self._retry_at
 
-    def judge(
-        self, positions: Mapping[SourcePartition, Position], places: Mapping[str, TopicFacts]
-    ) -> dict[SourcePartition, tuple[Finding | None, int]]:
-        """For each waiting lane: why it must stop, or None and where it starts if it has no position.
+    def look(
+        self,
+        positions: Mapping[SourcePartition, Position],
+        places: Mapping[str, TopicFacts],
+        place_ends: Mapping[tuple[str, int], int],
+    ) -> dict[SourcePartition, tuple[Found, int]]:
+        """For each waiting lane what the brokers say, and where it starts without a position (-1: not known).
 
         Raises CausewayError where the source does not answer; the lanes wait on.
         """
@@ -87,23 +100,34 @@ class Intake:
             )
         wanted = [(source.topic, source.partition) for source in self.waiting]
         facts = self.view.describe({topic for topic, _ in wanted})
-        known = [(topic, number) for topic, number in wanted if topic in facts]
+        known = [
+            (topic, number) for topic, number in wanted if topic in facts and number < facts[topic].partitions
+        ]
         starts, ends = self.view.offsets(known, "earliest"), self.view.offsets(known, "latest")
         begins = self._begins(positions, facts)
-        verdicts: dict[SourcePartition, tuple[Finding | None, int]] = {}
+        sights: dict[SourcePartition, tuple[Found, int]] = {}
         for source, lane in self.waiting.items():
             at = (source.topic, source.partition)
             place = places.get(lane.place.topic)
+            missing = _is_missing(source, positions.get(source), facts.get(source.topic))
+            if missing:
+                starts[at] = ends[at] = 0
             if source.topic in facts and (at not in starts or at not in ends):
                 continue  # a partition without a leader, or one that this broker does not know yet
+            spot = (lane.place.topic, lane.place.partition)
+            if place and 0 <= spot[1] < place.partitions and spot not in place_ends:
+                continue  # the same on the destination
             found = Found(
                 topic_id=facts[source.topic].topic_id if source.topic in facts else None,
                 log_start=starts.get(at, -1),
                 log_end=ends.get(at, -1),
                 place_topic_id=place.topic_id if place else None,
+                place_partitions=place.partitions if place else 0,
+                place_end=place_ends.get(spot),
+                missing=missing,
             )
-            verdicts[source] = (judge(lane, positions.get(source), found), begins.get(source, -1))
-        return verdicts
+            sights[source] = (found, begins.get(source, -1))
+        return sights
 
     def _begins(
         self, positions: Mapping[SourcePartition, Position], facts: Mapping[str, TopicFacts]
@@ -122,16 +146,24 @@ class Intake:
         return begins
 
     def assign(self, lanes: Iterable[OpenLane]) -> None:
-        """Start fetching from the lanes' positions, with the epoch that tells a truncated log."""
-        added = []
-        for lane in lanes:
+        """Start fetching from the lanes' positions, with the epoch that tells a truncated log.
+
+        The client checks the epoch when it first hears of a topic's leaders, and never again for a lane that
+        it is given later: so those come with a new consumer, which fetches the others from where they are.
+        """
+        added = list(lanes)
+        for lane in added:
             source = lane.lane.source
             self.waiting.pop(source, None)
             self.open[source.topic, source.partition] = lane
-            epoch = {"leader_epoch": lane.epoch} if lane.epoch >= 0 else {}
-            added.append(TopicPartition(source.topic, source.partition, lane.next, **epoch))
+        if self._assigned and any(lane.fetch_from[1] >= 0 for lane in added):
+            self._consumer.close()
+            self._consumer = self._start()
+            self._group_pending = 0
+            added = list(self.open.values())
         if added:
-            self._consumer.incremental_assign(added)
+            self._assigned = True
+            self._consumer.incremental_assign([_from(lane) for lane in added])
 
     def drop(self, lane: OpenLane, *, wait: bool) -> None:
         """Fetch no more of a lane; with `wait` it is judged again soon."""
@@ -167,7 +199,7 @@ class Intake:
                 if lane is not None:
                     ends.append((lane, int(message.offset())))
             elif lane is not None:
-                lost.append((lane, str(error.str())))
+                lost.append((lane, str(error.str()), error.code() == KafkaError._LOG_TRUNCATION))
             else:
                 self.trouble = str(error.str())
         return Taken(records, ends, lost)
@@ -209,3 +241,16 @@ class Intake:
 
     def _on_error(self, error: KafkaError) -> None:
         self.trouble = str(error.str())
+
+
+def _is_missing(source: SourcePartition, position: Position | None, facts: TopicFacts | None) -> bool:
+    """Whether the topic is another one now, with fewer of them. Of the same one a broker may know fewer."""
+    if position is None or facts is None or source.partition < facts.partitions:
+        return False
+    return not same_topic(position.topic_id, facts.topic_id)
+
+
+def _from(lane: OpenLane) -> TopicPartition:
+    offset, epoch = lane.fetch_from
+    known = {"leader_epoch": epoch} if epoch >= 0 else {}
+    return TopicPartition(lane.lane.source.topic, lane.lane.source.partition, offset, **known)

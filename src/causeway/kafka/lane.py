@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from confluent_kafka import KafkaError
@@ -11,8 +11,8 @@ from confluent_kafka import KafkaError
 from causeway.model.order import Lane
 from causeway.model.position import NO_LATENCY, Position
 from causeway.model.route import BY_KEY
-from causeway.policy.integrity import Finding
-from causeway.policy.positions import Carried, advance, latency_bucket
+from causeway.policy.integrity import Finding, diverged
+from causeway.policy.positions import Carried, advance, latency_bucket, seen
 from causeway.policy.runs import Run, contiguous, join
 
 NEVER = sys.maxsize
@@ -47,6 +47,19 @@ class Stretch:
         self.partition = message.partition()
 
 
+class Aside:
+    """A record that goes to the quarantine instead of its place."""
+
+    __slots__ = ("error", "source")
+
+    def __init__(self, source: int) -> None:
+        self.source = source
+        self.error: KafkaError | None = None
+
+    def report(self, error: KafkaError | None, _message: Any) -> None:
+        self.error = error
+
+
 class Unmapped(Exception):
     """Somebody else wrote between our records: report each one to know where it landed."""
 
@@ -55,8 +68,8 @@ class OpenLane:
     """A lane that is being served. `next` runs ahead of `position` until a transaction commits."""
 
     __slots__ = (
-        "barrier", "barrier_finding", "bytes", "careful", "delivered", "epoch", "filtered", "finding",
-        "lane", "next", "position", "stretches",
+        "asides", "barrier", "bytes", "careful", "delivered", "epoch", "fetch_from", "filtered",
+        "finding", "lane", "next", "poison", "position", "quarantine", "seen", "stretches",
     )  # fmt: skip
 
     def __init__(
@@ -64,20 +77,26 @@ class OpenLane:
         lane: Lane,
         position: Position,
         careful: bool = False,
-        barrier: tuple[int, Finding] | None = None,
+        poison: Mapping[int, Finding] | None = None,
+        quarantine: str = "",
+        fetch_from: tuple[int, int] | None = None,
     ) -> None:
         self.lane = lane
         self.position = position
         self.next = position.offset
+        self.seen = seen(position)  # behind the last record seen, of this epoch
         self.epoch = position.epoch
+        self.fetch_from = fetch_from or (position.offset, -1)  # the epoch for the client to check, or -1
         self.delivered = 0
         self.filtered = 0
         self.bytes = 0
         self.stretches: list[Stretch] = []
         self.careful = careful  # every record reports, not only the ends of a stretch
-        # The first offset that must not be carried, and why: a record that the destination refused.
-        self.barrier: int = barrier[0] if barrier else NEVER
-        self.barrier_finding: Finding | None = barrier[1] if barrier else None
+        self.asides: list[Aside] = []
+        # Records that the destination refused, by offset; the first of them must not be carried.
+        self.poison: dict[int, Finding] = dict(poison or {})
+        self.barrier: int = min(self.poison, default=NEVER)
+        self.quarantine = quarantine  # the topic where such records go; "": the lane stops before them
         self.finding: Finding | None = None
 
     @property
@@ -85,23 +104,63 @@ class OpenLane:
         """Whether an order with an end is fulfilled for this lane."""
         return self.finding is not None or (self.lane.until is not None and self.next >= self.lane.until)
 
+    @property
+    def limit(self) -> int:
+        """The first offset that must not be passed."""
+        return NEVER if self.quarantine else self.barrier
+
     def passed(self, offset: int) -> None:
         """The fetch position reached here: transaction markers and aborted records lie behind us."""
-        self.next = max(self.next, min(offset, self.barrier))
+        self.next = max(self.next, min(offset, self.limit))
 
     def took(self, stretch: Stretch, offset: int, epoch: int | None, size: int) -> None:
         """A stretch was produced; the next offset to carry lies behind it."""
         self.stretches.append(stretch)
         self.next = offset
-        self.epoch = -1 if epoch is None else epoch
+        self._saw(offset, epoch)
         self.delivered += stretch.length
         self.bytes += size
 
-    def sifted(self, offsets: Sequence[int]) -> None:
-        """Records that were taken out between intake and delivery, in order."""
+    def reached(self, offset: int) -> int:
+        """The barrier from here on: with a quarantine, refused records that are gone do not count."""
+        if self.quarantine:
+            self.poison = {at: finding for at, finding in self.poison.items() if at >= offset}
+            self.barrier = min(self.poison, default=NEVER)
+        return self.barrier
+
+    def set_aside(self, offset: int, epoch: int | None) -> Aside:
+        """A record goes to the quarantine; the next offset to carry lies behind it."""
+        aside = Aside(offset)
+        self.asides.append(aside)
+        self.next = offset + 1
+        self._saw(offset + 1, epoch)
+        self.reached(offset + 1)
+        return aside
+
+    def sifted(self, offsets: Sequence[int], epoch: int | None) -> None:
+        """Records that were taken out between intake and delivery, in order; the epoch is the last one's."""
         self.filtered += len(offsets)
         if offsets and self.finding is None:
             self.passed(offsets[-1] + 1)
+            if offsets[-1] >= self.seen:
+                self._saw(offsets[-1] + 1, epoch)
+
+    def _saw(self, offset: int, epoch: int | None) -> None:
+        self.seen = offset
+        self.epoch = -1 if epoch is None else epoch
+        self.fetch_from = (offset, self.epoch)
+
+    def rewritten(self, offset: int) -> bool:
+        """Whether this record lies where there was none: then the lane stops.
+
+        Markers and aborted records were passed there. A record in their place means that the log was cut off
+        and written again; the ones behind it that we never saw would be missing.
+        """
+        if not self.seen <= offset < self.next:
+            return False
+        why = f"there is a record at offset {offset}, where there was none"
+        self.stop(self.next, diverged(self.lane.source, self.next, why))
+        return True
 
     def stop(self, offset: int, finding: Finding) -> None:
         """Everything before this record is done, and nothing from it on may be carried."""
@@ -112,22 +171,39 @@ class OpenLane:
     def stop_before(self, offset: int, stamp: int) -> None:
         """This record must not be carried, so nothing behind it may be."""
         self.next = max(self.next, offset)
-        if stamp <= 0:
-            self.finding = Finding(
-                "poison",
-                f"the record at {self.lane.source} offset {offset} has timestamp {stamp},"
-                " which the client would replace with the current time",
-                "records without a timestamp cannot be carried unchanged",
-            )
-        elif self.finding is None:
-            self.finding = self.barrier_finding
+        if self.finding is None:
+            self.finding = self.why_not(offset, stamp)
 
-    def refused(self) -> tuple[int, KafkaError] | None:
-        """The first record that the destination did not take, as far as the reports tell."""
-        for stretch in self.stretches:
-            if stretch.error is not None:
-                return stretch.source, stretch.error
-        return None
+    def why_not(self, offset: int, stamp: int) -> Finding:
+        """Why a record cannot be carried to its place."""
+        if self.barrier <= offset:
+            return self.poison[self.barrier]
+        return Finding(
+            "poison",
+            f"the record at {self.lane.source} offset {offset} has timestamp {stamp},"
+            " which the client would replace with the current time",
+            "records without a timestamp cannot be carried unchanged;"
+            ' on_poison = "quarantine" sets them aside',
+            offset,
+        )
+
+    def refused(self) -> list[tuple[int, KafkaError]]:
+        """Records that the destination did not take, as far as the reports tell."""
+        return [(one.source, one.error) for one in self.stretches if one.error is not None]
+
+    def refusal(self, offset: int, error: KafkaError) -> Finding:
+        """What is to be said of a record that the destination will never take."""
+        return Finding(
+            "poison",
+            f"the destination refuses the record at {self.lane.source} offset {offset}: {error.str()}",
+            f"change the limits of topic {self.lane.place.topic}, or what is written to the source;"
+            ' on_poison = "quarantine" sets such records aside',
+            offset,
+        )
+
+    def refused_aside(self) -> KafkaError | None:
+        """Why not even the quarantine took a record."""
+        return next((aside.error for aside in self.asides if aside.error is not None), None)
 
     def settled(self, at: int) -> tuple[Position, dict[int, list[Run]]]:
         """The position behind what was carried, and the map's runs by the partition they landed in.
@@ -151,9 +227,11 @@ class OpenLane:
             epoch=self.epoch,
             delivered=self.delivered,
             filtered=self.filtered,
+            quarantined=len(self.asides),
             bytes=self.bytes,
             place_end=runs[place][-1].destination + runs[place][-1].length if place in runs else -1,
             latency=latency,
+            seen=self.seen,
         )
         return advance(self.position, carried, at), {number: join(found) for number, found in runs.items()}
 
@@ -161,3 +239,4 @@ class OpenLane:
         self.position = position
         self.delivered = self.filtered = self.bytes = 0
         self.stretches = []
+        self.asides = []

@@ -17,8 +17,9 @@ from causeway.errors import IntegrityError, PlanRefused, Unreachable
 from causeway.kafka import clients
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.failures import as_user_error
+from causeway.kafka.outcome import LedgerGone
 from causeway.model.cluster import Cluster
-from causeway.model.order import ledger_topic, offset_map_topic
+from causeway.model.order import ledger_topic, offset_map_topic, quarantine_topic
 from causeway.model.position import Position, SourcePartition
 from causeway.model.record import (
     CONTROL,
@@ -26,6 +27,7 @@ from causeway.model.record import (
     CreatedTopic,
     Cut,
     Event,
+    Gap,
     Generation,
     Heartbeat,
     Lease,
@@ -34,6 +36,8 @@ from causeway.model.record import (
     UnknownRecord,
     decode,
 )
+from causeway.model.topic import TopicFacts
+from causeway.policy.integrity import same_topic, shown
 from causeway.policy.positions import newest
 
 _LEDGER_CONFIG = {
@@ -50,6 +54,12 @@ _MAP_CONFIG = {
     "retention.ms": str(30 * 24 * 60 * 60 * 1000),
     "retention.bytes": "-1",
 }
+_QUARANTINE_CONFIG = {
+    "cleanup.policy": "delete",
+    "retention.ms": "-1",
+    "retention.bytes": "-1",
+    "max.message.bytes": str(100 * 1024 * 1024),
+}
 
 
 @dataclass(slots=True)
@@ -64,6 +74,7 @@ class LedgerImage:
     adopted: dict[int, Adopted] = field(default_factory=dict)  # by lease
     events: dict[str, Event] = field(default_factory=dict)
     stopped: dict[SourcePartition, Stopped] = field(default_factory=dict)
+    gaps: dict[str, Gap] = field(default_factory=dict)
     by_partition: dict[tuple[int, SourcePartition], Position] = field(default_factory=dict)
 
     @property
@@ -89,6 +100,8 @@ class LedgerImage:
                 self.adopted[record.lease] = record
             case Event():
                 self.events[record.key()] = record
+            case Gap():
+                self.gaps[record.key()] = record
             case Stopped():
                 if record.verdict:
                     self.stopped[record.source] = record
@@ -97,6 +110,10 @@ class LedgerImage:
 
     def newest_lease(self) -> int:
         return self.lease.number if self.lease else 0
+
+    def gaps_of(self, source: SourcePartition) -> list[Gap]:
+        """Where this partition's position moved without carrying, the oldest first."""
+        return sorted((gap for gap in self.gaps.values() if gap.source == source), key=lambda gap: gap.at)
 
 
 class LedgerReader:
@@ -226,11 +243,29 @@ def read_image(cluster: Cluster, mirror: str, seconds: float = 30.0) -> LedgerIm
         reader.close()
 
 
-def ensure_topics(view: ClusterView, mirror: str, shards: int, replication: int | None) -> int:
-    """The ledger and the offset map exist, fit, and have a partition for each shard.
+def check_ledger(ledger: str, known_id: str, found: TopicFacts | None, alias: str) -> None:
+    """Another topic under the ledger's name does not know what was carried: nothing may be written to it.
 
-    Answers how many partitions the ledger has. Raises PlanRefused where its cleanup policy is not what
-    the guarantee needs.
+    Raises LedgerGone where there is none: a broker may not know it yet, or somebody has deleted it.
+    """
+    if found is None:
+        raise LedgerGone(f"topic {ledger} does not exist")
+    if known_id and not same_topic(known_id, found.topic_id):
+        raise IntegrityError(
+            "the ledger was deleted and created again under the mirror",
+            where=f'topic {ledger} on cluster "{alias}"',
+            why=f"topic id {shown(known_id)} then, {shown(found.topic_id)} now",
+            todo="its positions are gone: carry under a new mirror name, or take over what is there:"
+            " `causeway adopt`",
+        )
+
+
+def ensure_topics(
+    view: ClusterView, mirror: str, shards: int, replication: int | None, *, quarantine: bool = False
+) -> TopicFacts:
+    """The ledger and the offset map exist, fit, and have a partition for each shard; a quarantine if asked.
+
+    Answers what the ledger is. Raises PlanRefused where its cleanup policy is not what the guarantee needs.
     """
     ledger, offsets = ledger_topic(mirror), offset_map_topic(mirror)
     brokers = view.brokers()
@@ -242,6 +277,8 @@ def ensure_topics(view: ClusterView, mirror: str, shards: int, replication: int 
             view.create_topic(topic, shards + 1, copies, {**config, **in_sync})
         elif known[topic].partitions < shards + 1:
             view.grow_topic(topic, shards + 1)
+    if quarantine and not view.describe([quarantine_topic(mirror)]):
+        view.create_topic(quarantine_topic(mirror), 1, copies, {**_QUARANTINE_CONFIG, **in_sync})
     policy = view.configs([ledger])[ledger].get("cleanup.policy", "")
     if policy != "compact":
         raise PlanRefused(
@@ -249,7 +286,7 @@ def ensure_topics(view: ClusterView, mirror: str, shards: int, replication: int 
             where=f'topic {ledger} on cluster "{view.cluster.alias}"',
             todo=f"kafka-configs.sh --alter --topic {ledger} --add-config cleanup.policy=compact",
         )
-    return view.describe([ledger])[ledger].partitions
+    return view.describe([ledger])[ledger]
 
 
-__all__ = ["CONTROL", "LedgerImage", "LedgerReader", "ensure_topics", "read_image"]
+__all__ = ["CONTROL", "LedgerImage", "LedgerReader", "check_ledger", "ensure_topics", "read_image"]

@@ -2,6 +2,7 @@
 
 Again     start the protocol anew at 1: the outcome is unknown, or trying again can help
 Refused   the same, and a record failed inside the transaction: find out which one
+LedgerGone the same, and if it is met again and again, somebody deleted the ledger
 Fenced    another attempt owns the transactional id: end, and never start again by yourself
 """
 
@@ -14,6 +15,10 @@ class Again(Exception):
 
 class Refused(Again):
     """The transaction must be aborted since a record of it was not taken; nobody said which one."""
+
+
+class LedgerGone(Again):
+    """The ledger's topic does not exist, as far as the broker that answered knows."""
 
 
 class Fenced(Exception):

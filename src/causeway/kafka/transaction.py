@@ -15,8 +15,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 
-from confluent_kafka import KafkaException
-
 from causeway.kafka.delivery import IdempotentDelivery
 from causeway.kafka.outcome import Again
 from causeway.model.cluster import Cluster
@@ -51,39 +49,33 @@ class TransactionalDelivery(IdempotentDelivery):
 
     def fence(self) -> None:
         """End every older attempt: from here only this producer can commit under the id."""
-        try:
+        with self._told("fencing"):
             # A handle that knows no broker yet asks for its coordinator again after half a second.
             self._producer.list_topics(timeout=self._limits.transaction_timeout)
             self._producer.init_transactions(self._limits.transaction_timeout)
-        except KafkaException as exception:
-            raise self._failed("fencing", exception) from None
-        self._producer.poll(0)
+        self._poll()
         self._shaken = ""  # nothing before the fence can matter after it
 
     def begin(self) -> None:
         if not self.open:
-            self._producer.poll(0)
+            self._poll()
             self._check_connection()
             # The commit was answered before its markers were written, and until then the broker turns
             # the next transaction away, for 20 ms each time. A short rest is the shorter way.
             rest = self._visible_at + REST_SECONDS - time.monotonic()
             if rest > 0:
                 time.sleep(rest)
-            try:
+            with self._told("beginning a transaction"):
                 self._producer.begin_transaction()
-            except KafkaException as exception:
-                raise self._failed("beginning a transaction", exception) from None
             super().begin()
 
     def _make_visible(self) -> None:
         began = time.monotonic()
-        try:
+        with self._told("committing"):
             self._producer.commit_transaction(self._limits.transaction_timeout)
-        except KafkaException as exception:
-            raise self._failed("committing", exception) from None
         self._visible_at = time.monotonic()
         took = self._visible_at - began
-        self._producer.poll(0)
+        self._poll()
         if took > SLOW_COMMIT_SECONDS:
             raise Again(
                 f"the commit on {self._cluster.alias} took {took:.1f} s: its outcome counts as unknown"

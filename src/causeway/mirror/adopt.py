@@ -24,6 +24,7 @@ from causeway.mirror.hints import Asked, Hint, hints_of
 from causeway.mirror.lease import Control
 from causeway.mirror.plan import Survey, plan_of, survey
 from causeway.mirror.seams import Comparison, Found
+from causeway.mirror.testimony import refuse_lost
 from causeway.model.order import Lane
 from causeway.model.position import Position
 from causeway.model.record import CONTROL, Adopted
@@ -94,10 +95,11 @@ class Adoption:
         """Commit the positions. Every row has an offset."""
         mirror = self.mirror
         shards = shards_of(mirror, self._partitions, os.cpu_count() or 1)
-        ensure_topics(self._view, mirror.name, shards, mirror.replication_factor)
+        refuse_lost(self._view, mirror.name)
+        ledger = ensure_topics(self._view, mirror.name, shards, mirror.replication_factor)
         control = Control(self._destination, mirror.name, mirror.delivery, limits_of(mirror))
         try:
-            control.acquire()
+            control.acquire(ledger.topic_id)
             generation = control.settle_shards(shards)
             # Nobody else writes the ledger from here on: what it holds now is all there is.
             self._refuse_twice(read_image(self._destination, mirror.name, LEDGER_SECONDS))

@@ -6,37 +6,41 @@ Records never come here. What happens in the shards it reads from the ledger, wh
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 
 from causeway.config import MirrorSettings, Settings
 from causeway.errors import CausewayError, IntegrityError, PlanRefused, Superseded, Unreachable
 from causeway.kafka.admin import ClusterView
-from causeway.kafka.ledger import LedgerReader, ensure_topics
+from causeway.kafka.ledger import LedgerReader, check_ledger, ensure_topics
 from causeway.kafka.outcome import Again, Fenced
 from causeway.mirror.clusters import cluster_of, filters_of, limits_of, shards_of
+from causeway.mirror.ends import ends_of_now, source_ends
 from causeway.mirror.lease import Control, finish_transactions
 from causeway.mirror.orders import make_orders
 from causeway.mirror.plan import plan_of, prepare, survey
 from causeway.mirror.progress import Gauge
 from causeway.mirror.routing import Known, Routes, edges, routes
+from causeway.mirror.testimony import refuse_lost, refuse_older
 from causeway.model.order import Order, Start
 from causeway.model.plan import Plan
 from causeway.model.position import SourcePartition
 from causeway.model.progress import MirrorProgress
-from causeway.model.record import CONTROL, CreatedTopic, Event, Heartbeat, Record, Stopped
+from causeway.model.record import CONTROL, CreatedTopic, Event, Gap, Heartbeat, Record, Stopped
 from causeway.pipeline import filters
 from causeway.pipeline.memory import now_ms
+from causeway.policy.gaps import described
 
 Say = Callable[[str, str, str], None]
 """Tell people: mirror, level, text."""
 
 ENDS_SECONDS = 1.0
-SILENT_SECONDS = 30.0
 LEDGER_SECONDS = 60.0
 FINISH_SECONDS = 5.0
 PROGRESS_SECONDS = 0.5
 WAITING = "waiting for a cluster"
+NO_HEARTBEAT = "no heartbeat from"
 WAITING_SECONDS = 30.0
 
 
@@ -65,6 +69,7 @@ class Driver:
         self._until: dict[SourcePartition, int] = {}
         self._alive: dict[int, float] = {}  # when a shard's heartbeat was last seen here
         self._said: set[str] = set()
+        self._waiting_for = ""  # the side that does not answer
         self._next: dict[str, float] = {}
         self.progress = MirrorProgress(mirror.name, self.state, (), 0)
 
@@ -85,12 +90,21 @@ class Driver:
         self._routes = routes(mirror, self._views, self._view)
         partitions = sum(route.source.partitions for route in self._routes.values())
         self.shards = shards_of(mirror, partitions, cores)
-        in_ledger = ensure_topics(self._view, self.name, self.shards, mirror.replication_factor)
-        self._control.acquire()
+        refuse_lost(self._view, self.name)
+        self._ledger = ensure_topics(
+            self._view,
+            self.name,
+            self.shards,
+            mirror.replication_factor,
+            quarantine=mirror.on_poison == "quarantine",
+        )
+        self._control.acquire(self._ledger.topic_id)
         self._generation = self._control.settle_shards(self.shards)
-        self._reader = LedgerReader(self._destination, self.name, range(in_ledger))
+        self._reader = LedgerReader(self._destination, self.name, range(self._ledger.partitions))
         image = self._reader.read_to_end(LEDGER_SECONDS)
         self._reader.follow()
+        if mirror.delivery == "exactly-once":
+            refuse_older(self._view, self.name, image)
         known = {(source.cluster, source.topic) for source in image.positions}
         # `start` is for what exists now and is new to the ledger; whatever appears later begins at earliest.
         self._starts = {
@@ -101,8 +115,8 @@ class Driver:
         }
         self._look()
         self._refuse_at_start()
-        self._ask_ends()
-        self._until = dict(self._ends) if self.stop_at_end else {}
+        self._ends = source_ends(self._views, self._lane_sources(), "latest")
+        self._until = ends_of_now(self._views, self._lane_sources(), self._routes) if self.stop_at_end else {}
         self._measure()
 
     def _refuse_twins(self) -> None:
@@ -168,6 +182,7 @@ class Driver:
             lease=self._control.lease,
             generation=self._generation.number,
             slice_number=self.slice_number,
+            ledger_id=self._ledger.topic_id,
             until=self._until if self.stop_at_end else None,
         )
         self._alive = {order.shard: time.monotonic() for order in orders}
@@ -178,6 +193,7 @@ class Driver:
 
         Raises Superseded when a newer instance holds the lease.
         """
+        side = "destination"
         try:
             for record in self._reader.poll(seconds):
                 self._hear(record)
@@ -190,19 +206,26 @@ class Driver:
             if self._is_time("progress", PROGRESS_SECONDS):
                 self._measure()
             if self._is_time("heartbeat", self.mirror.heartbeat):
+                self._check_ledger()
                 self._control.heartbeat(self.slice_number)
-                self._recovered("destination")
+                self._recovered(side)
+            side = "source"
             if self._is_time("ends", ENDS_SECONDS):
-                self._ask_ends()
-                self._recovered("source")
+                self._ends = source_ends(self._views, self._lane_sources(), "latest")
+                self._recovered(side)
             if self._is_time("shape", self.mirror.refresh) and not self.stop_at_end:
                 return self._changed()
-        except (Superseded, IntegrityError):
+        except Superseded:
+            raise
+        except IntegrityError:
+            with contextlib.suppress(Again, Unreachable):
+                self._check_ledger()  # where it is another topic, that is the reason, whatever else was found
             raise
         except (Again, CausewayError) as error:
             if self._is_time("waiting", WAITING_SECONDS) or self.state != WAITING:
                 self.tell("warning", f"waiting for an answer: {error}")
             self.state = WAITING
+            self._waiting_for = side
         return self._silent()
 
     def cut(self, reason: str) -> None:
@@ -243,7 +266,7 @@ class Driver:
         """
         image = self._reader.image
         positions = image.positions
-        if not self.stop_at_end or image.stopped:
+        if not self.stop_at_end or self.stopped():
             return False
         for lane in self._plan.lanes:
             position, end = positions.get(lane.source), self._until.get(lane.source)
@@ -255,14 +278,21 @@ class Driver:
         return True
 
     def stopped(self) -> list[Stopped]:
-        """Partitions that stand still until somebody acts."""
-        return sorted(self._reader.image.stopped.values(), key=lambda record: record.source)
+        """Partitions of the plan that stand still until somebody acts."""
+        planned = set(self._lane_sources())
+        found = [record for record in self._reader.image.stopped.values() if record.source in planned]
+        return sorted(found, key=lambda record: record.source)
 
     def _measure(self) -> None:
         """What people are shown; kept as a value, since another thread shows it."""
         image = self._reader.image
         self.progress = self._gauge.measure(
-            self.name, self.state, image.positions, self._ends, image.stopped, self.shards
+            self.name,
+            self.state,
+            image.positions,
+            self._ends,
+            [record.source for record in self.stopped()],
+            self.shards,
         )
 
     def _hear(self, record: Record) -> None:
@@ -271,6 +301,8 @@ class Driver:
                 self._say(self.name, record.level, f"shard {record.shard}: {record.what}")
             case Stopped(verdict=verdict) if verdict:
                 self._once("error", f"{record.source} stopped ({verdict}): {record.what}; {record.todo}")
+            case Gap():
+                self._once("error", f"{record.source}: {described(record)}")
             case Heartbeat(shard=shard) if shard and record.lease == self._control.lease:
                 self._alive[shard] = time.monotonic()
 
@@ -285,27 +317,27 @@ class Driver:
         self.replan()
         return "" if self._plan.same_work(before) else "topics or partitions changed"
 
-    def _ask_ends(self) -> None:
-        ends = {}
-        for view in self._views.values():
-            cluster_id = view.cluster_id()
-            lanes = [lane.source for lane in self._plan.lanes if lane.source.cluster == cluster_id]
-            found = view.offsets([(source.topic, source.partition) for source in lanes], "stable")
-            ends.update({s: found[s.topic, s.partition] for s in lanes if (s.topic, s.partition) in found})
-        self._ends = ends
+    def _check_ledger(self) -> None:
+        name = self._ledger.name
+        found = self._view.describe([name]).get(name)
+        check_ledger(name, self._ledger.topic_id, found, self._destination.alias)
+
+    def _lane_sources(self) -> list[SourcePartition]:
+        return [lane.source for lane in self._plan.lanes]
 
     def _silent(self) -> str:
         """A worker that hangs is seen by nobody but whoever waits for its heartbeat."""
         now = time.monotonic()
-        patience = max(SILENT_SECONDS, 5 * self.mirror.heartbeat)
+        # A shard that lives is silent for a flush and a commit at most, and neither outlasts a transaction.
+        patience = max(2 * self.mirror.transaction_timeout, 5 * self.mirror.heartbeat)
         if self.state != "running":
             self._alive = dict.fromkeys(self._alive, now)  # nobody can write while the destination is away
             return ""
         silent = [shard for shard, seen in self._alive.items() if now - seen > patience]
-        return f"no heartbeat from shard {silent[0]} for {patience:.0f} s" if silent else ""
+        return f"{NO_HEARTBEAT} shard {silent[0]} for {patience:.0f} s" if silent else ""
 
     def _recovered(self, what: str) -> None:
-        if self.state == WAITING:
+        if self.state == WAITING and self._waiting_for == what:
             self.state = "running"
             self.tell("info", f"the {what} answers again")
 

@@ -20,7 +20,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from causeway import failpoint
-from causeway.errors import CausewayError, Superseded, Unreachable
+from causeway.errors import CausewayError, IntegrityError, Superseded, Unreachable
 from causeway.kafka.delivery import IdempotentDelivery
 from causeway.kafka.ledger import LedgerImage, LedgerReader, read_image
 from causeway.kafka.outcome import Again, Fenced
@@ -30,6 +30,7 @@ from causeway.model.order import Delivery, Limits, ledger_topic, transactional_i
 from causeway.model.position import Position
 from causeway.model.record import CONTROL, Cut, Generation, Heartbeat, Lease, Record, encode
 from causeway.pipeline.memory import now_ms
+from causeway.policy.integrity import same_topic, shown
 from causeway.policy.sharding import shard_of
 
 WRITE_SECONDS = 5.0
@@ -47,14 +48,18 @@ class Control:
         self._writer: IdempotentDelivery | None = None
         self.lease = 0
 
-    def acquire(self) -> None:
-        """Take the lease."""
+    def acquire(self, ledger_id: str) -> None:
+        """Take the lease, on the ledger with this topic id."""
         deadline = time.monotonic() + ACQUIRE_SECONDS
         while True:
             try:
                 self._open()
-                number = self._control_image(ACQUIRE_SECONDS).newest_lease() + 1
-                record = Lease(number, uuid.uuid4().hex, socket.gethostname(), os.getpid(), now_ms())
+                image = self._control_image(ACQUIRE_SECONDS)
+                refuse_copy(image.lease, ledger_id, f"topic {ledger_topic(self._mirror)}")
+                number = image.newest_lease() + 1
+                record = Lease(
+                    number, uuid.uuid4().hex, socket.gethostname(), os.getpid(), now_ms(), ledger_id
+                )
                 self._commit([(CONTROL, record)])
                 self.lease = number
                 if self._is_mine(record):
@@ -178,6 +183,21 @@ class Control:
         assert self._writer is not None
         topic = ledger_topic(self._mirror)
         self._writer.commit([(topic, partition, *encode(record)) for partition, record in entries])
+
+
+def refuse_copy(lease: Lease | None, ledger_id: str, where: str) -> None:
+    """Records that were written to another topic: this ledger was deleted, and something was put back.
+
+    Nobody knows of which day that is. What it lacks would be carried again.
+    """
+    if lease is not None and lease.ledger_id and not same_topic(lease.ledger_id, ledger_id):
+        raise IntegrityError(
+            "this ledger is a copy: its records were written to a topic that does not exist any more",
+            where=where,
+            why=f"it was topic id {shown(lease.ledger_id)}, and is {shown(ledger_id)} now",
+            todo="its positions may be of an older day: carry under a new mirror name,"
+            " or `causeway adopt` under it",
+        )
 
 
 def _moved(position: Position, generation: int) -> Position:

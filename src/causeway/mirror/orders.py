@@ -27,6 +27,7 @@ def make_orders(
     lease: int,
     generation: int,
     slice_number: int,
+    ledger_id: str,
     until: Mapping[SourcePartition, int] | None,
 ) -> list[Order]:
     """An order for each shard that has a partition; with `until` there is an end, and no tailing."""
@@ -35,7 +36,7 @@ def make_orders(
     working = len({shard_of(lane.source, shards) for lane in plan.lanes})
     lanes = plan.lanes
     if until is not None:
-        lanes = tuple(replace(lane, until=until[lane.source]) for lane in lanes if lane.source in until)
+        lanes = tuple(replace(lane, until=until.get(lane.source, 0)) for lane in lanes)
     orders = []
     for shard in range(1, shards + 1):
         mine = tuple(lane for lane in lanes if shard_of(lane.source, shards) == shard)
@@ -61,6 +62,10 @@ def make_orders(
                     provenance=mirror.provenance,
                     destination_id=destination_id,
                     filters=filters,
+                    on_gap=mirror.on_gap,
+                    on_recreate=mirror.on_recreate,
+                    on_poison=mirror.on_poison,
+                    ledger_id=ledger_id,
                 )
             )
     return orders

@@ -15,11 +15,12 @@ from causeway.kafka.ledger import LedgerImage
 from causeway.mirror.routing import Known, Routes, refusals, routes
 from causeway.model.order import Lane, Start
 from causeway.model.plan import Plan, Refusal
-from causeway.model.position import Place, SourcePartition
+from causeway.model.position import Place, Position, SourcePartition
 from causeway.model.route import BY_KEY, Route
 from causeway.model.topic import TopicFacts
+from causeway.policy.integrity import same_topic
 from causeway.policy.partitioning import needed, place_of, wished
-from causeway.policy.selection import absent
+from causeway.policy.selection import absent, select
 from causeway.policy.topics import Action, Create, Grow, Refuse, fit, new_topic
 
 DEFAULT_MAX_BYTES = 1_048_588
@@ -35,6 +36,7 @@ class Survey:
     actions: dict[str, Create | Grow] = field(default_factory=dict)  # by destination topic
     refusals: list[Refusal] = field(default_factory=list)
     absent: list[tuple[str, str]] = field(default_factory=list)  # alias, named topic that is not there
+    gone: list[Position] = field(default_factory=list)  # of topics that were carried and are not there
     max_bytes: dict[str, int] = field(default_factory=dict)  # by destination topic that exists
 
 
@@ -50,10 +52,14 @@ def survey(
     """Read both sides and decide about every topic; whoever is adopting knows that records are there."""
     result = Survey()
     for alias, view in sources.items():
-        result.absent += [
-            (alias, name) for name in absent(view.topic_names(), mirror.seen_from(alias).topics)
-        ]
+        seen, names = mirror.seen_from(alias), set(view.topic_names())
+        result.absent += [(alias, name) for name in absent(names, seen.topics)]
+        carried = [one for one in image.positions.values() if one.source.cluster == view.cluster_id()]
+        missing = {one.source.topic for one in carried} - names
+        gone = set(select(missing, seen.topics, seen.exclude)) if missing else set()
+        result.gone += [one for one in carried if one.source.topic in gone]
     result.routes = routes(mirror, sources, destination)
+    result.gone += _left_over(image, result.routes, sources)
     result.refusals = refusals(mirror, result.routes, sources, destination, image, elsewhere)
     for refusal in result.refusals:
         del result.routes[refusal.source, refusal.topic]
@@ -94,6 +100,18 @@ def survey(
         elif action is not None:
             result.actions[route.to] = _larger(action, result.actions.get(route.to))
     return result
+
+
+def _left_over(image: LedgerImage, routes: Routes, sources: Mapping[str, ClusterView]) -> list[Position]:
+    """Positions in partitions of a topic that is another one now, and has fewer."""
+    now = {(sources[alias].cluster_id(), name): route.source for (alias, name), route in routes.items()}
+    return [
+        one
+        for one in image.positions.values()
+        if (facts := now.get(one.source[:2])) is not None
+        and one.source.partition >= facts.partitions
+        and not same_topic(one.topic_id, facts.topic_id)
+    ]
 
 
 def _larger(action: Create | Grow, before: Create | Grow | None) -> Create | Grow:
@@ -176,6 +194,8 @@ def plan_of(
             source = SourcePartition(cluster_id, name, number)
             start = starts.get(source, "earliest")
             lanes.append(Lane(source, route.source.topic_id, place, start, until=None))
+    # What was carried and does not exist any more is judged, not forgotten.
+    lanes += [Lane(gone.source, gone.topic_id, gone.place, "earliest", until=None) for gone in survey.gone]
     smallest = min([LARGEST_BATCH, *survey.max_bytes.values()])
     return Plan(tuple(_marked(lanes)), tuple(survey.refusals), smallest)
 

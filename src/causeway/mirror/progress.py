@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 
 from causeway.model.position import NO_LATENCY, Position, SourcePartition
@@ -38,6 +38,10 @@ class Gauge:
         then, before = self._seen[0]
         seconds = max(now - then, 1e-9)
         standing = [source.topic for source in stopped]
+        quarantined, skipped = Counter[str](), Counter[str]()
+        for source, carried in positions.items():
+            quarantined[source.topic] += carried.tally.quarantined
+            skipped[source.topic] += carried.tally.skipped
         lags: dict[str, int] = {}
         for source, end in ends.items():
             position = positions.get(source)
@@ -59,6 +63,8 @@ class Gauge:
                     latency_p50_ms=percentile(recent, 0.5),
                     latency_p99_ms=percentile(recent, 0.99),
                     stopped=standing.count(topic),
+                    quarantined=quarantined[topic],
+                    skipped=skipped[topic],
                 )
             )
         return MirrorProgress(mirror, state, tuple(topics), shards)

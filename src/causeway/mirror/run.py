@@ -21,7 +21,7 @@ from causeway.errors import (
 )
 from causeway.kafka.outcome import Again
 from causeway.mirror.clusters import chosen
-from causeway.mirror.driver import Driver, Say
+from causeway.mirror.driver import NO_HEARTBEAT, Driver, Say
 from causeway.mirror.routing import Known
 from causeway.model.progress import MirrorProgress
 from causeway.model.receipt import Receipt
@@ -69,21 +69,14 @@ class Run:
         slots = sum(driver.shards for driver in busy)
         log = session.log_directory(self._settings.spark) / f"spark-{os.getpid()}.log"
         on_spark(log)
-        self._spark = session.start(self._settings.spark, slots, "causeway", log)
-        self._check_slots(self._spark, slots)
+        # A tailing task holds its slot for the whole slice, so all shards must fit at once.
+        self._spark = session.start(
+            self._settings.spark, slots, "causeway", log, needed=slots, stopping=self._stopping
+        )
         for driver in busy:
             thread = threading.Thread(target=self._serve, args=(driver, self._spark), name=driver.name)
             self._threads.append(thread)
             thread.start()
-
-    def _check_slots(self, spark: session.Spark, slots: int) -> None:
-        """A tailing task holds its slot for the whole slice, so all shards must fit at once."""
-        there = spark.sparkContext.defaultParallelism
-        if there < slots and not session.is_local(self._settings.spark):
-            raise SetupError(
-                f"{slots} shards need {slots} slots at the same time, the Spark cluster has {there}",
-                todo="lower `shards` of the mirrors, or give the application more cores",
-            )
 
     def stop(self) -> None:
         self._stopping.set()
@@ -100,7 +93,7 @@ class Run:
         for thread in self._threads:
             thread.join()
         if self._spark is not None:
-            self._spark.stop()
+            session.stop(self._spark)
         for kind in (Superseded, IntegrityError, DeliveryFailed, CausewayError):
             for error in self._errors:
                 if isinstance(error, kind):
@@ -137,10 +130,21 @@ def serve(driver: Driver, spark: session.Spark, stopping: threading.Event) -> No
             piece = Slice(spark, orders, description)
             watch(driver, piece, len(orders), stopping)
             if not piece.failure:
-                backoff = FIRST_BACKOFF_SECONDS
                 _check(piece.receipts, driver)
+                if any(receipt.outcome == "unready" for receipt in piece.receipts):
+                    stopping.wait(backoff)
+                    backoff = min(LAST_BACKOFF_SECONDS, 2 * backoff)
+                    continue
+                backoff = FIRST_BACKOFF_SECONDS
                 if driver.stop_at_end and all(receipt.outcome == "done" for receipt in piece.receipts):
                     break
+            elif not stopping.is_set() and not session.alive(spark, stopping):
+                raise SetupError(
+                    "Spark has ended under the mirror",
+                    where=f'mirror "{driver.name}"',
+                    why=piece.failure,
+                    todo="start again: nothing is lost, and nothing comes twice",
+                )
             elif not stopping.is_set():
                 driver.tell(
                     "warning", f"slice {driver.slice_number} failed: {piece.failure}; starting another"
@@ -175,6 +179,10 @@ def watch(driver: Driver, piece: Slice, shards: int, stopping: threading.Event) 
             reason = "stopped" if stopping.is_set() else reason
             if reason and not cut_at:
                 cut_at = now
+                if reason.startswith(NO_HEARTBEAT):
+                    there = piece.slots()
+                    fewer = f" (Spark has {there} slots for {shards} shards)" if there < shards else ""
+                    driver.tell("warning", f"{reason}{fewer}: ordering its work again")
                 _cut(driver, reason)
             if cut_at and now - cut_at > STOP_SECONDS:
                 piece.cancel()
@@ -197,6 +205,8 @@ def _check(receipts: Sequence[Receipt], driver: Driver) -> None:
     for receipt in receipts:
         if receipt.outcome == "broken":
             raise from_code(*json.loads(receipt.note))
+        if receipt.outcome == "unready":
+            driver.tell("warning", f"shard {receipt.shard} cannot begin: {receipt.note}; ordering it again")
         if receipt.outcome == "fenced":
             driver.tell("warning", f"shard {receipt.shard} was fenced: {receipt.note}; ordering it again")
 

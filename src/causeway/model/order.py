@@ -12,6 +12,10 @@ from causeway.model.position import Place, SourcePartition
 
 Delivery = Literal["exactly-once", "at-least-once"]
 
+OnGap = Literal["stop", "continue"]
+OnRecreate = Literal["stop", "restart"]
+OnPoison = Literal["stop", "quarantine"]
+
 Start = Literal["earliest", "latest"] | int
 """Where a partition begins that the ledger does not know; a number is a timestamp in milliseconds."""
 
@@ -65,10 +69,18 @@ class Order:
     provenance: bool = False  # mark where records came from, and let none go back there
     destination_id: str = ""
     filters: tuple[FilterSpec, ...] = ()
+    on_gap: OnGap = "stop"
+    on_recreate: OnRecreate = "stop"
+    on_poison: OnPoison = "stop"
+    ledger_id: str = ""  # of the ledger's topic: another one of its name is not to be trusted
 
     @property
     def transactional_id(self) -> str:
         return transactional_id(self.mirror, self.shard)
+
+    @property
+    def quarantine(self) -> str:
+        return quarantine_topic(self.mirror)
 
     def to_json(self) -> str:
         data: dict[str, Any] = {
@@ -76,6 +88,7 @@ class Order:
             for name in (
                 "mirror", "shard", "lease", "generation", "slice", "delivery", "compression",
                 "ledger", "offset_map", "groups", "tail", "partitioner", "provenance", "destination_id",
+                "on_gap", "on_recreate", "on_poison", "ledger_id",
             )
         }  # fmt: skip
         data["sources"] = {name: cluster.to_json() for name, cluster in self.sources.items()}
@@ -113,3 +126,7 @@ def ledger_topic(mirror: str) -> str:
 
 def offset_map_topic(mirror: str) -> str:
     return f"__causeway.{mirror}.offsets"
+
+
+def quarantine_topic(mirror: str) -> str:
+    return f"__causeway.{mirror}.quarantine"

@@ -43,7 +43,7 @@ class Place(NamedTuple):
 class Tally:
     """What became of the offsets behind a position, since the mirror began with the partition.
 
-    Invariant H: position - start = delivered + filtered + quarantined + holes, at every commit.
+    Invariant H: position - start = delivered + filtered + quarantined + holes + skipped, at every commit.
     """
 
     delivered: int = 0
@@ -52,10 +52,11 @@ class Tally:
     holes: int = 0
     bytes: int = 0
     latency: tuple[int, ...] = NO_LATENCY
+    skipped: int = 0  # moved over without carrying, each time with a Gap in the ledger; back counts negative
 
     @property
     def offsets(self) -> int:
-        return self.delivered + self.filtered + self.quarantined + self.holes
+        return self.delivered + self.filtered + self.quarantined + self.holes + self.skipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +65,15 @@ class Position:
     topic_id: str
     start: int  # the offset this mirror began with
     offset: int  # the next offset to carry
-    epoch: int  # leader epoch of the last record carried, -1 where none is known
+    epoch: int  # leader epoch of the last record seen, -1 where none is known
     place: Place
     place_start: int  # the destination's end when the mirror began with the partition
     place_end: int  # behind the last record carried, -1 before the first
     generation: int  # which sharding wrote it
     at: int  # when it was committed, milliseconds
     tally: Tally = field(default_factory=Tally)
+    lease: int = 0  # under which it was written
+    seen: int = -1  # behind the last record seen, which the epoch is of; -1 is like `offset`
 
     def to_json(self) -> dict[str, Any]:
         tally = self.tally
@@ -87,12 +90,15 @@ class Position:
             "to_end": self.place_end,
             "generation": self.generation,
             "at": self.at,
+            "lease": self.lease,
+            "seen": self.seen,
             "delivered": tally.delivered,
             "filtered": tally.filtered,
             "quarantined": tally.quarantined,
             "holes": tally.holes,
             "bytes": tally.bytes,
             "latency": list(tally.latency),
+            "skipped": tally.skipped,
         }
 
     @staticmethod
@@ -115,5 +121,8 @@ class Position:
                 data["holes"],
                 data["bytes"],
                 tuple(data["latency"]),
+                data.get("skipped", 0),  # not written by the first versions, nor are these:
             ),
+            lease=data.get("lease", 0),
+            seen=data.get("seen", -1),
         )

@@ -16,6 +16,8 @@ class TopicProgress:
     latency_p50_ms: float
     latency_p99_ms: float
     stopped: int = 0  # partitions that stand still until somebody acts
+    quarantined: int = 0
+    skipped: int = 0  # offsets that the mirror went over by a policy, or by somebody's word
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,10 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Literal
 
-Outcome = Literal["done", "cut", "fenced", "superseded", "broken"]
+Outcome = Literal["done", "cut", "fenced", "superseded", "broken", "unready"]
 """done: the order is fulfilled · cut: told to end · fenced: another attempt took over ·
-superseded: a newer lease exists · broken: it cannot go on, the note is the error as JSON."""
+superseded: a newer lease exists · broken: it cannot go on, the note is the error as JSON ·
+unready: what it needs to begin is not there just now."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 Partition 0 is control, written by the driver alone: lease, heartbeat, generation, cut, created topics,
 what was adopted.
-Partitions 1…n belong to one shard each: positions, heartbeats, events, verdicts.
+Partitions 1…n belong to one shard each: positions, heartbeats, events, verdicts, gaps.
 The topic is compacted, so a key holds the newest of its kind.
 """
 
@@ -34,6 +34,7 @@ class Lease:
     host: str
     pid: int
     at: int
+    ledger_id: str = ""  # the topic id of the ledger itself: another one tells that this is a copy
 
     def key(self) -> str:
         return self.kind
@@ -122,6 +123,11 @@ class Stopped:
     what: str
     todo: str
     at: int
+    expected: int = -1  # the next offset to carry; -1 where it is not the matter
+    found: int = -1  # the offset that was found instead
+    gone: int = 0  # offsets between them that cannot be had any more
+    topic_id: str = ""  # of the topic that was being carried
+    lease: int = 0  # of the run that found it
 
     @property
     def source(self) -> SourcePartition:
@@ -129,6 +135,42 @@ class Stopped:
 
     def key(self) -> str:
         return f"{self.kind}|{self.cluster}|{self.topic}|{self.partition}"
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A position that moved without carrying: by whose word, from where to where. Kept for ever.
+
+    Written in one transaction with the position behind it. Where the topic is another one now, `end` is an
+    offset of that one.
+    """
+
+    kind: ClassVar[str] = "gap"
+    cluster: str
+    topic: str
+    partition: int
+    topic_id: str  # of the topic that was being carried
+    begin: int  # the next offset to carry, before
+    to_topic_id: str
+    end: int  # the next offset to carry, from then on
+    verdict: str  # what was found: gap, recreated, …; "skip" where somebody just wanted it
+    by: str  # the policy, or who typed it
+    why: str
+    at: int
+
+    @property
+    def source(self) -> SourcePartition:
+        return SourcePartition(self.cluster, self.topic, self.partition)
+
+    @property
+    def skipped(self) -> int:
+        """Offsets passed over; negative for a move back, 0 where another topic began."""
+        return self.end - self.begin if self.topic_id == self.to_topic_id else 0
+
+    def key(self) -> str:
+        return (
+            f"{self.kind}|{self.cluster}|{self.topic}|{self.partition}|{self.topic_id}|{self.begin}|{self.at}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,10 +194,11 @@ class Adopted:
         return f"{self.kind}|{self.lease}"
 
 
-Record = Lease | Heartbeat | Generation | Cut | CreatedTopic | Event | Stopped | Adopted | Position
+Record = Lease | Heartbeat | Generation | Cut | CreatedTopic | Event | Stopped | Gap | Adopted | Position
 
 _KINDS: dict[str, type[Any]] = {
-    kind.kind: kind for kind in (Lease, Heartbeat, Generation, Cut, CreatedTopic, Event, Stopped, Adopted)
+    kind.kind: kind
+    for kind in (Lease, Heartbeat, Generation, Cut, CreatedTopic, Event, Stopped, Gap, Adopted)
 }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
-from causeway.model.progress import MirrorProgress
+from causeway.model.progress import MirrorProgress, TopicProgress
 
 
 def table(mirrors: Sequence[MirrorProgress]) -> Table:
@@ -20,6 +20,7 @@ def table(mirrors: Sequence[MirrorProgress]) -> Table:
     for mirror in mirrors:
         for topic in mirror.topics:
             state = f"[red]{topic.stopped} stopped[/red]" if topic.stopped else mirror.state
+            state += "".join(f", [red]{count:,} {what}[/red]" for what, count in left_out([topic]))
             result.add_row(
                 mirror.mirror,
                 topic.topic,
@@ -46,7 +47,17 @@ def line(mirror: MirrorProgress) -> str:
         f"{mirror.mirror}: {mirror.state}, {len(mirror.topics)} topics, {mirror.records:,} records,"
         f" {records:,.0f} records/s, {size / 1e6:,.1f} MB/s, lag {mirror.lag:,}, p99 {duration(slowest)}"
         + (f", {stopped} partitions stopped" if stopped else "")
+        + "".join(f", {count:,} {what}" for what, count in left_out(mirror.topics))
     )
+
+
+def left_out(topics: Sequence[TopicProgress]) -> list[tuple[str, int]]:
+    """Records and offsets that did not arrive, and never will by themselves."""
+    counts = {
+        "quarantined": sum(topic.quarantined for topic in topics),
+        "skipped": sum(topic.skipped for topic in topics),
+    }
+    return [(what, count) for what, count in counts.items() if count]
 
 
 def duration(milliseconds: float) -> str:

@@ -21,13 +21,13 @@ from causeway.kafka.admin import ClusterView
 from causeway.kafka.delivery import IdempotentDelivery
 from causeway.kafka.intake import Intake
 from causeway.kafka.lane import OpenLane
-from causeway.kafka.ledger import LedgerImage, LedgerReader
-from causeway.kafka.outcome import Again
+from causeway.kafka.ledger import LedgerImage, LedgerReader, check_ledger
+from causeway.kafka.outcome import Again, LedgerGone
 from causeway.kafka.transaction import TransactionalDelivery
 from causeway.model.order import Order
 from causeway.model.position import Position, SourcePartition
 from causeway.model.receipt import Outcome
-from causeway.model.record import CONTROL, Record
+from causeway.model.record import CONTROL, Record, Stopped
 from causeway.pipeline.closing import Closing
 from causeway.pipeline.memory import Memory
 from causeway.pipeline.opening import open_lanes, stopped
@@ -39,6 +39,8 @@ LEDGER_SECONDS = 30.0
 IDLE_WAIT_SECONDS = 0.05
 QUIET_SECONDS = 1.0
 MOST_RECORDS = 10_000
+LEDGER_LOOKS = 5
+"""So many attempts in a row must miss the ledger: a broker may not know of it for a moment."""
 CLOSE_LOOKS = 20
 """So many transactions of single records, to find one that was refused; then it must have been a fluke."""
 
@@ -50,7 +52,7 @@ class Attempt:
         self._ends_at = ends_at
         self._lanes: dict[SourcePartition, OpenLane] = {}
         self._positions: dict[SourcePartition, Position] = {}
-        self._stopped_before: set[SourcePartition] = set()
+        self._stopped_before: dict[SourcePartition, Stopped] = {}
         self._intakes: list[Intake] = []
         self._records: list[Record] = []  # for the ledger, with the next transaction
         self._quiet_at = 0.0
@@ -71,10 +73,11 @@ class Attempt:
         """Serve the order to its end."""
         order = self._order
         self._delivery.fence()
+        self._find_ledger()
         self._reader = LedgerReader(order.destination, order.mirror, [CONTROL, order.shard])
         image = self._reader.read_to_end(LEDGER_SECONDS)
         self._check_lease(self._reader)
-        self._stopped_before = set(image.stopped)
+        self._stopped_before = dict(image.stopped)
         self._positions = _positions(order, image)
         self._reader.follow(CONTROL)
         for cluster_id, cluster in order.sources.items():
@@ -94,6 +97,24 @@ class Attempt:
                 return outcome
             self._step()
 
+    def _find_ledger(self) -> None:
+        order, memory = self._order, self._memory
+        try:
+            found = self._destination.describe([order.ledger]).get(order.ledger)
+            check_ledger(order.ledger, order.ledger_id, found, order.destination.alias)
+        except LedgerGone as error:
+            memory.without_ledger += 1
+            if memory.without_ledger < LEDGER_LOOKS:
+                raise
+            raise IntegrityError(
+                "the ledger was deleted under the mirror",
+                where=f'topic {order.ledger} on cluster "{order.destination.alias}"',
+                why=str(error),
+                todo="its positions are gone: carry under a new mirror name, or take over what is there:"
+                f" delete topic {order.offset_map} and `causeway adopt`",
+            ) from None
+        memory.without_ledger = 0
+
     def close(self) -> None:
         for intake in self._intakes:
             intake.close()
@@ -108,7 +129,7 @@ class Attempt:
         if self._held_back():
             return
         found = False
-        lost: list[tuple[Intake, OpenLane, str]] = []
+        lost: list[tuple[Intake, OpenLane, str, bool]] = []
         if not self._intakes:
             time.sleep(IDLE_WAIT_SECONDS)
         for intake in self._intakes:
@@ -118,16 +139,18 @@ class Attempt:
                 self._carry(intake, taken.records)
             for lane, offset in taken.ends:
                 lane.passed(offset)
-            lost += [(intake, lane, why) for lane, why in taken.lost]
+            lost += [(intake, *one) for one in taken.lost]
         if delivery.open:
             full = self._pace.full(delivery.records, delivery.bytes, delivery.seconds)
             if full or lost or not found:
                 self._commit()
         elif lost or self._due():
             self._commit()
-        for intake, lane, why in lost:
+        for intake, lane, why, truncated in lost:
             # Behind a commit, so that the lane is judged by the position it really has.
             self._lanes.pop(lane.lane.source, None)
+            if truncated:
+                self._memory.truncated[lane.lane.source] = why
             intake.drop(lane, wait=True)
             intake.postpone(f"{lane.lane.source}: {why}")
             self._memory.say("warning", f"{lane.lane.source} at offset {lane.next}: {why}")
@@ -168,7 +191,7 @@ class Attempt:
         for intake in self._intakes:
             for lane in list(intake.open.values()):
                 if lane.finding is not None:
-                    self._records.append(stopped(lane.lane, lane.finding))
+                    self._records.append(stopped(self._order, lane.lane, lane.finding, lane.position))
                     self._memory.stopped[lane.lane.source] = lane.finding
                     intake.drop(lane, wait=False)
         records, size = self._delivery.records, self._delivery.bytes
@@ -210,7 +233,7 @@ class Attempt:
         self._records += opening.records
         if self._records:
             self._commit()  # a start is in the ledger before the first fetch
-        for source in opening.stopped:
+        for source in opening.closed:
             intake.waiting.pop(source)
         self._lanes.update({lane.lane.source: lane for lane in opening.lanes})
         intake.assign(opening.lanes)

@@ -13,6 +13,7 @@ import socket
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import Any
 
 from causeway.errors import CausewayError
@@ -20,12 +21,13 @@ from causeway.kafka.admin import ClusterView
 from causeway.kafka.delivery import IdempotentDelivery
 from causeway.kafka.failures import is_poison
 from causeway.kafka.lane import OpenLane, Unmapped
+from causeway.kafka.ledger import check_ledger
 from causeway.kafka.outcome import Again
 from causeway.model.order import Order
 from causeway.model.position import Position
 from causeway.model.record import Event, Heartbeat, Record, encode
 from causeway.pipeline.memory import Memory, now_ms
-from causeway.policy.integrity import Finding, same_topic
+from causeway.policy.integrity import same_topic
 from causeway.policy.runs import Run
 
 Asked = list[tuple[ClusterView, dict[str, Future[Any]]]]
@@ -57,13 +59,13 @@ class Closing:
     ) -> float:
         """Commit what the lanes carried, with further ledger records; answers how long the flush took."""
         moved = [lane for lane in lanes if lane.next > lane.position.offset]
-        carried = [lane for lane in moved if lane.stretches or lane.filtered]
+        carried = [lane for lane in moved if lane.stretches or lane.filtered or lane.asides]
         delivery, memory = self._delivery, self._memory
-        asked = self._ask(carried, sources)
+        asked = self._ask(moved, sources)
         count, size = delivery.records, delivery.bytes
         flushed = delivery.flush() if delivery.open else 0.0
         self._check_reports(carried)
-        self._check_topics(carried, asked)
+        self._check_topics(moved, asked)
         at = now_ms()
         settled = [(lane, *self._settle(lane, at)) for lane in moved]
         entries = [self._entry(position) for _, position, _ in settled]
@@ -86,7 +88,8 @@ class Closing:
 
     def _settle(self, lane: OpenLane, at: int) -> tuple[Position, dict[int, list[Run]]]:
         try:
-            return lane.settled(at)
+            position, landed = lane.settled(at)
+            return replace(position, lease=self._order.lease), landed
         except Unmapped:
             self._memory.careful.add(lane.lane.source)
             place = lane.lane.place
@@ -94,24 +97,25 @@ class Closing:
                 f"another producer writes to {place.topic}[{place.partition}]: mapping each record"
             ) from None
 
-    def _ask(self, carried: Sequence[OpenLane], sources: Mapping[str, ClusterView]) -> Asked:
-        asked = [
-            (self._destination, self._destination.ask_to_describe(lane.lane.place.topic for lane in carried))
-        ]
+    def _ask(self, moved: Sequence[OpenLane], sources: Mapping[str, ClusterView]) -> Asked:
+        places = {lane.lane.place.topic for lane in moved}
+        asked = [(self._destination, self._destination.ask_to_describe({*places, self._order.ledger}))]
         for cluster_id, view in sources.items():
-            topics = {lane.lane.source.topic for lane in carried if lane.lane.source.cluster == cluster_id}
+            topics = {lane.lane.source.topic for lane in moved if lane.lane.source.cluster == cluster_id}
             asked.append((view, view.ask_to_describe(topics)))
         return asked
 
-    def _check_topics(self, carried: Sequence[OpenLane], asked: Asked) -> None:
+    def _check_topics(self, moved: Sequence[OpenLane], asked: Asked) -> None:
         try:
             (places, *found) = [view.described(answers) for view, answers in asked]
         except CausewayError as error:
             raise Again(f"before a commit: {error}") from None
+        order = self._order
+        check_ledger(order.ledger, order.ledger_id, places.get(order.ledger), order.destination.alias)
         topics = {}
         for (view, _), facts in zip(asked[1:], found, strict=True):
             topics.update({(view.cluster_id(), name): fact for name, fact in facts.items()})
-        for lane in carried:
+        for lane in moved:
             source, place = lane.lane.source, lane.lane.place
             topic, destination = topics.get((source.cluster, source.topic)), places.get(place.topic)
             if topic is None or not same_topic(lane.position.topic_id, topic.topic_id):
@@ -122,27 +126,28 @@ class Closing:
                 raise Again(f"the destination topic {place.topic} changed while it was written")
 
     def _check_reports(self, carried: Sequence[OpenLane]) -> None:
-        """A record that the destination will never take stops its lane, once it is known which one it is.
+        """Records that the destination will never take are remembered, once it is known which ones they are.
 
-        Its transaction fails as a whole, so records of other lanes may be reported as failed beside it.
+        Their transaction fails as a whole, so records of other lanes may be reported as failed beside them.
         """
-        failed = [(lane, *refused) for lane in carried if (refused := lane.refused()) is not None]
+        memory = self._memory
+        for lane in carried:
+            if (error := lane.refused_aside()) is not None:
+                if is_poison(error):
+                    memory.no_quarantine.add(lane.lane.source)
+                raise Again(f"the quarantine did not take a record of {lane.lane.source}: {error.str()}")
+        failed = [(lane, *refused) for lane in carried for refused in lane.refused()]
         if not failed:
             return
-        lane, offset, error = next((one for one in failed if is_poison(one[2])), failed[0])
-        source = lane.lane.source
-        memory = self._memory
-        if is_poison(error) and memory.single:
-            finding = Finding(
-                "poison",
-                f"the destination refuses the record at {source} offset {offset}: {error.str()}",
-                f"change the limits of topic {lane.lane.place.topic}, or what is written to the source",
-            )
-            memory.barriers[source] = (offset, finding)
+        poisonous = [one for one in failed if is_poison(one[2])]
+        lane, offset, error = (poisonous or failed)[0]
+        if poisonous and memory.single:
+            for one in poisonous:
+                memory.poison.setdefault(one[0].lane.source, {})[one[1]] = one[0].refusal(*one[1:])
             memory.single = False
-        elif is_poison(error):
+        elif poisonous:
             memory.single = True
-        raise Again(f"{source} offset {offset} was not taken: {error.str()}")
+        raise Again(f"{lane.lane.source} offset {offset} was not taken: {error.str()}")
 
     def _signs_of_life(self, at: int) -> list[Record]:
         order, memory = self._order, self._memory

@@ -22,7 +22,12 @@ class Memory:
     events: list[tuple[str, str]] = field(default_factory=list)  # level and text, not yet in the ledger
     careful: set[SourcePartition] = field(default_factory=set)  # report each record, not each stretch
     single: bool = False  # one record a batch, to find the one that the destination refuses
-    barriers: dict[SourcePartition, tuple[int, Finding]] = field(default_factory=dict)
+    poison: dict[SourcePartition, dict[int, Finding]] = field(default_factory=dict)  # by offset
+    no_quarantine: set[SourcePartition] = field(default_factory=set)  # their records are refused even there
+    without_ledger: int = 0  # attempts in a row that did not find it
+    # Logs that were cut off under their positions, in the client's words. It says so once: the next fetch
+    # would go on as if nothing had happened.
+    truncated: dict[SourcePartition, str] = field(default_factory=dict)
     stopped: dict[SourcePartition, Finding] = field(default_factory=dict)
 
     def say(self, level: str, what: str) -> None:

@@ -6,7 +6,7 @@ that start is resolved once, and is in the ledger before the first fetch.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from causeway.errors import CausewayError
@@ -18,7 +18,9 @@ from causeway.model.order import Lane, Order
 from causeway.model.position import Place, Position, SourcePartition
 from causeway.model.record import Record, Stopped
 from causeway.pipeline.memory import Memory, now_ms
-from causeway.policy.integrity import Finding
+from causeway.policy.gaps import settle
+from causeway.policy.integrity import Finding, diverged
+from causeway.policy.positions import resume
 
 
 @dataclass(slots=True)
@@ -26,7 +28,7 @@ class Opening:
     """Lanes to assign, and what the ledger must hear before that."""
 
     lanes: list[OpenLane] = field(default_factory=list)
-    stopped: list[SourcePartition] = field(default_factory=list)
+    closed: list[SourcePartition] = field(default_factory=list)  # stopped, or with nothing to carry any more
     records: list[Record] = field(default_factory=list)
 
 
@@ -35,29 +37,34 @@ def open_lanes(
     intake: Intake,
     destination: ClusterView,
     positions: Mapping[SourcePartition, Position],
-    stopped_before: Iterable[SourcePartition],
+    stopped_before: Mapping[SourcePartition, Stopped],
     memory: Memory,
 ) -> Opening:
     """Judge the lanes that wait. Raises CausewayError where the source does not answer."""
     waiting = dict(intake.waiting)
     try:
         places = destination.describe({lane.place.topic for lane in waiting.values()})
-        fresh = {
-            lane.place
-            for source, lane in waiting.items()
-            if (known := positions.get(source)) is None or known.place != lane.place
-        }
-        known_places = [(p.topic, p.partition) for p in fresh if p.topic in places and p.partition >= 0]
-        ends = destination.offsets(known_places, "latest")
+        spots = [
+            (place.topic, place.partition)
+            for place in {lane.place for lane in waiting.values()}
+            if place.topic in places and 0 <= place.partition < places[place.topic].partitions
+        ]
+        ends = destination.offsets(spots, "latest")
     except CausewayError as error:
         raise Again(str(error)) from None
     opening = Opening()
-    for source, (finding, begin) in intake.judge(positions, places).items():
+    at = now_ms()
+    for source, (found, begin) in intake.look(positions, places, ends).items():
         lane = waiting[source]
-        position = positions.get(source)
+        settled = settle(
+            lane, positions.get(source), found, on_gap=order.on_gap, on_recreate=order.on_recreate, at=at
+        )
+        position, finding = settled.position, settled.finding
+        if finding is None and position is not None and source in memory.truncated:
+            finding = diverged(source, position.offset, memory.truncated[source])
         if finding is not None:
-            opening.stopped.append(source)
-            opening.records.append(stopped(lane, finding))
+            opening.closed.append(source)
+            opening.records.append(stopped(order, lane, finding, position))
             memory.stopped[source] = finding
             continue
         if position is None:
@@ -65,18 +72,56 @@ def open_lanes(
                 continue  # its start could not be resolved yet
             position = _first(order, lane, begin, _end(ends, lane.place))
             opening.records.append(position)
-        elif position.place != lane.place:
+        elif settled.gaps:
+            position = replace(position, lease=order.lease)
+            opening.records += [position, *settled.gaps]
+            if found.missing:
+                opening.closed.append(source)
+                continue
+        if position.place != lane.place:
             position = _moved(position, lane.place, _end(ends, lane.place))
-        if source in stopped_before and source not in memory.barriers:
-            opening.records.append(Stopped(*source, verdict="", what="", todo="", at=now_ms()))
+        poison = _poison(order, position, stopped_before.get(source), memory)
+        if source in stopped_before and not poison:
+            opening.records.append(Stopped(*source, verdict="", what="", todo="", at=at))
         memory.stopped.pop(source, None)
         careful = memory.single or lane.shared or source in memory.careful
-        opening.lanes.append(OpenLane(lane, position, careful, memory.barriers.get(source)))
+        quarantine = order.quarantine if _quarantines(order, source, memory) else ""
+        resumed = resume(position, found.log_start)
+        opening.lanes.append(OpenLane(lane, position, careful, poison, quarantine, resumed))
     return opening
 
 
-def stopped(lane: Lane, finding: Finding) -> Stopped:
-    return Stopped(*lane.source, verdict=finding.verdict, what=finding.what, todo=finding.todo, at=now_ms())
+def stopped(order: Order, lane: Lane, finding: Finding, position: Position | None) -> Stopped:
+    return Stopped(
+        *lane.source,
+        verdict=finding.verdict,
+        what=finding.what,
+        todo=finding.todo,
+        at=now_ms(),
+        expected=finding.expected,
+        found=finding.found,
+        gone=finding.gone,
+        topic_id=position.topic_id if position else lane.topic_id,
+        lease=order.lease,
+    )
+
+
+def _quarantines(order: Order, source: SourcePartition, memory: Memory) -> bool:
+    return order.on_poison == "quarantine" and source not in memory.no_quarantine
+
+
+def _poison(order: Order, position: Position, before: Stopped | None, memory: Memory) -> dict[int, Finding]:
+    """Records that the destination refused, as far as they still lie ahead.
+
+    One that stopped the partition in an earlier slice of this run is known from the ledger: finding it
+    again would hold up the whole shard. A new run tries again, the destination may have changed.
+    """
+    source = position.source
+    if before is not None and before.verdict == "poison" and before.lease == order.lease:
+        finding = Finding("poison", before.what, before.todo, before.expected)
+        memory.poison.setdefault(source, {}).setdefault(before.expected, finding)
+    known = memory.poison.get(source, {})
+    return {offset: finding for offset, finding in known.items() if offset >= position.offset}
 
 
 def _end(ends: Mapping[tuple[str, int], int], place: Place) -> int:
@@ -101,4 +146,5 @@ def _first(order: Order, lane: Lane, begin: int, place_start: int) -> Position:
         place_end=-1,
         generation=order.generation,
         at=now_ms(),
+        lease=order.lease,
     )

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import pyarrow as pa
 
-from causeway.errors import CausewayError, ConfigError, IntegrityError, Superseded
+from causeway.errors import CausewayError, ConfigError, IntegrityError, SecretMissing, Superseded
 from causeway.kafka.outcome import Again, Fenced, Refused
 from causeway.model.order import Order
 from causeway.model.receipt import Outcome, Receipt
@@ -55,6 +55,8 @@ def carry(order: Order, pause: Callable[[float], None] = time.sleep) -> Receipt:
             return _receipt(order, memory, "fenced", str(error))
         except Superseded as error:
             return _receipt(order, memory, "superseded", str(error))
+        except SecretMissing as error:
+            return _receipt(order, memory, "unready", str(error))  # no client, so no event either
         except (IntegrityError, ConfigError) as error:
             parts = (error.code, error.what, error.where, error.why, error.todo)
             return _receipt(order, memory, "broken", json.dumps(parts))

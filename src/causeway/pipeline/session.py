@@ -1,14 +1,23 @@
-"""The Spark session: quiet, local by default, and with a slot for every shard."""
+"""The Spark session: quiet, local by default, and with a slot for every shard.
+
+On a cluster executors come and go. What Spark needs to notice a dead or a stopped one within seconds, and to
+replace it, is set here; `docs/spark.md` says what the cluster itself has to bring.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import shutil
 import sys
+import threading
+import time
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from causeway.config import SparkSettings
@@ -21,6 +30,12 @@ TASK_FAILURES = 100
 
 _QUICK_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 """The JVM schedules and carries no records: compiling little nearly halves what its start costs."""
+
+GONE = (Py4JError, OSError, AttributeError)
+"""What a call into Spark raises when its JVM has died, or its application has ended."""
+
+SLOTS_SECONDS = 60.0
+"""How long executors may take to register."""
 
 _LOG4J = """\
 status = error
@@ -62,9 +77,19 @@ def shared_classes() -> str:
 
 
 def start(
-    settings: SparkSettings, slots: int, app: str, log_file: Path | None = None, jvm: str | None = None
+    settings: SparkSettings,
+    slots: int,
+    app: str,
+    log_file: Path | None = None,
+    jvm: str | None = None,
+    *,
+    needed: int = 1,
+    stopping: threading.Event | None = None,
 ) -> SparkSession:
-    """A session whose every word goes to a file; `slots` tasks run at once on a local master."""
+    """A session whose every word goes to a file, with `slots` tasks at once where the master has them.
+
+    Raises SetupError where fewer than `needed` come; whoever stops meanwhile gets the session as it is.
+    """
     if not (os.environ.get("JAVA_HOME") or shutil.which("java")):
         raise SetupError("Spark needs Java 17 or newer", todo="install it, or set JAVA_HOME")
     log = log_file or log_directory(settings) / f"spark-{os.getpid()}.log"
@@ -72,9 +97,13 @@ def start(
     log4j = log.with_suffix(".log4j2.properties")
     log4j.write_text(_LOG4J.format(log=log))
     # Workers would start with the system's python3 otherwise. The driver's interpreter does not exist
-    # on a cluster's executors, so there it is the user's choice.
-    if is_local(settings):
-        os.environ["PYSPARK_PYTHON"] = sys.executable
+    # on a cluster's executors, so there it is the user's choice; from within Python Spark knows it by
+    # this name alone.
+    python = sys.executable if is_local(settings) else settings.properties.get("spark.pyspark.python")
+    if python:
+        os.environ["PYSPARK_PYTHON"] = python
+    # py4j logs every call that a dead JVM does not answer, with its traceback; what it means is said by us.
+    logging.getLogger().addHandler(logging.NullHandler())
     os.environ["CAUSEWAY_DRIVER_PID"] = str(os.getpid())
     builder = SparkSession.builder.appName(app)
     for name, value in {
@@ -84,11 +113,68 @@ def start(
         builder = builder.config(name, value)
     with _output_into(log):
         try:
-            return builder.getOrCreate()
+            spark = builder.getOrCreate()
         except Exception as error:  # noqa: BLE001 - whatever Spark says, the user needs one line and the log
             raise SetupError(
-                "Spark did not start", where=settings.master, why=_first_line(error), todo=f"see {log}"
+                "Spark did not start", where=settings.master, why=first_line(error), todo=f"see {log}"
             ) from None
+    if is_local(settings):
+        return spark
+    there = _wait_for_slots(spark, needed, stopping or threading.Event())
+    if there < needed:
+        stop(spark)
+        raise SetupError(
+            f"{needed} slot(s) are needed at the same time, the Spark cluster has {there}",
+            where=settings.master,
+            why=f"no more executors came within {SLOTS_SECONDS:.0f} s; see {log}",
+            todo="lower `shards` of the mirrors, give the application more cores, or end others",
+        )
+    return spark
+
+
+def alive(spark: SparkSession, stopping: threading.Event | None = None) -> bool:
+    """Whether its JVM lives, its application goes on, and there are executors or will be.
+
+    A master that was started again without its memory kills the executors of an application that it does
+    not know, and never gives it others.
+    """
+    if not _goes_on(spark):
+        return False
+    if (spark.sparkContext.master or "").startswith("local["):
+        return True
+    return _wait_for_slots(spark, 1, stopping or threading.Event()) > 0
+
+
+def stop(spark: SparkSession) -> None:
+    """End it; a JVM that was told to end before us has done so by itself, and py4j's regrets help nobody."""
+    with contextlib.suppress(*GONE), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        spark.stop()
+
+
+def slots_of(spark: SparkSession) -> int:
+    """How many tasks can run at once, now. (A cluster's `defaultParallelism` is never less than two.)"""
+    try:
+        context = spark.sparkContext._jsc.sc()
+        return int(context.maxNumConcurrentTasks(context.resourceProfileManager().defaultResourceProfile()))
+    except GONE:
+        return 0
+
+
+def _goes_on(spark: SparkSession) -> bool:
+    try:
+        return not spark.sparkContext._jsc.sc().isStopped()
+    except GONE:
+        return False
+
+
+def _wait_for_slots(spark: SparkSession, needed: int, stopping: threading.Event) -> int:
+    """Executors register one after the other, a moment after the start or after the loss of another."""
+    deadline = time.monotonic() + SLOTS_SECONDS
+    while (there := slots_of(spark)) < needed and time.monotonic() < deadline and _goes_on(spark):
+        if stopping.wait(0.1):
+            return needed
+    return there
 
 
 def _properties(settings: SparkSettings, slots: int, log4j: Path, jvm: str) -> dict[str, str]:
@@ -106,8 +192,24 @@ def _properties(settings: SparkSettings, slots: int, log4j: Path, jvm: str) -> d
         "spark.scheduler.mode": "FAIR",
     }
     if local:
-        properties |= {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
-    return properties
+        return properties | {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+    return properties | {
+        # A standalone master would give us all its cores, and `verify` beside a mirror would wait for ever.
+        "spark.cores.max": str(_cores(settings, slots)),
+        "spark.executor.extraJavaOptions": _QUICK_JVM,
+        # An executor that hangs keeps its slot until it is declared dead: after 2 minutes by default.
+        "spark.executor.heartbeatInterval": "2s",
+        "spark.storage.blockManagerHeartbeatTimeoutMs": "20s",
+        "spark.network.timeoutInterval": "2s",
+        "spark.executor.heartbeat.maxFailures": "300",  # ten minutes without a driver, as by default
+    }
+
+
+def _cores(settings: SparkSettings, slots: int) -> int:
+    """As many cores as the slots need, in whole executors: a part of one would never be started."""
+    asked = settings.properties.get("spark.executor.cores", "")
+    of_executor = max(1, int(asked)) if asked.isdigit() else 1
+    return -(-slots // of_executor) * of_executor
 
 
 @contextlib.contextmanager
@@ -130,5 +232,8 @@ def _output_into(log: Path) -> Iterator[None]:
         os.close(file)
 
 
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+def first_line(error: BaseException) -> str:
+    """What Spark says, without the name of the method that py4j was calling."""
+    lines = [line.strip().removeprefix(": ") for line in str(error).splitlines()]
+    told = [line for line in lines if line and not line.startswith("An error occurred while calling")]
+    return (told or [type(error).__name__])[0]

@@ -24,7 +24,7 @@ class Sieve:
     def __init__(self, specs: Sequence[FilterSpec], not_back_to: str | None) -> None:
         self._filters = [make(spec) for spec in specs]
         self._not_back_to = not_back_to.encode() if not_back_to is not None else None
-        self._dropped: dict[OpenLane, list[int]] = {}
+        self._dropped: dict[OpenLane, list[tuple[int, int | None]]] = {}  # offsets and epochs
         self._stops: dict[OpenLane, tuple[int, Finding]] = {}
 
     @property
@@ -36,12 +36,15 @@ class Sieve:
         kept = []
         for message in messages:
             lane = lanes.get((message.topic(), message.partition()))
-            if lane is None or lane.finding is not None or message.offset() < lane.next:
+            if lane is None or lane.finding is not None:
                 continue
-            if message.offset() >= lane.barrier and lane.barrier_finding is not None:
-                self._stop(lane, message.offset(), lane.barrier_finding)  # nobody is asked about those
+            if message.offset() < lane.next:
+                lane.rewritten(message.offset())
+                continue
+            if message.offset() >= lane.limit:
+                self._stop(lane, message.offset(), lane.poison[lane.limit])  # nobody is asked about those
             elif self._not_back_to is not None and comes_from(message.headers(), self._not_back_to):
-                self._drop(lane, message.offset())
+                self._drop(lane, message)
             else:
                 kept.append((lane, message))
         if self._filters and kept:
@@ -57,10 +60,11 @@ class Sieve:
     def settle(self) -> None:
         """Tell the lanes what was taken out, after delivery has taken the rest."""
         for lane, offsets in self._dropped.items():
-            limit = lane.next if lane.finding is not None else lane.barrier
+            limit = lane.next if lane.finding is not None else lane.limit
             if lane in self._stops:
                 limit = min(limit, self._stops[lane][0])
-            lane.sifted(sorted(offset for offset in offsets if offset < limit))
+            before = sorted((offset, epoch) for offset, epoch in offsets if offset < limit)
+            lane.sifted([offset for offset, _ in before], before[-1][1] if before else None)
         for lane, (offset, finding) in self._stops.items():
             lane.stop(offset, finding)
         self._dropped, self._stops = {}, {}
@@ -80,11 +84,11 @@ class Sieve:
                 passed.append((lane, message))
                 passed_records.append(record)
             else:
-                self._drop(lane, record.offset)
+                self._drop(lane, message)
         return passed, passed_records
 
-    def _drop(self, lane: OpenLane, offset: int) -> None:
-        self._dropped.setdefault(lane, []).append(offset)
+    def _drop(self, lane: OpenLane, message: Any) -> None:
+        self._dropped.setdefault(lane, []).append((message.offset(), message.leader_epoch()))
 
     def _stop(self, lane: OpenLane, offset: int, finding: Finding) -> None:
         known = self._stops.get(lane)
@@ -98,4 +102,5 @@ def _raised(name: str, record: Record, why: str) -> Finding:
         "filter",
         f"the filter {name} raised on the record at {at}: {why}",
         'correct the filter and start again, or choose on_error = "keep" or "drop" for it',
+        record.offset,
     )

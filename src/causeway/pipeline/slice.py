@@ -5,8 +5,10 @@ orders (DataFrame, a row for each shard) ──► relay (mapInArrow, a task for
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 
 import pyarrow as pa
 from pyspark import InheritableThread
@@ -15,6 +17,7 @@ from pyspark.sql import SparkSession
 from causeway.model.order import Order
 from causeway.model.receipt import Receipt
 from causeway.pipeline.relay import ORDERS, RECEIPTS_DDL, relay
+from causeway.pipeline.session import GONE, first_line, slots_of
 
 
 class Slice:
@@ -22,7 +25,9 @@ class Slice:
 
     def __init__(self, spark: SparkSession, orders: Sequence[Order], description: str) -> None:
         self._spark = spark
-        self._orders = orders
+        # Where executors were lost and slots are missing, tasks wait in this order: each shard has its turn.
+        first = orders[0].slice % len(orders)
+        self._orders = (*orders[first:], *orders[:first])
         self._group = f"causeway.{orders[0].mirror}.{orders[0].lease}.{orders[0].slice}"
         self._description = description
         self.receipts: list[Receipt] = []
@@ -32,9 +37,11 @@ class Slice:
         self._thread.start()
 
     def _run(self) -> None:
-        context = self._spark.sparkContext
-        context.setJobGroup(self._group, self._description)
         try:
+            context = self._spark.sparkContext
+            context.setJobGroup(self._group, self._description)
+            # Orders pass through a file in there, and people clean /tmp.
+            Path(str(context._temp_dir)).mkdir(parents=True, exist_ok=True)
             table = pa.table(
                 {
                     "shard": pa.array([order.shard for order in self._orders], pa.int32()),
@@ -45,7 +52,7 @@ class Slice:
             rows = self._spark.createDataFrame(table).mapInArrow(relay, RECEIPTS_DDL).collect()
             self.receipts = [Receipt.from_json(row["receipt"]) for row in rows]
         except Exception as error:  # noqa: BLE001 - cancelled, a dead worker, a lost JVM: the next slice decides
-            self.failure = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            self.failure = first_line(error)
         finally:
             self._ended.set()
 
@@ -54,16 +61,27 @@ class Slice:
         return self._ended.wait(seconds)
 
     def ended_tasks(self) -> int:
-        """How many shards have ended, while the others may go on."""
-        tracker = self._spark.sparkContext.statusTracker()
+        """How many shards have ended, while the others may go on; 0 where Spark does not answer."""
         ended = 0
-        for job in tracker.getJobIdsForGroup(self._group):
-            info = tracker.getJobInfo(job)
-            for stage in info.stageIds if info else ():
-                facts = tracker.getStageInfo(stage)
-                ended += facts.numCompletedTasks if facts else 0
+        with contextlib.suppress(*GONE):
+            tracker = self._spark.sparkContext.statusTracker()
+            for job in tracker.getJobIdsForGroup(self._group):
+                info = tracker.getJobInfo(job)
+                for stage in info.stageIds if info else ():
+                    facts = tracker.getStageInfo(stage)
+                    ended += facts.numCompletedTasks if facts else 0
         return ended
 
+    def slots(self) -> int:
+        """How many shards Spark can serve at once, now."""
+        return slots_of(self._spark)
+
     def cancel(self) -> None:
-        """Kill the tasks. Their workers may live on for seconds: fence afterwards."""
-        self._spark.sparkContext.cancelJobGroup(self._group)
+        """Kill the tasks. Their workers may live on for seconds: fence afterwards.
+
+        It has failed from here: nobody may take a slice without receipts for one that had nothing to do.
+        """
+        if not self._ended.is_set():
+            self.failure = "it was cancelled"
+        with contextlib.suppress(*GONE):
+            self._spark.sparkContext.cancelJobGroup(self._group)

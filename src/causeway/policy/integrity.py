@@ -5,11 +5,12 @@ Invariant G: whatever could skip data stops the partition and names what is miss
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import Literal
 
 from causeway.model.order import Lane
-from causeway.model.position import Position
+from causeway.model.position import Position, SourcePartition
 
 Verdict = Literal[
     "gap",
@@ -18,6 +19,8 @@ Verdict = Literal[
     "deleted",
     "destination-recreated",
     "destination-deleted",
+    "destination-shrunk",
+    "destination-truncated",
     "poison",
     "filter",
 ]
@@ -34,69 +37,154 @@ class Found:
     log_start: int
     log_end: int
     place_topic_id: str | None
+    place_partitions: int = sys.maxsize
+    place_end: int | None = None  # of the log at the place; None where nobody asked
+    missing: bool = False  # the topic is another one now, and has no such partition
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Why a partition stops, in words, and what to do."""
+    """Why a partition stops, in words and in numbers, and what to do."""
 
     verdict: Verdict
     what: str
     todo: str
+    expected: int = -1  # the next offset to carry; -1 where offsets are not the matter
+    found: int = -1  # the offset that was found instead
+    gone: int = 0  # offsets that cannot be had any more
 
 
 def same_topic(known: str, found: str) -> bool:
     return known == found or NO_TOPIC_ID in (known, found)
 
 
+def shown(topic_id: str) -> str:
+    """A topic id as Kafka's own tools write it."""
+    return topic_id.translate(str.maketrans("+/", "-_"))
+
+
 def judge(lane: Lane, position: Position | None, found: Found) -> Finding | None:
-    """None where the partition may go on; otherwise the verdict that stops it."""
-    source, place = lane.source, lane.place
+    """None where the partition may go on; otherwise the verdict that stops it.
+
+    Whether the topics are the same ones comes first: otherwise their offsets mean nothing.
+    """
+    finding = _source_topic(lane, position, found) or _place_topic(lane, position, found)
+    if finding is not None or position is None:
+        return finding
+    return _source_log(lane, position, found) or _place_log(lane, position, found)
+
+
+def _source_topic(lane: Lane, position: Position | None, found: Found) -> Finding | None:
+    source = lane.source
     topic_id = position.topic_id if position else lane.topic_id
-    place_topic_id = position.place.topic_id if position else place.topic_id
+    expected = position.offset if position else -1
     if found.topic_id is None:
         return Finding(
             "deleted",
             f"the source topic {source.topic} does not exist any more"
             + (f"; carried up to offset {position.offset}" if position else ""),
-            "take it out of `topics`, or create it again and start a new mirror for it",
+            "take it out of `topics`; where it is created again, on_recreate decides",
+            expected,
         )
     if not same_topic(topic_id, found.topic_id):
         return Finding(
             "recreated",
             f"the source topic {source.topic} was deleted and created again"
-            f" (topic id {topic_id} then, {found.topic_id} now);"
+            f" (topic id {shown(topic_id)} then, {shown(found.topic_id)} now);"
             f" its offsets {found.log_start}…{found.log_end} are not the ones carried"
-            + (f" up to {position.offset}" if position else ""),
-            "carry the new topic with a new mirror, or under another destination name",
+            + (f" up to {position.offset}: what the old one held from there on is gone" if position else ""),
+            'on_recreate = "restart" carries the new topic from its beginning, behind what is there',
+            expected,
+            found.log_start,
         )
+    return None
+
+
+def _source_log(lane: Lane, position: Position, found: Found) -> Finding | None:
+    source = lane.source
+    if position.offset < found.log_start:
+        gone = found.log_start - position.offset
+        return Finding(
+            "gap",
+            f"{source} begins at offset {found.log_start} now, {position.offset} is next to carry:"
+            f" {gone} offsets were deleted before they were carried",
+            "raise the source's retention; to go on without them: `causeway offsets skip`,"
+            ' or on_gap = "continue"',
+            position.offset,
+            found.log_start,
+            gone,
+        )
+    if position.offset > found.log_end:
+        return truncated(source, position.offset, found.log_end)
+    return None
+
+
+def truncated(source: SourcePartition, expected: int, end: int) -> Finding:
+    """The source lost records that were carried."""
+    return Finding(
+        "truncated",
+        f"{source} ends at offset {end} now, {expected} is next to carry:"
+        f" {expected - end} offsets that were carried are gone from the source",
+        "the source lost records (unclean leader election?); source and destination have diverged there:"
+        f" `causeway offsets skip --back` goes on from offset {end}",
+        expected,
+        end,
+        expected - end,
+    )
+
+
+def diverged(source: SourcePartition, expected: int, why: str) -> Finding:
+    """The log was cut off before our position and has grown beyond it since.
+
+    Leader epochs tell, or a record where none was before.
+    """
+    return Finding(
+        "truncated",
+        f"{source} was truncated before offset {expected}, which is next to carry, and written again ({why}):"
+        " what was carried is not what the source holds now",
+        "find where both sides part (`causeway verify`); `causeway offsets skip --back` goes on from there",
+        expected,
+    )
+
+
+def _place_topic(lane: Lane, position: Position | None, found: Found) -> Finding | None:
+    place = lane.place
+    topic_id = position.place.topic_id if position else place.topic_id
     if found.place_topic_id is None:
         return Finding(
             "destination-deleted",
             f"the destination topic {place.topic} does not exist any more",
             "the ledger holds positions for it: a new mirror name starts from the beginning",
         )
-    if not same_topic(place_topic_id, found.place_topic_id):
+    if not same_topic(topic_id, found.place_topic_id):
         return Finding(
             "destination-recreated",
             f"the destination topic {place.topic} was deleted and created again"
-            f" (topic id {place_topic_id} then, {found.place_topic_id} now)",
+            f" (topic id {shown(topic_id)} then, {shown(found.place_topic_id)} now)",
             "what was carried is gone from it: a new mirror name starts from the beginning",
         )
-    if position is None:
-        return None
-    if position.offset < found.log_start:
+    if place.partition >= found.place_partitions:
         return Finding(
-            "gap",
-            f"{source} begins at offset {found.log_start} now, {position.offset} is next to carry:"
-            f" {found.log_start - position.offset} offsets were deleted before they were carried",
-            "raise the source's retention; the missing records cannot be had from this topic any more",
-        )
-    if position.offset > found.log_end:
-        return Finding(
-            "truncated",
-            f"{source} ends at offset {found.log_end} now, {position.offset} is next to carry:"
-            f" {position.offset - found.log_end} offsets that were carried are gone from the source",
-            "the source lost records (unclean leader election?); source and destination have diverged",
+            "destination-shrunk",
+            f"the destination topic {place.topic} has {found.place_partitions} partitions,"
+            f" {lane.source} goes to partition {place.partition}",
+            f"what was carried there is gone; kafka-topics.sh --alter --topic {place.topic}"
+            f" --partitions {place.partition + 1} makes the partition, a new mirror name fills it again",
         )
     return None
+
+
+def _place_log(lane: Lane, position: Position, found: Found) -> Finding | None:
+    place, end = lane.place, found.place_end
+    same = (position.place.topic, position.place.partition) == (place.topic, place.partition)
+    if not same or end is None or position.place_end <= end:
+        return None
+    return Finding(
+        "destination-truncated",
+        f"{place.topic}[{place.partition}] ends at offset {end} now, but {lane.source} was carried up to"
+        f" {position.place_end} there: {position.place_end - end} offsets are gone from the destination",
+        "the destination lost records (unclean leader election?): a new mirror name starts anew",
+        position.place_end,
+        end,
+        position.place_end - end,
+    )

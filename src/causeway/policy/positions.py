@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from causeway.model.position import LATENCY_BOUNDS_MS, Position, SourcePartition, Tally
+from causeway.model.position import LATENCY_BOUNDS_MS, Position, SourcePartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +21,7 @@ class Carried:
     bytes: int = 0
     place_end: int = -1
     latency: Sequence[int] = ()
+    seen: int = -1  # behind the last record seen; -1: none was
 
 
 def advance(position: Position, carried: Carried, at: int) -> Position:
@@ -37,9 +38,11 @@ def advance(position: Position, carried: Carried, at: int) -> Position:
         position,
         offset=carried.offset,
         epoch=carried.epoch if carried.epoch >= 0 else position.epoch,
+        seen=carried.seen if carried.seen >= 0 else seen(position),
         place_end=max(position.place_end, carried.place_end),
         at=at,
-        tally=Tally(
+        tally=replace(
+            before,
             delivered=before.delivered + carried.delivered,
             filtered=before.filtered + carried.filtered,
             quarantined=before.quarantined + carried.quarantined,
@@ -48,6 +51,22 @@ def advance(position: Position, carried: Carried, at: int) -> Position:
             latency=latency,
         ),
     )
+
+
+def seen(position: Position) -> int:
+    return position.seen if position.seen >= 0 else position.offset
+
+
+def resume(position: Position, log_start: int) -> tuple[int, int]:
+    """Where to fetch from, and the leader epoch by which the client checks that the log is still the same.
+
+    The epoch vouches for the last record seen. Between that and the position lie markers and aborted records,
+    perhaps of later epochs: to check the position by it would take a healthy log for a truncated one. Where
+    retention took the record itself, nothing is left to check.
+    """
+    if position.epoch < 0 or seen(position) < log_start:
+        return position.offset, -1
+    return seen(position), position.epoch
 
 
 def newest(positions: Iterable[Position]) -> dict[SourcePartition, Position]:

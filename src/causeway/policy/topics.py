@@ -28,6 +28,7 @@ NOT_COPIED = frozenset(
 )
 WIDE_OPEN = str(2**63 - 1)
 """Kafka 4 refuses timestamps more than an hour ahead unless the topic says otherwise."""
+SAFE_COPIES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,10 @@ def new_topic(
         if bound in known_settings or not known_settings:
             config[bound] = WIDE_OPEN
     config["max.message.bytes"] = str(source_max_bytes)
-    return Create(partitions, max(1, min(replication or source.replication, brokers)), config)
+    copies = max(1, min(replication or source.replication, brokers))
+    if copies >= SAFE_COPIES:
+        config["min.insync.replicas"] = "2"  # a record counts when two brokers have it, as for the ledger
+    return Create(partitions, copies, config)
 
 
 def fit(

@@ -1,0 +1,69 @@
+"""A ledger that is missing, a copy, or from an older day is detected before anything is carried."""
+
+from __future__ import annotations
+
+import json
+
+from causeway.errors import IntegrityError
+from causeway.kafka.admin import ClusterView
+from causeway.kafka.ledger import LedgerImage
+from causeway.kafka.tails import read_spans
+from causeway.model.filtering import Record
+from causeway.model.order import ledger_topic, offset_map_topic
+from causeway.model.position import SourcePartition
+from causeway.policy.testimony import Carried, contradicted
+
+TAIL = 200
+"""So many offsets at the end of each partition of the map: a ledger that lost its end lacks what they say."""
+
+
+def refuse_lost(view: ClusterView, mirror: str) -> None:
+    """No ledger, where the offset map says that there must have been one. Before anything is created."""
+    ledger, offsets = ledger_topic(mirror), offset_map_topic(mirror)
+    known = view.describe([ledger, offsets])
+    if ledger in known or offsets not in known:
+        return
+    spots = [(offsets, number) for number in range(known[offsets].partitions)]
+    if any(view.offsets(spots, "latest").values()):
+        raise IntegrityError(
+            f'the ledger of mirror "{mirror}" is missing, but its offset map holds what it has carried',
+            where=f'topic {ledger} on cluster "{view.cluster.alias}"',
+            why="without positions everything would be carried again",
+            todo="carry under a new mirror name, or take over what is there: delete topic"
+            f" {offsets} and `causeway adopt`",
+        )
+
+
+def refuse_older(view: ClusterView, mirror: str, image: LedgerImage) -> None:
+    """A ledger that knows less than the offset map. The shards are fenced: nobody writes either of them."""
+    offsets = offset_map_topic(mirror)
+    known = view.describe([offsets])
+    if offsets not in known:
+        return
+    spots = [(offsets, number) for number in range(known[offsets].partitions)]
+    starts, ends = view.offsets(spots, "earliest"), view.offsets(spots, "stable")
+    spans = {
+        spot: (max(starts[spot], ends[spot] - TAIL), ends[spot])
+        for spot in spots
+        if spot in starts and spot in ends
+    }
+    said = [one for found in read_spans(view.cluster, spans, _carried).values() for one in found]
+    carried = contradicted(said, image.positions, image.gaps.values())
+    if carried is None:
+        return
+    position = image.positions.get(carried.source)
+    raise IntegrityError(
+        f"the ledger is older than what was carried: {carried.source} was carried up to offset {carried.end},"
+        + (f" the ledger says {position.offset}" if position else " the ledger does not know it"),
+        where=f'topic {ledger_topic(mirror)} on cluster "{view.cluster.alias}"',
+        why=f"the offset map, written with it, says so ({offsets})",
+        todo="somebody restored or changed the ledger; going on would repeat records:"
+        " carry under a new mirror name, or `causeway adopt` under it",
+    )
+
+
+def _carried(record: Record) -> Carried:
+    cluster, topic, partition = (record.key or b"").decode().split("|")
+    body = json.loads(record.value or b"")
+    source, _, length = body["runs"][-1]
+    return Carried(SourcePartition(cluster, topic, int(partition)), body["topic_id"], source + length)

@@ -1,0 +1,45 @@
+"""What the offset map says about the ledger: both are written in one transaction.
+
+A ledger that lost its end, or that somebody put back from an older day, knows less than the map: it would
+carry again what was carried already. So it is never trusted then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from causeway.model.position import Position, SourcePartition
+from causeway.model.record import Gap
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """The map's word: this partition of that topic was carried up to here."""
+
+    source: SourcePartition
+    topic_id: str
+    end: int
+
+
+def contradicted(
+    said: Iterable[Carried], positions: Mapping[SourcePartition, Position], gaps: Iterable[Gap]
+) -> Carried | None:
+    """What was carried further than the ledger knows, if anything was.
+
+    Moving back by an operator's word explains it, and so does a topic that was begun again.
+    """
+    moves = list(gaps)
+    for carried in said:
+        position = positions.get(carried.source)
+        if position is not None and (position.topic_id != carried.topic_id or position.offset >= carried.end):
+            continue
+        if not any(_explains(move, carried) for move in moves):
+            return carried
+    return None
+
+
+def _explains(move: Gap, carried: Carried) -> bool:
+    if move.source != carried.source or move.topic_id != carried.topic_id or move.begin < carried.end:
+        return False
+    return move.to_topic_id != move.topic_id or move.end < carried.end

@@ -1,0 +1,128 @@
+"""What the mirror does where it was told to go on: each offset it does not carry is in the ledger."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from causeway.model.order import quarantine_topic
+from causeway.policy.quarantine import label_of
+from support.process import eventually
+from support.records import Rec, read_all
+from support.world import World, now_ms
+
+
+def recreate(world: World, suffix: str, partitions: int = 1) -> None:
+    topic = world.name(suffix)
+    world.admin().delete_topics([topic])[topic].result()
+    eventually(lambda: topic not in world.admin().list_topics(timeout=10).topics, "the topic is gone")
+    world.topic(suffix, partitions)
+
+
+def assert_balanced(world: World) -> None:
+    for position in world.ledger().positions.values():
+        assert position.offset - position.start == position.tally.offsets, position
+
+
+def test_gaps_and_new_topics_are_gone_over_where_that_is_allowed_and_stay_in_the_ledger(world: World) -> None:
+    """While it stands still, and under it while it runs."""
+    gap, again = world.topic("gap", 2), world.topic("again", 1)
+    config = world.config(on_gap="continue", on_recreate="restart", shards=2)
+    world.produce(gap, world.numbers(100, 2))
+    first = world.numbers(10)
+    world.produce(again, first)
+    world.carry_all(config)
+    world.produce(gap, world.numbers(100, 2, 100))
+    world.delete_records(gap, 1, 70)
+    recreate(world, "again")
+    world.produce(again, world.numbers(50, 1, 1_000))
+
+    run = world.run(config)
+
+    run.until(lambda: world.carried() == 180 + 50, "everything that is left is carried")
+    assert [len(found) for found in world.read(gap).values()] == [100, 80]
+    assert world.read(again)[0] == [rec for _, rec in first] + world.read(again, "source")[0]
+    recreate(world, "again")
+    world.produce(again, world.numbers(20, 1, 2_000))
+    run.until(lambda: len(world.read(again)[0]) == 80, "the third topic of that name is carried too")
+    assert run.stop() == 0, run.output
+    assert world.read(again)[0][60:] == world.read(again, "source")[0]
+    assert f"{gap}[1]: 20 offsets skipped, from 50 to 70" in run.output
+    assert run.output.count(f"{again}[0]: begun again with another topic") == 2
+    image = world.ledger()
+    assert not image.stopped
+    assert_balanced(world)
+    assert sorted((one.topic, one.begin, one.end, one.verdict) for one in image.gaps.values()) == [
+        (again, 10, 0, "recreated"),
+        (again, 50, 0, "recreated"),
+        (gap, 50, 70, "gap"),
+    ]
+    world.carry_all(world.config(shards=1))
+    assert world.ledger().gaps == image.gaps, "another sharding forgets nothing"
+
+
+@pytest.mark.parametrize("delivery", ["exactly-once", pytest.param("at-least-once", marks=pytest.mark.deep)])
+def test_records_that_the_destination_refuses_go_to_the_quarantine(world: World, delivery: str) -> None:
+    """All that is known of them is there; everything else arrives, in order, and the books balance."""
+    topic = world.topic("t", 2, config={"max.message.bytes": "2000000"})
+    world.topic("t", 2, on="destination", config={"max.message.bytes": "10000"})
+    at = now_ms()
+    headers = (("h", b"\x00"), ("h", None))
+    large = [Rec(b"k", os.urandom(50_000), headers, at), Rec(None, os.urandom(60_000), (), at)]
+    world.produce(topic, world.numbers(40, 2))
+    world.produce(topic, [(0, large[0]), (0, large[1])])
+    world.produce(topic, world.numbers(40, 2, 40))
+    world.produce(topic, [(1, Rec(b"k", b"without a time", (), -1))])
+    world.produce(topic, [(0, large[0])])
+    world.produce(topic, world.numbers(40, 2, 80))
+
+    world.carry_all(world.config(on_poison="quarantine", shards=2, delivery=delivery))
+
+    quarantined = read_all(world.servers["destination"], quarantine_topic(world.mirror))[0]
+    labels = [label_of(rec.headers) for rec in quarantined]
+    found = {}
+    for rec, label in zip(quarantined, labels, strict=True):
+        assert label is not None
+        found[label.source.partition, label.offset] = (rec, label)
+    small = [rec for _, rec in world.numbers(120, 2)]
+    there = world.read(topic)
+    for number, records in there.items():
+        values = [rec.value for rec in records]
+        if delivery == "at-least-once":  # each attempt at finding the record repeated what lies before it
+            values = list(dict.fromkeys(values))
+        assert values == [rec.value for rec in small[number::2]]
+    assert sorted(found) == [(0, 20), (0, 21), (0, 42), (1, 40)]
+    for offset, original in ((20, large[0]), (21, large[1]), (42, large[0])):
+        rec, label = found[0, offset]
+        assert (rec.key, rec.value) == (original.key, original.value)
+        assert rec.headers[: len(original.headers)] == original.headers
+        assert (label.source.topic, label.timestamp) == (topic, at)
+        assert "refuses the record" in label.reason
+    timeless, label = found[1, 40]
+    assert (timeless.value, label.timestamp) == (b"without a time", -1)
+    image = world.ledger()
+    assert not image.stopped
+    assert_balanced(world)
+    assert {source.partition: position.tally.quarantined for source, position in image.positions.items()} == {
+        0: 3,
+        1: 1,
+    }
+
+
+@pytest.mark.deep
+def test_what_not_even_the_quarantine_takes_stops_its_partition(world: World) -> None:
+    topic = world.topic("t", 1, config={"max.message.bytes": "2000000"})
+    world.topic("t", 1, on="destination", config={"max.message.bytes": "10000"})
+    config = world.config(on_poison="quarantine")
+    world.produce(topic, world.numbers(5))
+    world.carry_all(config)
+    world.alter(quarantine_topic(world.mirror), "max.message.bytes", "20000", on="destination")
+    world.produce(topic, [(0, Rec(b"k", os.urandom(50_000), (), now_ms()))])
+    world.produce(topic, world.numbers(5, 1, 5))
+
+    run = world.run(config, "--stop-at-end")
+
+    assert run.wait() == 7, run.output
+    assert f"{topic}[0] offset 5" in run.output
+    assert len(world.read(topic)[0]) == 5

@@ -1,0 +1,87 @@
+"""What a lane makes of records that come, go aside, or lie where none may be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from causeway.kafka.lane import NEVER, OpenLane, Stretch
+from causeway.model.order import Lane
+from causeway.model.position import Place, Position, SourcePartition
+from causeway.policy.integrity import Finding
+
+SOURCE = SourcePartition("c", "t", 0)
+PLACE = Place("t", "id", 0)
+REFUSED = Finding("poison", "refused", "", 4)
+
+
+def lane(offset: int = 0, poison: dict[int, Finding] | None = None, **more: Any) -> OpenLane:
+    position = Position(SOURCE, "id", 0, offset, -1, PLACE, 0, -1, 1, 0)
+    return OpenLane(Lane(SOURCE, "id", PLACE, "earliest", None), position, poison=poison, **more)
+
+
+def took(one: OpenLane, offset: int, epoch: int) -> None:
+    stretch = Stretch(offset)
+    stretch.length = 1
+    stretch.first = stretch.last = 100 + offset
+    one.took(stretch, offset + 1, epoch, 1)
+
+
+@pytest.mark.parametrize("offset", [1, 3, 4])
+def test_a_record_where_markers_were_passed_stops_the_lane(offset: int) -> None:
+    one = lane()
+    took(one, 0, 7)
+    one.passed(5)
+
+    assert not one.rewritten(0), "it was seen"
+    assert not one.rewritten(5), "it is the next one"
+    assert one.finding is None
+    assert one.rewritten(offset)
+
+    assert one.finding is not None
+    assert one.finding.verdict == "truncated"
+    assert f"a record at offset {offset}" in one.finding.what
+    position, _ = one.settled(1)
+    assert (position.offset, position.seen, position.epoch) == (5, 1, 7)
+
+
+def test_a_new_consumer_goes_on_behind_the_last_record_that_was_seen() -> None:
+    one = lane(3, fetch_from=(2, 6))
+    assert one.fetch_from == (2, 6)
+    took(one, 3, 7)
+    one.passed(9)
+    assert one.fetch_from == (4, 7)
+    one.sifted([10, 11], 8)
+    assert (one.next, one.fetch_from) == (12, (12, 8))
+
+
+def test_what_was_sifted_out_before_a_carried_record_does_not_take_its_epoch_back() -> None:
+    one = lane()
+    took(one, 5, 7)
+    one.sifted([2, 3], 6)
+    assert (one.next, one.seen, one.epoch) == (6, 6, 7)
+
+
+def test_without_a_quarantine_nothing_passes_a_record_that_is_refused() -> None:
+    one = lane(poison={4: REFUSED, 6: REFUSED})
+    one.passed(9)
+    assert (one.next, one.barrier, one.limit) == (4, 4, 4)
+    assert one.reached(5) == 4, "also where the record itself is gone"
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_with_a_quarantine_refused_records_go_aside_one_by_one(gone: bool) -> None:
+    one = lane(poison={4: REFUSED, 6: REFUSED}, quarantine="q")
+    assert (one.barrier, one.limit) == (4, NEVER)
+    if gone:  # compaction took it: the record behind it is not refused
+        assert one.reached(5) == 6
+    else:
+        one.set_aside(4, 2)
+    assert one.barrier == 6
+    one.set_aside(6, 2)
+    assert (one.barrier, one.next, one.epoch) == (NEVER, 7, 2)
+    position, runs = one.settled(1)
+    assert not runs
+    assert position.tally.quarantined == (1 if gone else 2)
+    assert position.offset - position.start == position.tally.offsets

@@ -1,0 +1,59 @@
+"""A ledger that knows less than the offset map is from an older day, unless somebody moved it back."""
+
+from __future__ import annotations
+
+import pytest
+
+from causeway.model.position import Place, Position, SourcePartition
+from causeway.model.record import Gap
+from causeway.policy.testimony import Carried, contradicted
+
+SOURCE = SourcePartition("c", "t", 0)
+OTHER = SourcePartition("c", "t", 1)
+
+
+def position(offset: int, topic_id: str = "a") -> Position:
+    return Position(SOURCE, topic_id, 0, offset, -1, Place("t", "p", 0), 0, -1, 1, 0)
+
+
+def gap(begin: int, end: int, topic_id: str = "a", to_topic_id: str = "a") -> Gap:
+    return Gap(
+        *SOURCE,
+        topic_id=topic_id,
+        begin=begin,
+        to_topic_id=to_topic_id,
+        end=end,
+        verdict="skip",
+        by="",
+        why="",
+        at=0,
+    )
+
+
+@pytest.mark.parametrize(
+    ("known", "gaps", "trusted"),
+    [
+        (position(10), [], True),
+        (position(11), [], True),
+        (position(9), [], False),
+        (None, [], False),
+        (position(0, "b"), [], True),  # begun again: its offsets are others
+        (position(4), [gap(12, 4)], True),
+        (position(4), [gap(10, 4)], True),
+        (position(4), [gap(9, 4)], False),  # moved back before the map was written
+        (position(4), [gap(4, 12)], False),  # a move ahead explains nothing
+        (position(4), [gap(12, 14)], False),
+        (position(4), [gap(12, 4, "b", "b")], False),
+    ],
+)
+def test_what_the_map_says_was_carried(known: Position | None, gaps: list[Gap], trusted: bool) -> None:
+    said = [Carried(SOURCE, "a", 3), Carried(SOURCE, "a", 10)]
+    found = contradicted(said, {SOURCE: known} if known else {}, gaps)
+    assert (found is None) is trusted
+    if known is not None and not trusted:
+        assert found == Carried(SOURCE, "a", 10)
+
+
+def test_every_partition_is_asked_about() -> None:
+    said = [Carried(SOURCE, "a", 10), Carried(OTHER, "a", 1)]
+    assert contradicted(said, {SOURCE: position(10)}, []) == Carried(OTHER, "a", 1)
