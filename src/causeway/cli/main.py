@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from causeway import __version__
-from causeway.cli import config, kafka
+from causeway.cli import config, kafka, offsets
 from causeway.cli.adopt import adopt
 from causeway.cli.check import check
 from causeway.cli.demo import demo
@@ -43,6 +43,7 @@ app.command(cls=GoCommand)(mirrormaker)
 app.command()(reo)
 app.add_typer(config.app, name="config", help="The configuration's reference.")
 app.add_typer(convert.app, name="convert", help="Other tools' configurations as Causeway's.")
+app.add_typer(offsets.app, name="offsets", help="How far partitions were carried, and moving them by hand.")
 app.add_typer(kafka.app, name="kafka", help="Real Kafka brokers on this machine, to try things out.")
 
 

@@ -30,6 +30,7 @@ At = Literal["earliest", "latest", "stable"] | int
 CONNECT_SECONDS = 8.0
 REQUEST_SECONDS = 10.0
 ANSWER_SECONDS = 2.0
+RENEW_SECONDS = 4.0
 """A handle asks the broker that it takes for the controller, and waits for that one alone, gone or not. Only
 new metadata makes it choose another one: so the first wait is short."""
 
@@ -90,8 +91,8 @@ class ClusterView:
         """The answers; whoever did not answer in time is asked once more, by way of new metadata."""
         found, late = self._answers(asked)
         if late:
-            self._metadata()
-            more, late = self._answers(self.ask_to_describe(late, REQUEST_SECONDS))
+            self._metadata(RENEW_SECONDS)
+            more, late = self._answers(self.ask_to_describe(late, RENEW_SECONDS))
             found |= more
         for name, error in late.items():
             raise self._user_error(error, f"describing topic {name}")
@@ -143,8 +144,12 @@ class ClusterView:
         ((_, entries),) = self._describe_configs(ResourceType.BROKER, [str(broker)])
         return {entry.name: entry.value for entry in entries.values() if entry.value is not None}
 
-    def offsets(self, partitions: Iterable[tuple[str, int]], at: At) -> dict[tuple[str, int], int]:
+    def offsets(
+        self, partitions: Iterable[tuple[str, int]], at: At, *, again: bool = True
+    ) -> dict[tuple[str, int], int]:
         """Where that point is in each partition; partitions that do not exist, or have no leader, are absent.
+
+        A handle goes on asking the leaders it has heard of: only new metadata names others (`again`).
 
         A timestamp behind the last record gives the log's end, as "from now on" should.
         """
@@ -160,6 +165,7 @@ class ClusterView:
         )
         isolation = IsolationLevel.READ_COMMITTED if at == "stable" else IsolationLevel.READ_UNCOMMITTED
         found: dict[tuple[str, int], int] = {}
+        unled: list[tuple[str, int]] = []
         if not wanted:
             return found
         self.cluster_id()  # a handle that knows no broker yet would let this wait for a second
@@ -173,12 +179,17 @@ class ClusterView:
                 found[partition.topic, partition.partition] = future.result().offset
             except KafkaException as exception:
                 error = error_of(exception)
-                if not is_gone(error) and not is_unled(error):
+                if is_unled(error):
+                    unled.append((partition.topic, partition.partition))
+                elif not is_gone(error):
                     doing = f"asking for the {at} offset of {partition.topic}[{partition.partition}]"
                     raise self._user_error(error, doing) from None
+        if unled and again:
+            self._metadata(RENEW_SECONDS)
+            found.update(self.offsets(unled, at, again=False))
         behind = [partition for partition, offset in found.items() if offset < 0]
         if behind and at != "latest":
-            found.update(self.offsets(behind, "latest"))
+            found.update(self.offsets(behind, "latest", again=again))
         return found
 
     def create_topic(self, name: str, partitions: int, replication: int, config: Mapping[str, str]) -> bool:
@@ -231,9 +242,9 @@ class ClusterView:
                     raise self._user_error(error_of(exception), doing) from None
         return found
 
-    def _metadata(self) -> Any:
+    def _metadata(self, seconds: float = REQUEST_SECONDS) -> Any:
         try:
-            return self._admin.list_topics(timeout=REQUEST_SECONDS)
+            return self._admin.list_topics(timeout=seconds)
         except KafkaException as exception:
             raise self._user_error(error_of(exception), "listing topics") from None
 

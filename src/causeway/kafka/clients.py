@@ -44,7 +44,6 @@ _COMMON: dict[str, object] = {
     "reconnect.backoff.max.ms": 2_000,
     "socket.keepalive.enable": True,
     "socket.nagle.disable": True,
-    "message.max.bytes": MAX_MESSAGE_BYTES,
     "log_level": 3,
 }
 
@@ -59,11 +58,17 @@ _CONSUMER: dict[str, object] = {
     "fetch.wait.max.ms": 20,
     "fetch.queue.backoff.ms": 2,
     "fetch.error.backoff.ms": 50,
-    "fetch.message.max.bytes": 4 * 1024 * 1024,
+    # An answer that was lost on a line that looks alive is waited for until then, so not for long; and an
+    # answer must come through in that time on a line of 1 MB a second.
+    "socket.timeout.ms": 8_000,
+    "fetch.max.bytes": 4 * 1024 * 1024,
+    "fetch.message.max.bytes": 2 * 1024 * 1024,
+    "receive.message.max.bytes": MAX_MESSAGE_BYTES,  # a record that is larger than all of these comes alone
     "queued.min.messages": 100_000,
 }
 
 _PRODUCER: dict[str, object] = {
+    "message.max.bytes": MAX_MESSAGE_BYTES,
     "acks": "all",
     "enable.idempotence": True,
     # Without this our own producer would bring a deleted destination topic back to life.

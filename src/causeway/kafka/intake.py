@@ -24,6 +24,8 @@ from causeway.policy.integrity import Found, same_topic
 RETRY_SECONDS = 1.0
 GROUP_SECONDS = 1.0
 CLOSE_SECONDS = 1.0
+TRUNCATED = KafkaError(KafkaError._LOG_TRUNCATION).str()
+"""With auto.offset.reset = error the client names that error in words alone, under another code."""
 
 
 class Taken(NamedTuple):
@@ -199,7 +201,8 @@ class Intake:
                 if lane is not None:
                     ends.append((lane, int(message.offset())))
             elif lane is not None:
-                lost.append((lane, str(error.str()), error.code() == KafkaError._LOG_TRUNCATION))
+                why = str(error.str())
+                lost.append((lane, why, TRUNCATED in why))
             else:
                 self.trouble = str(error.str())
         return Taken(records, ends, lost)

@@ -9,18 +9,22 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
 from causeway.config import MirrorSettings, Settings
 from causeway.errors import Unreachable
 from causeway.kafka.admin import At, ClusterView
 from causeway.kafka.ledger import LedgerImage, read_image
+from causeway.kafka.quarantine import read_labels
 from causeway.mirror.clusters import cluster_of, filters_of
 from causeway.mirror.grounds import adopted, ground_of, held_before, look, not_compared
 from causeway.mirror.routing import routes
 from causeway.model.cluster import Cluster
+from causeway.model.order import quarantine_topic
 from causeway.model.pool import Pool
 from causeway.model.position import SourcePartition
+from causeway.model.record import Gap
 from causeway.model.topic import TopicFacts
 from causeway.model.verdict import Pair, Passage
 from causeway.pipeline import filters
@@ -77,6 +81,10 @@ class Capture:
         ends = self._on_source(sources, "stable")
         image = self._caught_up(ends, timeout) if wait else read_image(self.destination, mirror.name)
         positions = {source: at for source, at in image.positions.items() if source in sources}
+        labels = self._labels()
+        gaps: dict[SourcePartition, list[Gap]] = {}
+        for gap in sorted(image.gaps.values(), key=lambda gap: gap.at):
+            gaps.setdefault(gap.source, []).append(gap)
         homes = self._view.describe({position.place.topic for position in positions.values()})
         grounds, held_back = look(self._view, positions.values(), homes, self._pause)
         self.notes += held_back
@@ -104,6 +112,8 @@ class Capture:
                     or (home is not None and home.name in compacted_there),
                     timestamps=mirror.timestamps == "preserve",
                     stopped=stopped.what if stopped else "",
+                    gaps=gaps.get(source, ()),
+                    labels=labels.get((source, position.topic_id), {}) if position else {},
                 )
             )
         begins = adopted(image, grounds)
@@ -135,6 +145,19 @@ class Capture:
                 if (one.topic, one.partition) not in offsets:
                     raise Unreachable(f"{one} has no leader", where=f'cluster "{alias}"')
                 found[one] = offsets[one.topic, one.partition]
+        return found
+
+    def _labels(self) -> dict[tuple[SourcePartition, str], Counter[int]]:
+        """Offsets of quarantined records, by their partition and the id of its topic."""
+        quarantine = read_labels(self._view, self.mirror.name)
+        found: dict[tuple[SourcePartition, str], Counter[int]] = {}
+        for label in quarantine.labels:
+            found.setdefault((label.source, label.topic_id), Counter())[label.offset] += 1
+        name = quarantine_topic(self.mirror.name)
+        if quarantine.unlabelled:
+            self.notes.append(f"{quarantine.unlabelled:,} records of {name} have no label that can be read")
+        if quarantine.trimmed:
+            self.notes.append(f"records were deleted from {name}: what they were is not known any more")
         return found
 
     def _compacted(

@@ -23,6 +23,7 @@ from causeway.mirror.plan import plan_of, prepare, survey
 from causeway.mirror.progress import Gauge
 from causeway.mirror.routing import Known, Routes, edges, routes
 from causeway.mirror.testimony import refuse_lost, refuse_older
+from causeway.model.offsets import told
 from causeway.model.order import Order, Start
 from causeway.model.plan import Plan
 from causeway.model.position import SourcePartition
@@ -30,12 +31,14 @@ from causeway.model.progress import MirrorProgress
 from causeway.model.record import CONTROL, CreatedTopic, Event, Gap, Heartbeat, Record, Stopped
 from causeway.pipeline import filters
 from causeway.pipeline.memory import now_ms
-from causeway.policy.gaps import described
 
 Say = Callable[[str, str, str], None]
 """Tell people: mirror, level, text."""
 
 ENDS_SECONDS = 1.0
+SILENT_SECONDS = 15.0
+STARTING_SECONDS = 45.0
+"""A busy machine takes long to start Python workers: up to its first heartbeat a shard has so much more."""
 LEDGER_SECONDS = 60.0
 FINISH_SECONDS = 5.0
 PROGRESS_SECONDS = 0.5
@@ -185,7 +188,7 @@ class Driver:
             ledger_id=self._ledger.topic_id,
             until=self._until if self.stop_at_end else None,
         )
-        self._alive = {order.shard: time.monotonic() for order in orders}
+        self._alive = {order.shard: time.monotonic() + STARTING_SECONDS for order in orders}
         return orders
 
     def tick(self, seconds: float) -> str:
@@ -302,7 +305,7 @@ class Driver:
             case Stopped(verdict=verdict) if verdict:
                 self._once("error", f"{record.source} stopped ({verdict}): {record.what}; {record.todo}")
             case Gap():
-                self._once("error", f"{record.source}: {described(record)}")
+                self._once("error", f"{record.source}: {told(record)}")
             case Heartbeat(shard=shard) if shard and record.lease == self._control.lease:
                 self._alive[shard] = time.monotonic()
 
@@ -328,10 +331,12 @@ class Driver:
     def _silent(self) -> str:
         """A worker that hangs is seen by nobody but whoever waits for its heartbeat."""
         now = time.monotonic()
-        # A shard that lives is silent for a flush and a commit at most, and neither outlasts a transaction.
-        patience = max(2 * self.mirror.transaction_timeout, 5 * self.mirror.heartbeat)
+        # A shard that lives is silent for a flush and a commit at most, and neither outlasts a transaction;
+        # or while a cluster does not answer its questions.
+        patience = max(SILENT_SECONDS, 2 * self.mirror.transaction_timeout, 5 * self.mirror.heartbeat)
         if self.state != "running":
-            self._alive = dict.fromkeys(self._alive, now)  # nobody can write while the destination is away
+            # Nobody can write while the destination is away.
+            self._alive = {shard: max(seen, now) for shard, seen in self._alive.items()}
             return ""
         silent = [shard for shard, seen in self._alive.items() if now - seen > patience]
         return f"{NO_HEARTBEAT} shard {silent[0]} for {patience:.0f} s" if silent else ""

@@ -12,6 +12,7 @@ from causeway.mirror.clusters import chosen
 from causeway.model.verdict import Findings, Pair, PartitionVerdict, VerifyReport
 from causeway.pipeline import session
 from causeway.pipeline.verify import Progress, compare_all
+from causeway.policy.pairing import with_books
 
 
 def verify(
@@ -70,6 +71,7 @@ def _compare(
 
 
 def _verdict(pair: Pair, found: Findings) -> PartitionVerdict:
+    found = with_books(found, absent=pair.absent, uncounted=pair.uncounted)
     return PartitionVerdict(pair.source, pair.place, found, pair.declared, (*pair.notes, *found.notes))
 
 

@@ -8,6 +8,9 @@ out_of_order   on both sides, at another place among the others
 changed        at the same place on both sides, with other content
 unexpected     on the destination alone, never on the source
 behind         on the source, not carried yet according to the ledger
+
+What the ledger passed over by somebody's word (`skipped`), and what lies in quarantine instead, is counted
+beside them: it is no difference.
 """
 
 from __future__ import annotations
@@ -47,6 +50,8 @@ class Findings:
     faded: int = 0  # source records older than the destination's log start
     guessed: bool = False  # so many differences that some were told by their place alone
     filtered: int = 0  # source records behind the position that the mirror does not carry
+    skipped: int = 0  # those that it passed over, with a gap in the ledger that says so
+    quarantined: int = 0  # those that lie in quarantine instead
     notes: tuple[str, ...] = ()
 
     @property
@@ -101,6 +106,17 @@ class Pair:
     delivered: int = 0  # records, as the ledger says
     declared: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    skipped: tuple[tuple[int, int], ...] = ()  # source offsets that the ledger passed over, from … to
+    quarantined: tuple[tuple[int, int], ...] = ()  # those whose records lie in quarantine
+    repeats: bool = False  # some offsets were gone over more than once, by somebody's word
+    earlier: int = 0  # so many records of an earlier topic of this name may be at the place, at most
+    absent: int = 0  # quarantined records that the ledger counts, and that are not there
+    uncounted: int = 0  # those that are there, and that the ledger does not count
+
+    @property
+    def sifted(self) -> bool:
+        """Whether records are left out that may have replaced others of their keys."""
+        return bool(self.skipped or self.quarantined)
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), separators=(",", ":"))
@@ -111,6 +127,8 @@ class Pair:
         data["source"] = SourcePartition(*data["source"])
         data["place"] = data["place"] and Place(*data["place"])
         data["notes"] = tuple(data["notes"])
+        for name in ("skipped", "quarantined"):
+            data[name] = tuple((begin, end) for begin, end in data[name])
         return Pair(**data)
 
 
@@ -149,6 +167,8 @@ class TopicVerdict:
     destination_records: int
     counts: Mapping[Kind, int]
     cluster: str = ""  # the source's id
+    skipped: int = 0
+    quarantined: int = 0
 
     @property
     def equal(self) -> bool:
@@ -188,6 +208,8 @@ class VerifyReport:
             "at": self.at,
             "seconds": round(self.seconds, 3),
             "counts": self.counts(),
+            "skipped": sum(partition.findings.skipped for partition in self.partitions),
+            "quarantined": sum(partition.findings.quarantined for partition in self.partitions),
             "topics": [{**asdict(topic), "equal": topic.equal} for topic in self.topics()],
             "partitions": [partition.to_json() for partition in self.partitions],
             "notes": list(self.notes),
@@ -212,4 +234,6 @@ def _topic(cluster: str, topic: str, group: list[PartitionVerdict]) -> TopicVerd
         destination_records=sum(partition.findings.destination_records for partition in group),
         counts=_sum(partition.findings for partition in group),
         cluster=cluster,
+        skipped=sum(partition.findings.skipped for partition in group),
+        quarantined=sum(partition.findings.quarantined for partition in group),
     )

@@ -16,11 +16,14 @@ OFFSETS_SHOWN = 5
 def verdict_table(report: VerifyReport, kinds: Sequence[Kind] = KINDS) -> Table:
     """A column for each of the kinds: all of them, or those that a narrow terminal has room for."""
     result = Table(box=None, pad_edge=False, header_style="bold")
+    topics = report.topics()
+    # Told beside the differences, by those few that have any.
+    aside = [name for name in ("skipped", "quarantined") if any(getattr(topic, name) for topic in topics)]
     result.add_column("topic")
-    for heading in ("partitions", "source", "destination", *(NAMES[kind] for kind in kinds)):
+    for heading in ("partitions", "source", "destination", *(NAMES[kind] for kind in kinds), *aside):
         result.add_column(heading, justify="right")
     result.add_column("verdict")
-    for topic in report.topics():
+    for topic in topics:
         verdict = "[green]equal[/green]" if topic.equal else "[red]different[/red]"
         result.add_row(
             _route(report, topic),
@@ -28,6 +31,7 @@ def verdict_table(report: VerifyReport, kinds: Sequence[Kind] = KINDS) -> Table:
             f"{topic.source_records:,}",
             f"{topic.destination_records:,}",
             *(f"{topic.counts[kind]:,}" for kind in kinds),
+            *(f"{getattr(topic, name):,}" for name in aside),
             verdict,
         )
     return result
@@ -72,6 +76,9 @@ def _differences(partition: PartitionVerdict) -> Iterator[str]:
         if not count:
             continue
         first = findings.first.get(kind, ())[:OFFSETS_SHOWN]
+        if not first:
+            yield f"{NAMES[kind]}: {count:,}"
+            continue
         more = f", … ({count:,} in all)" if count > len(first) else ""
         yield f"{NAMES[kind]}: {_places(kind, first)}{more}"
     if findings.guessed:
@@ -110,5 +117,7 @@ def _notes(partition: PartitionVerdict) -> Iterator[str]:
         yield f"{findings.expired:,} older records are on the destination alone"
     if findings.faded:
         yield f"{findings.faded:,} older records are on the source alone"
+    if findings.skipped:
+        yield f"{findings.skipped:,} records are still on the source, and were passed over"
     for what, count in partition.declared.items():
         yield f"{count:,} records were {what} by declaration"

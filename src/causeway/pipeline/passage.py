@@ -1,5 +1,6 @@
 """Both sides as `verify` has to see them where not every record is carried, or not as it was.
 
+What the ledger passed over, and what lies in quarantine instead, is set apart before anything else.
 The source's records pass what the mirror lets them pass: provenance, then the filters, which answer as
 they did for the mirror. From a record on which a filter raises, with `on_error = "stop"`, nothing is
 carried, so from there on records are taken as they are: they are behind. On the destination a mirror with
@@ -8,7 +9,8 @@ provenance wrote marked records alone; the others are the destination's own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from typing import Any
@@ -54,16 +56,49 @@ class Expected(Partition):
         super().__init__(cluster, source.topic, source.partition, pair.source_to, timestamps=pair.timestamps)
         self._passage = passage
         self._origin = source.cluster.encode()
-        self.left_out = LeftOut(pair.settled, pair.compacted)
+        self.left_out, self.skipped, self.quarantined = (
+            LeftOut(pair.settled, pair.compacted) for _ in range(3)
+        )
+        self._apart = sorted(
+            (*one, goes)
+            for ranges, goes in ((pair.skipped, False), (pair.quarantined, True))
+            for one in ranges
+        )
         self.stop: tuple[int, str] | None = None  # where a filter raised, and what it said
 
+    @property
+    def unseen(self) -> list[bytes]:
+        """Keys of compacted topics, of all that is not compared."""
+        return [*self.left_out.keys, *self.skipped.keys, *self.quarantined.keys]
+
     def _messages(self, start: int) -> Iterator[list[Any]]:
+        batches = super()._messages(start)
+        if self._apart:
+            batches = self._without_what_is_apart(batches)
         if self._passage.open:
-            yield from super()._messages(start)
+            yield from batches
             return
         filters = [make(spec) for spec in self._passage.filters]
-        for messages in super()._messages(start):
+        for messages in batches:
             if kept := self._sifted(messages, filters):
+                yield kept
+
+    def _without_what_is_apart(self, batches: Iterable[list[Any]]) -> Iterator[list[Any]]:
+        begins = [begin for begin, _, _ in self._apart]
+        for messages in batches:
+            first, last = messages[0].offset(), messages[-1].offset()
+            at = max(0, bisect_right(begins, first) - 1)
+            if all(end <= first or begin > last for begin, end, _ in self._apart[at : at + 2]):
+                yield messages
+                continue
+            kept = []
+            for message in messages:
+                begin, end, quarantined = self._apart[max(0, bisect_right(begins, message.offset()) - 1)]
+                if begin <= message.offset() < end:
+                    (self.quarantined if quarantined else self.skipped).take(message)
+                else:
+                    kept.append(message)
+            if kept:
                 yield kept
 
     def _sifted(self, messages: Sequence[Any], filters: Sequence[MadeFilter]) -> list[Any]:
@@ -110,7 +145,8 @@ class Expected(Partition):
         if self.stop is not None:
             return ["from offset {} on nothing is carried: {}".format(*self.stop)]
         found, counted = self.left_out.count, pair.declared.get("filtered", 0)
-        partly = pair.source_trimmed or pair.compacted  # some that were left out may be gone
+        # Some that were left out may be gone, or were left out twice.
+        partly = pair.source_trimmed or pair.compacted or pair.repeats
         if pair.place is None or found == counted or (partly and found < counted):
             return []
         return [

@@ -8,6 +8,7 @@ for as long as it takes.
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 
@@ -41,6 +42,7 @@ def relay(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def carry(order: Order, pause: Callable[[float], None] = time.sleep) -> Receipt:
     """Serve an order to its end, however many attempts it takes."""
     memory = Memory()
+    parent = os.getppid()
     ends_at = None if order.tail is None else time.monotonic() + order.tail
     backoff = FIRST_BACKOFF_SECONDS
     while True:
@@ -61,6 +63,9 @@ def carry(order: Order, pause: Callable[[float], None] = time.sleep) -> Receipt:
             parts = (error.code, error.what, error.where, error.why, error.todo)
             return _receipt(order, memory, "broken", json.dumps(parts))
         except Exception as error:  # noqa: BLE001 - a task that fails takes the others of its job along
+            if os.getppid() != parent:
+                # Its executor is dead. To fence again would disturb whoever serves the shard now.
+                return _receipt(order, memory, "superseded", "nobody waits for this shard's receipt any more")
             memory.restarts += 1
             memory.single = memory.single or isinstance(error, Refused)
             known = isinstance(error, (Again, CausewayError))

@@ -174,7 +174,13 @@ def compare(
             pair = _trimmed(pair, here, there)
             time.sleep(1)
     notes = (*here.notes(pair), *(there.notes() if there else ()))
-    return replace(findings, filtered=here.left_out.count, notes=notes)
+    return replace(
+        findings,
+        filtered=here.left_out.count,
+        skipped=here.skipped.count,
+        quarantined=here.quarantined.count,
+        notes=notes,
+    )
 
 
 def _trimmed(pair: Pair, here: Partition, there: Partition | None) -> Pair:

@@ -44,7 +44,8 @@ def compare_whole(
         places=tuple(map(_place, pool.places, place_starts)),
     )
     unseen = Unseen(
-        *(key_words([key for one in side for key in one.left_out.keys]) for side in (here, there))
+        key_words([key for one in here for key in one.unseen]),
+        key_words([key for one in there for key in one.left_out.keys]),
     )
     found = compare_pool(pool, source, arrived, unseen=unseen)
     places = {place.partition: side for place, side in zip(pool.places, there, strict=True)}
@@ -52,6 +53,8 @@ def compare_whole(
         replace(
             _with_fields(findings, side, places, timestamps),
             filtered=side.left_out.count,
+            skipped=side.skipped.count,
+            quarantined=side.quarantined.count,
             notes=tuple(side.notes(member)),
         )
         for member, side, findings in zip(pool.members, here, found.members, strict=True)

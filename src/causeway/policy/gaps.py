@@ -93,11 +93,3 @@ def _gap(before: Position, after: Position, verdict: str, by: str, why: str) -> 
         why=why,
         at=after.at,
     )
-
-
-def described(gap: Gap) -> str:
-    """A gap in words."""
-    if gap.topic_id != gap.to_topic_id:
-        return f"begun again with another topic, at offset {gap.end}, by {gap.by}: {gap.why}"
-    how = f"{gap.skipped} offsets skipped" if gap.skipped >= 0 else f"moved back by {-gap.skipped} offsets"
-    return f"{how}, from {gap.begin} to {gap.end}, by {gap.by}: {gap.why}"

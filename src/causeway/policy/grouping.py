@@ -48,8 +48,8 @@ def grouped(
     `others` are the positions of sources that are not compared: their records are there as well.
     `begins`: where the mirror began in partitions that its positions do not name, if not at 0.
     `held_before` are destination topics where nobody knows that. `sifted`: not every record of the source
-    is carried; then a compacted topic needs the closer look of a pool, since what was left out replaces
-    records all the same.
+    is carried (nor is it where a pair says so itself); then a compacted topic needs the closer look of a
+    pool, since what was left out replaces records all the same.
     """
     groups: dict[Spot, _Group] = {}
     alone: list[Pair] = []
@@ -68,7 +68,7 @@ def grouped(
         first = group.pairs[0]
         assert first.place is not None
         single = len(group.pairs) + len(group.others) == 1 and first.place.partition != BY_KEY
-        if single and not (sifted and first.compacted):
+        if single and not (first.compacted and (sifted or first.sifted)):
             alone.append(first)
         else:
             pools.append(_pool(group, grounds, begins or {}, first.place.topic in held_before))
@@ -101,7 +101,8 @@ def _pool(
         places=tuple(
             _place(group, spot[1], grounds[spot], begins.get(spot, 0)) for spot in sorted(group.spots)
         ),
-        strangers=sum(position.tally.delivered for position in group.others),
+        strangers=sum(position.tally.delivered for position in group.others)
+        + sum(pair.earlier for pair in members),
         held_before=held_before and any(pair.place and pair.place.partition == BY_KEY for pair in members),
     )
 

@@ -6,13 +6,18 @@ partition that has its place for itself is a pair with it; those that share plac
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
+from causeway.model.offsets import told
 from causeway.model.position import Position, SourcePartition
+from causeway.model.record import Gap
 from causeway.model.route import BY_KEY
-from causeway.model.verdict import Pair
+from causeway.model.verdict import Findings, Pair
+from causeway.policy.coverage import Coverage, coverage_of, quarantine_books, set_apart
 from causeway.policy.integrity import same_topic
+
+NO_LABELS: Mapping[int, int] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +41,16 @@ def pair_of(
     compacted: bool,
     timestamps: bool,
     stopped: str = "",
+    gaps: Sequence[Gap] = (),
+    labels: Mapping[int, int] = NO_LABELS,
 ) -> Pair:
-    """The comparison of one source partition, with everything worth knowing about it."""
+    """The comparison of one source partition, with everything worth knowing about it.
+
+    `gaps` are where its position moved without carrying; `labels` are the offsets that lie in quarantine,
+    each so many times.
+    """
     notes = [f"stopped: {stopped}"] if stopped else []
+    notes += map(told, gaps)
     if position is None or not same_topic(position.topic_id, bounds.topic_id):
         if position is not None:
             notes.append("the source topic was deleted and created again since it was carried")
@@ -48,7 +60,14 @@ def pair_of(
             source, bounds.log_start, bounds.end, bounds.end, bounds.end, None, 0, 0, compacted, timestamps,
             notes=tuple(notes),
         )  # fmt: skip
-    notes += _notes_on_source(position, bounds)
+    coverage = coverage_of(position, gaps)
+    books = quarantine_books(position.tally.quarantined, labels, position.offset)
+    notes += _notes_on_source(position, bounds, coverage)
+    if books.absent or books.uncounted:
+        notes.append(
+            f"the ledger counts {position.tally.quarantined:,} quarantined records,"
+            f" {sum(labels.values()):,} are in quarantine"
+        )
     place, place_from = position.place, max(position.place_start, bounds.place_log_start)
     place_trimmed = bounds.place_log_start > position.place_start
     if wandered(position):
@@ -65,9 +84,10 @@ def pair_of(
         place_from, place_trimmed = bounds.place_log_start, False
     elif not spreads(position):
         notes += _notes_on_destination(position, bounds)
+    taken = coverage.within(coverage.begin, bounds.log_start)
     return Pair(
         source=source,
-        source_from=max(position.start, bounds.log_start),
+        source_from=max(coverage.begin, bounds.log_start),
         settled=position.offset,
         end=bounds.end,
         source_to=max(bounds.now, bounds.end),
@@ -76,13 +96,19 @@ def pair_of(
         place_to=bounds.place_end,
         compacted=compacted,
         timestamps=timestamps,
-        source_trimmed=bounds.log_start > position.start,
+        source_trimmed=taken > 0,
         place_trimmed=place_trimmed,
-        source_taken=max(0, bounds.log_start - position.start),
+        source_taken=taken,
         place_taken=bounds.place_log_start - position.place_start if place_trimmed else 0,
         delivered=position.tally.delivered,
         declared=_declared(position),
         notes=tuple(notes),
+        skipped=coverage.skipped(),
+        quarantined=set_apart(coverage, labels),
+        repeats=coverage.repeats,
+        earlier=sum(gap.begin for gap in gaps if gap.to_topic_id != gap.topic_id),
+        absent=books.absent,
+        uncounted=books.uncounted,
     )
 
 
@@ -97,18 +123,18 @@ def spreads(position: Position) -> bool:
     return position.place.partition == BY_KEY or wandered(position)
 
 
-def _notes_on_source(position: Position, bounds: Bounds) -> list[str]:
+def _notes_on_source(position: Position, bounds: Bounds, coverage: Coverage) -> list[str]:
     notes = []
-    if position.start > bounds.log_start:
+    if coverage.begin > bounds.log_start:
         notes.append(
-            f"started at offset {position.start} by choice:"
-            f" {position.start - bounds.log_start} offsets before it are not compared"
+            f"started at offset {coverage.begin} by choice:"
+            f" {coverage.begin - bounds.log_start} offsets before it are not compared"
         )
     if position.offset < bounds.log_start:
         notes.append(
             f"source offsets {position.offset} to {bounds.log_start - 1} expired before being carried"
         )
-    elif position.start < bounds.log_start:
+    elif coverage.within(coverage.begin, bounds.log_start):
         notes.append(f"the source begins at offset {bounds.log_start} now: what was before it expired there")
     if position.offset > bounds.now:
         notes.append(f"the source ends at offset {bounds.now}, but was carried up to {position.offset}")
@@ -133,3 +159,16 @@ def _declared(position: Position) -> Mapping[str, int]:
     tally = position.tally
     counts = {"filtered": tally.filtered, "quarantined": tally.quarantined}
     return {name: count for name, count in counts.items() if count}
+
+
+def with_books(findings: Findings, *, absent: int, uncounted: int) -> Findings:
+    """What the quarantine lacks, or holds without the ledger's word, is a difference too.
+
+    A record that it lacks and that the source still has was found missing already.
+    """
+    counts = dict(findings.counts)
+    if absent:
+        counts["missing"] = max(absent, counts.get("missing", 0))
+    if uncounted:
+        counts["unexpected"] = counts.get("unexpected", 0) + uncounted
+    return replace(findings, counts=counts)

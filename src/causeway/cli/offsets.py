@@ -1,0 +1,126 @@
+"""`causeway offsets`: see how far each source partition was carried, and move a position by hand."""
+
+from __future__ import annotations
+
+import json
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from causeway.cli.options import ConfigFile, Mirrors, Overrides
+from causeway.config import MirrorSettings, Settings, load
+from causeway.errors import UsageError
+from causeway.mirror.clusters import chosen
+from causeway.mirror.offsets import show as look
+from causeway.mirror.skip import Skip, Wish
+from causeway.model.offsets import OffsetsReport, told
+from causeway.observe.offsets import offsets_lines, offsets_table
+from causeway.policy.skipping import Wanted
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+
+class Output(StrEnum):
+    table = "table"
+    json = "json"
+
+
+@app.command()
+def show(
+    config: ConfigFile,
+    mirror: Mirrors = None,
+    topic: Annotated[str | None, typer.Option(help="Only this source topic.")] = None,
+    output: Annotated[Output, typer.Option("-o", "--output", help="What to print.")] = Output.table,
+    override: Overrides = None,
+) -> None:
+    """What the ledger says of every source partition: position, counts, gaps, what is stopped."""
+    settings = load(config, override or [])
+    reports = [look(settings, one, topic) for one in chosen(settings, mirror or [])]
+    if output is Output.json:
+        print(json.dumps({"mirrors": [report.to_json() for report in reports]}), flush=True)
+    else:
+        for report in reports:
+            _print(report)
+
+
+@app.command()
+def skip(
+    config: ConfigFile,
+    topic: Annotated[str, typer.Option(help="The source topic.")],
+    to: Annotated[str, typer.Option(metavar="OFFSET|earliest|latest", help="The next offset to carry.")],
+    partition: Annotated[
+        list[int] | None,
+        typer.Option(min=0, help="Of the source topic; may be repeated. None: all, where a gap stopped all."),
+    ] = None,
+    mirror: Annotated[str | None, typer.Option(help="The mirror, where there are several.")] = None,
+    source: Annotated[str, typer.Option(help="The source, where several have the topic.")] = "",
+    back: Annotated[bool, typer.Option("--back", help="Let it go back: records come twice.")] = False,
+    why: Annotated[
+        str, typer.Option(metavar="TEXT", help="What the ledger shall remember as the reason.")
+    ] = "",
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    override: Overrides = None,
+) -> None:
+    """Move a position without carrying; who did it, when and why stays in the ledger for ever."""
+    wanted = _wanted(to)
+    if not yes and not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError("without a terminal nobody can be asked", todo="--yes moves the position")
+    settings = load(config, override or [])
+    one = _the_one(settings, mirror)
+    moving = Skip(settings, one, Wish(topic, wanted, tuple(partition or ()), source, back, why))
+    moving.look()
+    for line in moving.foretold:
+        print(line, flush=True)
+    if not moving.moves:
+        print("nothing was written")
+        return
+    if not yes and not typer.confirm(_question(len(moving.moves))):
+        raise UsageError("nothing was written")
+    for gap in moving.write():
+        print(f"written to the ledger: {gap.source}: {told(gap)}")
+    print(f"go on with: {_command(config, one, settings)}")
+
+
+def _question(count: int) -> str:
+    return "Move the position?" if count == 1 else f"Move {count} positions?"
+
+
+def _command(config: Path, mirror: MirrorSettings, settings: Settings) -> str:
+    several = f" --mirror {mirror.name}" if len(settings.mirrors) > 1 else ""
+    return f"causeway run {config}{several}"
+
+
+def _wanted(to: str) -> Wanted:
+    match to:
+        case "earliest" | "latest":
+            return to
+    if not to.isascii() or not to.isdigit():
+        raise UsageError(f"--to {to}: must be an offset, earliest or latest")
+    return int(to)
+
+
+def _the_one(settings: Settings, name: str | None) -> MirrorSettings:
+    found = chosen(settings, [name] if name else [])
+    if len(found) > 1:
+        raise UsageError(
+            "the configuration has several mirrors",
+            todo=f"--mirror {found[0].name}, or another of them",
+        )
+    return found[0]
+
+
+def _print(report: OffsetsReport) -> None:
+    console = Console(highlight=False)
+    title = f"{report.mirror}: {', '.join(report.sources)} → {report.destination}"
+    console.print(escape(title), style="bold", soft_wrap=True)
+    table = offsets_table(report)
+    if report.partitions:
+        # As wide as it needs to be: a topic's name must not be cut.
+        Console(highlight=False, width=Console(width=10_000).measure(table).maximum).print(table)
+    for line in offsets_lines(report):
+        console.print(escape(line), soft_wrap=True)

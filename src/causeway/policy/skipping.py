@@ -1,0 +1,76 @@
+"""May an operator move a position there, and what would come of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from causeway.model.position import Position
+from causeway.policy.coverage import Coverage
+from causeway.policy.integrity import same_topic
+
+Wanted = Literal["earliest", "latest"] | int
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """The source partition as its brokers see it; without a topic id where it does not exist."""
+
+    topic_id: str | None
+    start: int = 0
+    end: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Objection:
+    """Why not, and what to do; `usage` where the offset alone is wrong."""
+
+    what: str
+    todo: str
+    usage: bool = False
+
+
+def target(wanted: Wanted, log: Log) -> int:
+    return {"earliest": log.start, "latest": log.end}[wanted] if isinstance(wanted, str) else wanted
+
+
+def objection(position: Position, log: Log, wanted: Wanted, *, back: bool) -> Objection | None:
+    """None where the position may move."""
+    source, at = position.source, position.offset
+    if log.topic_id is None:
+        return Objection(
+            f"the source topic {source.topic} does not exist any more", "there is nothing to carry from it"
+        )
+    if not same_topic(position.topic_id, log.topic_id):
+        return Objection(
+            f"the source topic {source.topic} was deleted and created again (topic id {position.topic_id}"
+            f" then, {log.topic_id} now): the ledger's offsets are not those of this one",
+            'on_recreate = "restart" carries the new topic from its beginning, behind what is there',
+        )
+    to = target(wanted, log)
+    if not log.start <= to <= log.end:
+        return Objection(
+            f"{source} has offsets {log.start} to {log.end}: {to} is none of them",
+            f"--to {log.start} (earliest) … {log.end} (latest)",
+            usage=True,
+        )
+    if to < at and not back:
+        return Objection(
+            f"{source} is at offset {at}: moving it back to {to} would carry {at - to:,} offsets"
+            " once more, and their records would be on the destination twice",
+            "--back, if that is wanted",
+        )
+    return None
+
+
+def foretold(position: Position, to: int, log: Log, coverage: Coverage) -> str:
+    """In one line what will happen."""
+    source, at = position.source, position.offset
+    if to == at:
+        return f"{source} is at offset {at} already: it stays there"
+    if to > at:
+        some = f"offset {at} is" if to - at == 1 else f"offsets {at} to {to - 1} ({to - at:,}) are"
+        return f"{source} goes from offset {at} to {to}: {some} passed over, and not carried"
+    again = coverage.within(to, min(at, log.end))
+    repeated = f"up to {again:,} records come to the destination again" if again else "no record comes twice"
+    return f"{source} goes back from offset {at} to {to}: {repeated}"
