@@ -59,10 +59,9 @@ _CONSUMER: dict[str, object] = {
     "fetch.queue.backoff.ms": 2,
     "fetch.error.backoff.ms": 50,
     # An answer that was lost on a line that looks alive is waited for until then, so not for long; and an
-    # answer must come through in that time on a line of 1 MB a second.
+    # answer must come through in that time on a line of 1 MB a second, which all shards share.
     "socket.timeout.ms": 8_000,
     "fetch.max.bytes": 4 * 1024 * 1024,
-    "fetch.message.max.bytes": 2 * 1024 * 1024,
     "receive.message.max.bytes": MAX_MESSAGE_BYTES,  # a record that is larger than all of these comes alone
     "queued.min.messages": 100_000,
 }
@@ -115,17 +114,22 @@ def consumer(
     *,
     on_error: OnError | None = None,
     on_commit: Callable[..., None] | None = None,
+    fetch_bytes: int | None = None,
     **required: object,
 ) -> Consumer:
     """A consumer that never commits by itself, never resets, and sees committed records alone.
 
-    Keyword names use underscores for librdkafka's dots.
+    Keyword names use underscores for librdkafka's dots. `fetch_bytes` is the most that one answer brings,
+    unless the user says otherwise; a record that is larger comes all the same.
     """
     must = {"group.id": group, **{name.replace("_", "."): value for name, value in required.items()}}
     if on_commit is not None:
         must["on_commit"] = on_commit
+    defaults = _CONSUMER if fetch_bytes is None else {**_CONSUMER, "fetch.max.bytes": fetch_bytes}
+    properties = _handle_properties(cluster, defaults, cluster.consumer, must, on_error)
+    properties.pop("message.max.bytes", None)  # a producer's; the client would want fetches as large as that
     try:
-        return Consumer(_handle_properties(cluster, _CONSUMER, cluster.consumer, must, on_error))
+        return Consumer(properties)
     except KafkaException as exception:
         raise _refused(cluster, exception) from None
 

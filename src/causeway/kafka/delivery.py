@@ -15,7 +15,7 @@ from confluent_kafka import KafkaError, KafkaException
 from causeway import failpoint
 from causeway.kafka.handle import ProducerHandle
 from causeway.kafka.lane import NEVER, Aside, OpenLane, Stretch
-from causeway.kafka.outcome import Again, Refused
+from causeway.kafka.outcome import Again, Stuck
 from causeway.model.cluster import Cluster
 from causeway.model.order import Limits
 from causeway.policy.provenance import marked
@@ -244,7 +244,8 @@ class IdempotentDelivery(ProducerHandle):
         """Wait until everything is acknowledged, or known to have failed.
 
         A record that is refused makes the client stop sending, without a word unless that record
-        reports by itself. So a queue that does not move, on a connection that did not break, is a refusal.
+        reports by itself. So a queue that does not move, on a connection that did not break, may be a
+        refusal; or a request was lost on a line that looks alive.
         """
         began = moved = time.monotonic()
         last = -1
@@ -255,7 +256,7 @@ class IdempotentDelivery(ProducerHandle):
             if left != last:
                 last, moved = left, now
             if now - moved > STUCK_SECONDS and not self._shaken:
-                raise Refused(f"{self._cluster.alias} takes no more records of this transaction")
+                raise Stuck(f"{self._cluster.alias} takes no more records of this transaction")
             if now - began > self._limits.transaction_timeout:
                 raise Again(f"{self._cluster.alias} does not acknowledge{self._why()}")
 

@@ -79,6 +79,7 @@ class Intake:
             queued_max_messages_kbytes=max(1024, limits.queue_bytes // 1024),
             queued_min_messages=min(100_000, limits.queue_records),
             on_commit=self._on_group,
+            fetch_bytes=limits.fetch_bytes,
         )
 
     def due(self) -> bool:

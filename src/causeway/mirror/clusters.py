@@ -11,6 +11,8 @@ from causeway.model.filtering import FilterSpec
 from causeway.model.order import Limits
 from causeway.policy.sharding import default_shards
 
+SMALLEST_FETCH, LARGEST_FETCH = 256 * 1024, 4 * 1024 * 1024
+
 
 def cluster_of(settings: Settings, alias: str) -> Cluster:
     cluster = settings.clusters[alias]
@@ -31,6 +33,7 @@ def limits_of(mirror: MirrorSettings, batch_bytes: int = 1_000_000, shards: int 
         heartbeat=mirror.heartbeat,
         records_per_second=mirror.max_records_per_second / shards,
         bytes_per_second=mirror.max_bytes_per_second / shards,
+        fetch_bytes=max(SMALLEST_FETCH, LARGEST_FETCH // shards),
     )
 
 

@@ -228,7 +228,8 @@ class Driver:
             if self._is_time("waiting", WAITING_SECONDS) or self.state != WAITING:
                 self.tell("warning", f"waiting for an answer: {error}")
             self.state = WAITING
-            self._waiting_for = side
+            # Both sides are asked whether topics changed; the error names the one that did not answer.
+            self._waiting_for = "destination" if f'"{self._destination.alias}"' in str(error) else side
         return self._silent()
 
     def cut(self, reason: str) -> None:
@@ -271,8 +272,11 @@ class Driver:
         positions = image.positions
         if not self.stop_at_end or self.stopped():
             return False
+        here = {(self._views[alias].cluster_id(), topic) for alias, topic in self._routes}
         for lane in self._plan.lanes:
             position, end = positions.get(lane.source), self._until.get(lane.source)
+            if lane.source[:2] not in here:
+                return False  # it was deleted, and somebody has to say so
             if position is None:
                 if end != 0:
                     return False

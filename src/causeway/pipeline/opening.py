@@ -77,12 +77,14 @@ def open_lanes(
             opening.records += [position, *settled.gaps]
             if found.missing:
                 opening.closed.append(source)
+                opening.records += _cleared(source, stopped_before, at)
+                memory.stopped.pop(source, None)
                 continue
         if position.place != lane.place:
             position = _moved(position, lane.place, _end(ends, lane.place))
         poison = _poison(order, position, stopped_before.get(source), memory)
-        if source in stopped_before and not poison:
-            opening.records.append(Stopped(*source, verdict="", what="", todo="", at=at))
+        if not poison:
+            opening.records += _cleared(source, stopped_before, at)
         memory.stopped.pop(source, None)
         careful = memory.single or lane.shared or source in memory.careful
         quarantine = order.quarantine if _quarantines(order, source, memory) else ""
@@ -104,6 +106,11 @@ def stopped(order: Order, lane: Lane, finding: Finding, position: Position | Non
         topic_id=position.topic_id if position else lane.topic_id,
         lease=order.lease,
     )
+
+
+def _cleared(source: SourcePartition, before: Mapping[SourcePartition, Stopped], at: int) -> list[Record]:
+    """It goes on again: the ledger must not say that it stands still."""
+    return [Stopped(*source, verdict="", what="", todo="", at=at)] if source in before else []
 
 
 def _quarantines(order: Order, source: SourcePartition, memory: Memory) -> bool:

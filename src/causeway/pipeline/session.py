@@ -152,6 +152,19 @@ def stop(spark: SparkSession) -> None:
         spark.stop()
 
 
+def keep_scratch(spark: SparkSession) -> None:
+    """See to it that the driver's scratch directories exist: Spark makes each once, and people clean /tmp.
+
+    Orders pass through a file of Python's, and the JVM looks for every block on disk before it makes it.
+    """
+    context = spark.sparkContext
+    Path(str(context._temp_dir)).mkdir(parents=True, exist_ok=True)
+    disk = context._jsc.sc().env().blockManager().diskBlockManager()
+    for directory in disk.localDirs():
+        for number in range(disk.subDirsPerLocalDir()):
+            (Path(directory.getPath()) / f"{number:02x}").mkdir(parents=True, exist_ok=True)
+
+
 def slots_of(spark: SparkSession) -> int:
     """How many tasks can run at once, now. (A cluster's `defaultParallelism` is never less than two.)"""
     try:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Sequence
-from pathlib import Path
 
 import pyarrow as pa
 from pyspark import InheritableThread
@@ -17,7 +16,7 @@ from pyspark.sql import SparkSession
 from causeway.model.order import Order
 from causeway.model.receipt import Receipt
 from causeway.pipeline.relay import ORDERS, RECEIPTS_DDL, relay
-from causeway.pipeline.session import GONE, first_line, slots_of
+from causeway.pipeline.session import GONE, first_line, keep_scratch, slots_of
 
 
 class Slice:
@@ -40,8 +39,7 @@ class Slice:
         try:
             context = self._spark.sparkContext
             context.setJobGroup(self._group, self._description)
-            # Orders pass through a file in there, and people clean /tmp.
-            Path(str(context._temp_dir)).mkdir(parents=True, exist_ok=True)
+            keep_scratch(self._spark)
             table = pa.table(
                 {
                     "shard": pa.array([order.shard for order in self._orders], pa.int32()),
