@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from causeway import errors
-from causeway.errors import CausewayError, ConfigError, PlanRefused
+from causeway.errors import CausewayError, ConfigError, PlanRefused, SecretMissing
 
 _LINE = re.compile(r"^(?P<branch>[│├└─ ]*)(?P<name>[A-Z]\w+) +(?P<code>\d+)   \S")
 
@@ -46,9 +46,9 @@ def test_the_drawing_is_the_tree() -> None:
 
 
 def test_every_exit_code_is_one_kind_of_failure() -> None:
-    """But for a plan that is refused: that is a configuration that does not fit, and has its code."""
-    assert PlanRefused.exit_code == ConfigError.exit_code
-    codes = [kind.exit_code for kind in ALL if kind is not PlanRefused]
+    """But for a plan that is refused and a secret that is missing: a configuration that does not fit."""
+    assert PlanRefused.exit_code == SecretMissing.exit_code == ConfigError.exit_code
+    codes = [kind.exit_code for kind in ALL if kind not in (PlanRefused, SecretMissing)]
     assert len(set(codes)) == len(codes)
     assert 0 not in codes
     assert max(codes) < 64  # the shell's own begin there

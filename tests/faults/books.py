@@ -8,8 +8,9 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
-from faults.events import Booked, Damage, Drained, Mapped, Translated
+from faults.events import Booked, Damage, Drained, Mapped, Translated, Verdict
 from faults.excuses import Excuses, compacted_away
 from faults.history import History
 from faults.ruling import Anomaly, Ruling, rule
@@ -95,9 +96,12 @@ def books(history: History, traced: Trace, excused: Excuses) -> Ruling:
     }
     for log, rows in entries.items():
         broken += _over_time(log, rows)
+        broken += _against_verdicts(history, log, rows)
         if log.topic in traced.routes:
             broken += _against_records(history, traced, excused, log, rows)
         source = traced.drains.get(("source", log))
+        if source is None and all(row.offset == row.start for row in rows):
+            continue  # a partition that came to nothing, and the books say just that
         if source is None:
             doubts.append(f"the source partition {log} was not read to its end")
         elif log not in cut:
@@ -113,7 +117,7 @@ def books(history: History, traced: Trace, excused: Excuses) -> Ruling:
 
 def _over_time(log: Log, rows: list[Booked]) -> Iterator[Anomaly]:
     previous: Booked | None = None
-    for row in rows:
+    for row in _steps(rows):
         counted = row.delivered + row.filtered + row.quarantined + row.holes + row.gone
         if row.offset - row.start != counted:
             what = f"{row.offset - row.start} offsets since {row.start}, {counted} accounted for"
@@ -129,6 +133,20 @@ def _over_time(log: Log, rows: list[Booked]) -> Iterator[Anomaly]:
                 what = f"{previous.delivered} records were delivered once, {row.delivered} now"
                 yield Anomaly("I8", "tally-back", f"{log}@{row.offset}", what)
         previous = row
+
+
+def _against_verdicts(history: History, log: Log, rows: list[Booked]) -> Iterator[Anomaly]:
+    """What the books skip and set aside is what was declared gone, and what lies in the quarantine."""
+    said = [one for one in history.of(Verdict) if Log(one.topic, one.topic_id, one.partition) == log]
+    row = rows[-1]
+    declared = sum(one.found - one.expected for one in said if one.action == "continue" and one.found >= 0)
+    if row.gone > declared:
+        what = f"{row.gone} offsets skipped by the books, {declared} declared"
+        yield Anomaly("I8", "skipped-unsaid", f"{log}@{row.offset}", what)
+    aside = sum(one.action == "quarantine" and one.expected < row.offset for one in said)
+    if row.quarantined != aside:
+        what = f"{row.quarantined} records set aside by the books, {aside} in the quarantine"
+        yield Anomaly("I8", "quarantine-wrong", f"{log}@{row.offset}", what)
 
 
 def _against_records(
@@ -155,17 +173,19 @@ def _against_records(
         if exact and row.delivered != arrived:
             what = f"{row.delivered} records delivered by the books, {arrived} on the destination"
             yield Anomaly("I8", "tally-wrong", f"{log}@{row.offset}", what)
+    harmed = {(one.topic, one.partition) for one in history.of(Damage) if one.side == "destination"}
     for drain in drains:
-        for row in rows:
+        for row in rows if (drain.topic, drain.partition) not in harmed else ():
             same = (row.to, row.to_partition) == (drain.topic, drain.partition)
             if same and row.at <= drain.began and row.to_end > drain.end:
                 what = f"its place reaches {row.to_end} by the books, and ends at {drain.end}"
                 yield Anomaly("I8", "ledger-ahead", f"{log}@{row.offset}", what)
     after = [row for row in rows if row.at >= ended]
     if after and history.terms.delivery == "exactly-once":
+        position = max(row.offset for row in after if row.at == after[0].at)  # one reading, all its steps
         for one in originals:
-            if one in traced.first and one.offset >= after[0].offset:
-                what = f"it is at {traced.first[one]}, and the position is still {after[0].offset}"
+            if one in traced.first and one.offset >= position:
+                what = f"it is at {traced.first[one]}, and the position is still {position}"
                 yield Anomaly("I8", "ledger-behind", str(one), what)
 
 
@@ -175,7 +195,7 @@ def one_writer(history: History) -> Ruling:
     writers: set[str] = set()
     for log, rows in _by_log(history.of(Booked)).items():
         past: list[str] = []
-        for row in rows:
+        for row in _steps(rows):
             if row.writer and (not past or row.writer != past[-1]):
                 if row.writer in past:
                     what = f"{row.writer} wrote again after {past[-1]} had taken over"
@@ -190,6 +210,11 @@ def _by_log(rows: Iterable[Booked]) -> dict[Log, list[Booked]]:
     for row in sorted(rows, key=lambda row: row.at):
         found[Log(row.topic, row.topic_id, row.partition)].append(row)
     return found
+
+
+def _steps(rows: list[Booked]) -> list[Booked]:
+    """What the books went through: a later reading tells the same once more."""
+    return list(dict.fromkeys(replace(row, at=0) for row in rows))
 
 
 def _places_read(traced: Trace, log: Log) -> list[Drained]:

@@ -10,7 +10,7 @@ I1–I6 need nothing but what was written and what was read back, so they judge 
     I6  fidelity            {key, value, key-nullness, value-nullness, headers, timestamp, …}-changed
     I7  offset map, groups  map-wrong · map-incomplete · translation-ahead · translation-back
     I8  books               books-unbalanced · position-back · start-moved · tally-back · tally-wrong ·
-                            ledger-ahead · ledger-behind
+                            ledger-ahead · ledger-behind · skipped-unsaid · quarantine-wrong
     I9  source untouched    source-written · source-inconsistent · source-topics-changed
     I10 loud integrity      silent-… · false-alarm · misnamed · quiet-exit · delivered-behind-stop ·
                             delivered-inside-gap

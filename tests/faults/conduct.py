@@ -8,7 +8,7 @@ from statistics import median
 
 from faults.content import differences
 from faults.delivery import not_read
-from faults.events import Applied, Booked, Exited, Fault, Lag, Scanned, Topics, Usage
+from faults.events import Applied, Booked, Damage, Exited, Fault, Lag, Scanned, Topics, Usage
 from faults.excuses import Excuses, compacted_away
 from faults.history import History
 from faults.ruling import Anomaly, Ruling, rule
@@ -37,8 +37,9 @@ def source_untouched(history: History, traced: Trace) -> Ruling:
             what = f"{', '.join(changed)} differ from what was sent"
             broken.append(Anomaly("I9", "source-inconsistent", str(one), what))
     listed = [set(event.names) for event in history.of(Topics) if event.side == "source"]
+    ours = {one.topic for one in history.of(Damage) if (one.side, one.kind) == ("source", "deleted")}
     for names in listed[1:]:
-        for name in sorted((names ^ listed[0]) - set(_KAFKAS_OWN)):
+        for name in sorted((names ^ listed[0]) - set(_KAFKAS_OWN) - ours):
             what = "it was created on the source" if name in names else "it is gone from the source"
             broken.append(Anomaly("I9", "source-topics-changed", name, what))
     doubts = []
@@ -106,7 +107,7 @@ def convergence(history: History, traced: Trace, excused: Excuses) -> Ruling:
         if read is None or row.at < read.at:
             continue
         witnesses += 1
-        if row.offset < read.end and not excused.stopped(log):
+        if row.offset < read.end and not excused.stopped(log) and not excused.given_up(log):
             what = f"the position is {row.offset}, the source ends at {read.end}"
             broken.append(Anomaly("I12", "position-short", f"{log}@{row.offset}", what))
     for event in history.of(Exited):

@@ -1,5 +1,31 @@
+"""What fault tests share: days on the session's clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
 from hypothesis import settings
+
+from causeway.embedded import EmbeddedCluster
+from faults.day import Day
+from faults.mirrors import CausewayMirror
 
 # How long an example takes says nothing about these decisions, and machines that test are busy.
 settings.register_profile("causeway", deadline=None)
 settings.load_profile("causeway")
+
+NewDay = Callable[..., tuple[Day, CausewayMirror]]
+
+
+@pytest.fixture
+def new_day(source: EmbeddedCluster, destination: EmbeddedCluster, tmp_path: Path) -> NewDay:
+    """A day of Causeway between two clusters of one broker each; keywords are keys of the mirror."""
+
+    def make(topics: dict[str, int] | None = None, **keys: Any) -> tuple[Day, CausewayMirror]:
+        mirror = CausewayMirror(tmp_path, source, destination, **keys)
+        return Day(tmp_path, source, destination, mirror, topics or {"t": 2, "u": 1}), mirror
+
+    return make

@@ -15,6 +15,7 @@ _CAUSES: dict[str, tuple[str, tuple[str, ...]]] = {
     "deleted": ("source", ("deleted", "recreated")),
     "destination-recreated": ("destination", ("recreated", "deleted")),
     "destination-deleted": ("destination", ("deleted", "recreated")),
+    "destination-shrunk": ("destination", ("recreated",)),
     "destination-truncated": ("destination", ("removed", "truncated")),
     "poison": ("source", ("poison",)),
     "filter": ("source", ("poison",)),
@@ -28,7 +29,8 @@ def loud(history: History, traced: Trace, excused: Excuses) -> Ruling:
     for damage in damages:
         broken += _unsaid(traced, damage, verdicts)
     for verdict in verdicts:
-        broken += _unfounded(traced, verdict, damages)
+        if verdict.verdict != "resumed":
+            broken += _unfounded(traced, verdict, damages)
     broken += _gone_on(traced, excused, verdicts)
     broken += _quiet_exits(history)
     doubts = [] if damages else ["nothing was done to the data, so nothing had to be said"]
@@ -67,6 +69,13 @@ def _unsaid(traced: Trace, damage: Damage, verdicts: list[Verdict]) -> list[Anom
             what = f"it was carried, the source was cut to {damage.offset}, and nothing was said"
             return [Anomaly("I10", "silent-truncation", str(carried[0]), what)]
         return []
+    if damage.kind == "poison" and damage.offset >= 0:
+        # Set aside by its own offset; or the partition stands still, here or at an earlier one.
+        said = [
+            v
+            for v in said
+            if v.expected == damage.offset or (v.action == "stop" and v.expected < damage.offset)
+        ]
     begun = any(one in traced.first for one in originals) if damage.side == "source" else True
     if begun and not said and damage.kind != "removed":
         what = f"on the {damage.side} it was {damage.kind} under the mirror, and nothing was said"
@@ -90,6 +99,10 @@ def _unfounded(traced: Trace, verdict: Verdict, damages: list[Damage]) -> list[A
         return [Anomaly("I10", "false-alarm", str(log), what)]
     if verdict.verdict in ("gap", "truncated") and verdict.found not in [one.offset for one in causes]:
         what = f"{verdict.verdict}: {verdict.found} was named, the log was cut at {causes[-1].offset}"
+        return [Anomaly("I10", "misnamed", f"{log}@{verdict.expected}", what)]
+    known = [one.offset for one in causes]
+    if verdict.verdict == "poison" and -1 not in known and verdict.expected not in (-1, *known):
+        what = f"poison: {verdict.expected} was named, and the unfit records are at {known}"
         return [Anomaly("I10", "misnamed", f"{log}@{verdict.expected}", what)]
     if verdict.verdict == "gap":
         missing = [

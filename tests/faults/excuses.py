@@ -21,9 +21,13 @@ Excuse = Literal["stopped", "gap"]
 class Excuses:
     _stops: dict[tuple[str, int], Verdict]  # partitions whose last word was a stop
     _gaps: dict[Log, list[tuple[int, int]]]
+    _given_up: set[Log]  # topics whose place another one of their name has taken
 
     def stopped(self, log: Log) -> bool:
         return (log.topic, log.partition) in self._stops
+
+    def given_up(self, log: Log) -> bool:
+        return log in self._given_up
 
     def excuse(self, original: Original) -> Excuse | None:
         log, offset = original.log, original.offset
@@ -38,20 +42,26 @@ class Excuses:
 def excuses(history: History, traced: Trace) -> Excuses:
     stops: dict[tuple[str, int], Verdict] = {}
     gaps: dict[Log, list[tuple[int, int]]] = {}
+    given_up: set[Log] = set()
     for verdict in history.of(Verdict):
         log = Log(verdict.topic, verdict.topic_id, verdict.partition)
         if verdict.action == "stop":
             reached = [one.offset for one in traced.originals.get(log, ()) if one in traced.first]
-            said = verdict.expected >= 0
+            # Of a destination's log it is the destination's offset that is said.
+            said = verdict.expected >= 0 and not verdict.verdict.startswith("destination-")
             stops[log.topic, log.partition] = (
                 verdict if said else replace(verdict, expected=max(reached, default=-1) + 1)
             )
             continue
         stops.pop((log.topic, log.partition), None)
+        if verdict.verdict == "resumed":
+            continue
         # Going on with a recreated topic gives up what was left of the old one, whose end nobody knows.
-        end = verdict.found if verdict.verdict in ("gap", "poison") else _beyond(traced, log)
+        whole = verdict.verdict not in ("gap", "poison")
+        given_up |= {log} if whole else set()
+        end = _beyond(traced, log) if whole else verdict.found
         gaps.setdefault(log, []).append((verdict.expected, end))
-    return Excuses(stops, gaps)
+    return Excuses(stops, gaps, given_up)
 
 
 def _beyond(traced: Trace, log: Log) -> int:

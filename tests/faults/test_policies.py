@@ -48,8 +48,8 @@ def test_gaps_and_new_topics_are_gone_over_where_that_is_allowed_and_stay_in_the
     run.until(lambda: len(world.read(again)[0]) == 80, "the third topic of that name is carried too")
     assert run.stop() == 0, run.output
     assert world.read(again)[0][60:] == world.read(again, "source")[0]
-    assert f"{gap}[1]: 20 offsets skipped, from 50 to 70" in run.output
-    assert run.output.count(f"{again}[0]: begun again with another topic") == 2
+    assert f"{gap}[1]: offsets 50 to 69" in run.output
+    assert run.output.count(f"{again}[0]: another topic of this name was begun with at offset 0") == 2
     image = world.ledger()
     assert not image.stopped
     assert_balanced(world)

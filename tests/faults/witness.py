@@ -25,7 +25,7 @@ def note_books(journal: Journal, image: LedgerImage) -> None:
         journal.add(
             Booked(
                 at, source.topic, source.partition, position.start, position.offset,
-                tally.delivered, tally.filtered, tally.quarantined, tally.holes,
+                tally.delivered, tally.filtered, tally.quarantined, tally.holes, tally.skipped,
                 to=place.topic, to_partition=place.partition, to_end=position.place_end,
                 writer=str(position.generation), topic_id=position.topic_id,
             )

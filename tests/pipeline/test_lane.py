@@ -34,10 +34,11 @@ def test_a_record_where_markers_were_passed_stops_the_lane(offset: int) -> None:
     took(one, 0, 7)
     one.passed(5)
 
-    assert not one.rewritten(0), "it was seen"
-    assert not one.rewritten(5), "it is the next one"
-    assert one.finding is None
-    assert one.rewritten(offset)
+    one.recognize(0, 7)
+    assert one.finding is None, "it is the one that was seen"
+    one.recognize(5, 8)
+    assert one.finding is None, "it is the next one"
+    one.recognize(offset, 8)
 
     assert one.finding is not None
     assert one.finding.verdict == "truncated"
@@ -46,14 +47,30 @@ def test_a_record_where_markers_were_passed_stops_the_lane(offset: int) -> None:
     assert (position.offset, position.seen, position.epoch) == (5, 1, 7)
 
 
-def test_a_new_consumer_goes_on_behind_the_last_record_that_was_seen() -> None:
-    one = lane(3, fetch_from=(2, 6))
-    assert one.fetch_from == (2, 6)
+@pytest.mark.parametrize(
+    ("offset", "epoch", "stops"), [(0, 7, False), (0, 8, True), (0, 6, True), (0, None, False)]
+)
+def test_the_last_record_seen_must_be_the_one_that_it_was(
+    offset: int, epoch: int | None, stops: bool
+) -> None:
+    """Its epoch tells: a log that was cut off is written again by a later leader."""
+    one = lane()
+    took(one, 0, 7)
+    one.passed(5)
+    one.recognize(offset, epoch)
+    assert (one.finding is not None) is stops
+    if one.finding is not None:
+        assert one.finding.verdict == "truncated"
+        assert f"leader epoch {epoch}, it was of 7" in one.finding.what
+
+
+def test_what_was_sifted_out_was_seen() -> None:
+    one = lane()
     took(one, 3, 7)
     one.passed(9)
-    assert one.fetch_from == (4, 7)
+    assert (one.seen, one.epoch) == (4, 7)
     one.sifted([10, 11], 8)
-    assert (one.next, one.fetch_from) == (12, (12, 8))
+    assert (one.next, one.seen, one.epoch) == (12, 12, 8)
 
 
 def test_what_was_sifted_out_before_a_carried_record_does_not_take_its_epoch_back() -> None:

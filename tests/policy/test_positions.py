@@ -89,15 +89,16 @@ def test_a_position_never_goes_back_and_never_counts_more_than_it_passed(
 @pytest.mark.parametrize(
     ("epoch", "behind", "log_start", "fetch_from"),
     [
-        (3, 10, 0, (10, 3)),  # markers up to 16: the epoch vouches for what lies before 10 alone
-        (3, 10, 10, (10, 3)),
-        (3, 10, 11, (16, -1)),  # the record is gone, and with it what could be checked
-        (3, 16, 0, (16, 3)),
-        (3, -1, 0, (16, 3)),  # a position of the first versions
+        (3, 10, 0, (9, 3)),  # markers up to 16: the epoch is that of the record at 9
+        (3, 10, 9, (9, 3)),
+        (3, 10, 10, (16, -1)),  # the record is gone, and with it what could be checked
+        (3, 16, 0, (15, 3)),
+        (3, -1, 0, (15, 3)),  # a position of the first versions
         (-1, 10, 0, (16, -1)),
+        (3, 0, 0, (16, -1)),  # nothing was seen yet
     ],
 )
-def test_the_epoch_is_checked_where_it_was_seen(
+def test_the_last_record_seen_is_read_once_more(
     epoch: int, behind: int, log_start: int, fetch_from: tuple[int, int]
 ) -> None:
     assert resume(replace(at(16), epoch=epoch, seen=behind), log_start) == fetch_from

@@ -8,7 +8,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+import uuid
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 
@@ -20,16 +21,23 @@ def eventually(condition: Callable[[], object], what: str, seconds: float = 60.0
         time.sleep(0.05)
 
 
+def processes() -> dict[int, list[str]]:
+    """What /proc says about every process that lives: state, parent, group, session, …"""
+    found = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+                if fields[0] not in "ZX":
+                    found[int(entry.name)] = fields
+    return found
+
+
 def descendants(pid: int) -> list[int]:
     """All processes below this one, nearest first."""
     children: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            children.setdefault(int(fields[1]), []).append(int(entry.name))
+    for one, fields in processes().items():
+        children.setdefault(int(fields[1]), []).append(one)
     found, waiting = [], [pid]
     while waiting:
         below = children.get(waiting.pop(0), [])
@@ -38,18 +46,27 @@ def descendants(pid: int) -> list[int]:
     return found
 
 
+def send(number: signal.Signals, pids: Iterable[int]) -> None:
+    """A signal to each of them that still lives."""
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+
 class Causeway:
     """A running `causeway` command; its output goes to a file."""
 
     def __init__(self, *arguments: str | Path, log: Path, env: Mapping[str, str] | None = None) -> None:
         self.log = log
+        self._mark = f"TEST_RUN={uuid.uuid4().hex}"
+        name, _, value = self._mark.partition("=")
         with log.open("ab") as output:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "causeway", *map(str, arguments)],
                 stdout=output,
                 stderr=output,
                 stdin=subprocess.DEVNULL,
-                env={**os.environ, **(env or {})},
+                env={**os.environ, **(env or {}), name: value},
                 start_new_session=True,
             )
 
@@ -91,29 +108,37 @@ class Causeway:
         return self.wait(seconds)
 
     def kill(self) -> None:
-        """The whole tree at once: driver, JVM, Spark's Python processes."""
-        for pid in [self.process.pid, *descendants(self.process.pid)]:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        """The whole tree at once: driver, JVM, Spark's Python processes, whoever of them is left."""
+
+        def gone() -> bool:
+            family = self.family()  # asked again: some of them start others
+            send(signal.SIGKILL, family)
+            return not family
+
+        eventually(gone, "everything that was started has been killed", 20)
         self.process.wait()
 
+    def family(self) -> list[int]:
+        """Everything that it started and that lives, itself first: also what survived its driver.
+
+        A session's number is given to somebody else when its last process is gone, so the mark decides.
+        """
+        session, mark = str(self.process.pid), self._mark.encode()
+        mates = [pid for pid, fields in processes().items() if fields[3] == session]
+        return sorted(pid for pid in mates if mark in _of(pid, "environ").split(b"\0"))
+
     def workers(self) -> list[int]:
-        """Spark's Python workers (the daemon's children)."""
-        found = []
-        for pid in descendants(self.process.pid):
-            try:
-                command = Path(f"/proc/{pid}/cmdline").read_bytes()
-            except OSError:
-                continue
-            if b"pyspark.daemon" in command:
-                found.append(pid)
-        return found[1:]  # the first is the daemon itself
+        """Spark's Python workers: the daemon's children, which look like it."""
+        parents = {pid: int(fields[1]) for pid, fields in processes().items()}
+        python = [pid for pid in self.family() if b"pyspark.daemon" in _of(pid, "cmdline")]
+        return [pid for pid in python if parents.get(pid) in python]
 
-    def pause_workers(self) -> None:
-        for pid in self.workers():
-            os.kill(pid, signal.SIGSTOP)
+    def jvm(self) -> list[int]:
+        return [pid for pid in self.family() if _of(pid, "cmdline").split(b"\0")[0].endswith(b"java")]
 
-    def resume_workers(self, pids: list[int]) -> None:
-        for pid in pids:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGCONT)
+
+def _of(pid: int, what: str) -> bytes:
+    """A file of /proc; nothing of a process that has ended."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/{what}").read_bytes()
+    return b""

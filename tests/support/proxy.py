@@ -1,129 +1,192 @@
-"""A TCP proxy between a client and one broker that knows where Kafka's requests begin.
+"""A TCP proxy between clients and one broker that knows where Kafka's requests and answers begin.
 
-Loopback only; one thread a direction. `cut()` drops everything, `hold(api, …)` keeps the next request of
-one kind back and drops the connection under the client, `release()` delivers it late.
+Loopback only; an event loop in a thread of its own, whatever the number of connections. Every fault may be
+asked for from any thread, and from `on_request` as well; `heal()` ends those that last:
+
+    cut()                       no connection, old or new
+    mute(way, late=…)           one way is dead and the connections stay up; what goes there vanishes, or is
+                                delivered when it heals, as TCP would, even if its sender has gone meanwhile
+    delay(seconds)              each way, in order
+    limit(bytes_per_second)     each way, for all connections together
+
+and these happen once:
+
+    reset()                     every connection, as a crashed machine does it
+    tear(way, api)              the next frame of a kind ends half way, in a reset
+    hold(api, …), release()     the next request of a kind is kept and its sender dropped; delivered late
+    lose_answer(api, …)         the broker does what the next request of a kind asks; nobody hears of it
 """
 
 from __future__ import annotations
 
-import contextlib
+import asyncio
+import concurrent.futures
 import socket
-import struct
 import threading
 from collections.abc import Callable
+from typing import TypeVar
 
-END_TXN = 26
+from support.wire import BUFFER_BYTES, Link, Way, Wire
+
+PRODUCE = 0
+FETCH = 1
 ADD_PARTITIONS_TO_TXN = 24
+END_TXN = 26
+
+T = TypeVar("T")
 
 
 class Proxy:
     def __init__(self, port: int = 0) -> None:
-        self._listener = socket.create_server(("127.0.0.1", port))
-        self.port: int = self._listener.getsockname()[1]
+        listener = socket.create_server(("127.0.0.1", port))
+        self.port: int = listener.getsockname()[1]
         self._target = 0
-        self._open: set[socket.socket] = set()
-        self._lock = threading.Lock()
         self._cut = False
-        self._hold: tuple[int, bytes] | None = None
-        self._held: tuple[socket.socket, bytes] | None = None
-        self.seen: dict[int, int] = {}  # requests passed on, by api key
-        self.held = threading.Event()
-        self.on_request: Callable[[int, bytes], None] = lambda api, body: None
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._links: set[Link] = set()
+        self._loop = asyncio.new_event_loop()
+        self._wire = Wire()
+        self._thread = threading.Thread(target=self._loop.run_forever, name=f"proxy-{self.port}", daemon=True)
+        self._thread.start()
+        self._server = asyncio.run_coroutine_threadsafe(self._serve(listener), self._loop).result()
 
     def target(self, port: int) -> None:
         self._target = port
 
+    @property
+    def seen(self) -> dict[int, int]:
+        """Requests that came, by api key."""
+        return self._wire.seen
+
+    @property
+    def carried(self) -> dict[Way, int]:
+        """Bytes that were delivered, by direction."""
+        return self._wire.carried
+
+    @property
+    def stopped(self) -> dict[Way, int]:
+        """Frames, and ends of connections, that a dead way did not let through, by direction."""
+        return self._wire.stopped
+
+    @property
+    def held(self) -> threading.Event:
+        """Set once a request is kept back."""
+        return self._wire.held
+
+    @property
+    def lost(self) -> threading.Event:
+        """Set once an answer was lost."""
+        return self._wire.lost
+
+    @property
+    def torn(self) -> threading.Event:
+        """Set once a frame was torn."""
+        return self._wire.torn
+
+    @property
+    def on_request(self) -> Callable[[int, bytes], None]:
+        return self._wire.on_request
+
+    @on_request.setter
+    def on_request(self, look: Callable[[int, bytes], None]) -> None:
+        """Called with the api key and the body of each request before it is passed on."""
+        self._wire.on_request = look
+
     def cut(self) -> None:
-        """No connection, old or new."""
-        with self._lock:
+        def drop() -> None:
             self._cut = True
-            for connection in list(self._open):
-                self._drop(connection)
+            for link in list(self._links):
+                link.drop()
+
+        self._do(drop)
 
     def heal(self) -> None:
-        self._cut = False
+        def open_again() -> None:
+            self._cut = False
+            self._wire.delay = self._wire.rate = 0.0
+            self._wire.unmute()
 
-    def hold(self, api: int, containing: bytes) -> None:
-        """Keep the next request of this kind, and let its sender lose the connection."""
-        self._hold = (api, containing)
+        self._do(open_again)
+
+    def mute(self, way: Way, *, late: bool = False) -> None:
+        self._do(lambda: self._wire.mute(way, late))
+
+    def delay(self, seconds: float) -> None:
+        self._wire.delay = seconds
+
+    def limit(self, bytes_per_second: float) -> None:
+        self._wire.rate = bytes_per_second
+
+    def reset(self) -> None:
+        def drop() -> None:
+            for link in list(self._links):
+                link.drop(reset=True)
+
+        self._do(drop)
+
+    def tear(self, way: Way, api: int) -> None:
+        self._wire.tear = (way, api)
+
+    def hold(self, api: int, containing: bytes = b"") -> None:
+        self._wire.hold = (api, containing)
 
     def release(self) -> None:
         """Deliver the held request now, on the connection it came for."""
-        assert self._held is not None
-        upstream, frame = self._held
-        self._held = None
-        upstream.sendall(frame)
+        self._do(self._wire.release)
+
+    def lose_answer(self, api: int, containing: bytes = b"", *, hang_up: bool = True) -> None:
+        """With `hang_up` the connection breaks in its place; otherwise later answers pass."""
+        self._wire.lose = (api, containing, hang_up)
 
     def close(self) -> None:
+        """Raises what went wrong in here, `on_request` included."""
+        if self._loop.is_closed():
+            return
         self.cut()
-        self._listener.close()
+        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result(5)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(5)
+        self._loop.close()
+        for error in self._wire.errors:
+            raise error
 
-    def _accept(self) -> None:
-        while True:
-            try:
-                client, _ = self._listener.accept()
-            except OSError:
-                return
-            if self._cut:
-                client.close()
-                continue
-            try:
-                upstream = socket.create_connection(("127.0.0.1", self._target), timeout=5)
-            except OSError:
-                client.close()
-                continue
-            upstream.settimeout(None)
-            for connection in (client, upstream):
-                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                self._open.add(connection)
-            threading.Thread(target=self._requests, args=(client, upstream), daemon=True).start()
-            threading.Thread(target=self._answers, args=(upstream, client), daemon=True).start()
+    async def _serve(self, listener: socket.socket) -> asyncio.Server:
+        return await asyncio.start_server(self._accept, sock=listener, limit=BUFFER_BYTES)
 
-    def _requests(self, client: socket.socket, upstream: socket.socket) -> None:
-        """Whole frames, so that one of them can be held."""
-        keep_upstream = False
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            while True:
-                head = self._exactly(client, 4)
-                (length,) = struct.unpack(">i", head)
-                body = self._exactly(client, length)
-                (api,) = struct.unpack(">h", body[:2])
-                self.seen[api] = self.seen.get(api, 0) + 1
-                self.on_request(api, body)
-                if self._hold and api == self._hold[0] and self._hold[1] in body:
-                    self._hold = None
-                    self._held = (upstream, head + body)
-                    keep_upstream = True
-                    self.held.set()
-                    return
-                upstream.sendall(head + body)
-        except (OSError, EOFError):
-            pass
+            if self._cut:
+                raise ConnectionRefusedError
+            connecting = asyncio.open_connection("127.0.0.1", self._target, limit=BUFFER_BYTES)
+            upstream = await asyncio.wait_for(connecting, 5)
+        except (OSError, TimeoutError):
+            writer.transport.abort()
+            return
+        link = Link(self._wire, (reader, writer), upstream)
+        self._links.add(link)
+        try:
+            await link.run()
         finally:
-            self._drop(client)
-            if not keep_upstream:
-                self._drop(upstream)
+            self._links.discard(link)
 
-    def _answers(self, upstream: socket.socket, client: socket.socket) -> None:
-        with contextlib.suppress(OSError):
-            while data := upstream.recv(65536):
-                with contextlib.suppress(OSError):
-                    client.sendall(data)
-        self._drop(client)
+    async def _end(self) -> None:
+        self._server.close()
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.sleep(0)  # transports close one turn after they were told to
 
-    @staticmethod
-    def _exactly(connection: socket.socket, count: int) -> bytes:
-        data = b""
-        while len(data) < count:
-            more = connection.recv(count - len(data))
-            if not more:
-                raise EOFError
-            data += more
-        return data
+    def _do(self, act: Callable[[], T]) -> T:
+        """In the loop's thread, and done when this returns."""
+        if threading.current_thread() is self._thread:
+            return act()
+        done: concurrent.futures.Future[T] = concurrent.futures.Future()
 
-    def _drop(self, connection: socket.socket) -> None:
-        self._open.discard(connection)
-        with contextlib.suppress(OSError):
-            connection.shutdown(socket.SHUT_RDWR)
-        connection.close()
+        def run() -> None:
+            try:
+                done.set_result(act())
+            except BaseException as error:
+                done.set_exception(error)
+
+        self._loop.call_soon_threadsafe(run)
+        return done.result(10)

@@ -3,9 +3,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 from causeway.embedded import EmbeddedCluster
 from support.world import World
+
+# How long an example takes says nothing, and machines that test are busy.
+settings.register_profile("causeway", deadline=None)
+settings.load_profile("causeway")
 
 
 @pytest.fixture(scope="module")

@@ -19,11 +19,12 @@ from confluent_kafka.admin import NewTopic
 
 from causeway.kafka.admin import ClusterView
 from causeway.model.cluster import Cluster
-from causeway.model.order import ledger_topic
+from causeway.model.order import ledger_topic, quarantine_topic
 from causeway.model.position import Place, Position, SourcePartition, Tally
-from causeway.model.record import Adopted, Record, encode
+from causeway.model.record import Adopted, Gap, Record, encode
 from causeway.model.route import BY_KEY
 from causeway.policy.provenance import HEADER
+from causeway.policy.quarantine import Label, labelled
 from support.records import Rec
 from support.verifying import Outcome, run_verify
 from support.world import World, now_ms
@@ -58,6 +59,8 @@ class Case:
     position: dict[str, dict[str, Any]] = field(default_factory=dict)
     place: int = 0
     expire: int = 0  # offsets of the first source that are deleted
+    moves: dict[str, tuple[int, int]] = field(default_factory=dict)  # positions that moved, from and to
+    quarantined: dict[str, tuple[int, ...]] = field(default_factory=dict)  # offsets that lie in quarantine
     config: dict[str, str] = field(default_factory=dict)
 
 
@@ -101,6 +104,10 @@ MERGED = {
     "behind": merged(*(rec for rec in BOTH if rec not in TWO[6:]), position={"two": {"offset": 6}}),
     "expired": merged(*BOTH, position={"one": {"tally": Tally(delivered=10)}}, expire=4),
     "expired-and-foreign": merged(FOREIGN, *BOTH, position={"one": {"tally": Tally(delivered=10)}}, expire=4),
+    "skipped": merged(*(rec for rec in BOTH if rec not in TWO[3:6]), moves={"two": (3, 6)}),
+    "skipped-and-lost": merged(*(rec for rec in BOTH if rec not in TWO[3:7]), moves={"two": (3, 6)}),
+    "aside": merged(*without(ONE[4]), position={"one": {"tally": Tally(9, 0, 1)}}, quarantined={"one": (4,)}),
+    "restarted": merged(*OLD, *BOTH, moves={"one": (3, -1)}),
     "compacted": Case(
         {"one": [*ONE[:2], ONE[0]._replace(value=b"new")], "two": [Rec(b"other", b"b", (), AT)]},
         [[ONE[1], Rec(b"other", b"b", (), AT), ONE[0]._replace(value=b"new")]],
@@ -111,6 +118,9 @@ KEYED = {
     "keyed": keyed(EVEN, ODD),
     "keyed-lost": keyed(EVEN, ODD[1:]),
     "keyed-twice": keyed(EVEN, [*ODD, EVEN[3]]),
+    "keyed-skipped": keyed(
+        *([rec for rec in side if rec not in ONE[2:7]] for side in (EVEN, ODD)), moves={"t": (2, 7)}
+    ),
     "keyed-swapped": keyed(EVEN, [*ODD[1::-1], *ODD[2:]]),
     "keyed-older": keyed([*OLD, *EVEN], ODD),
     "keyed-older-and-foreign": keyed([*OLD, *EVEN, FOREIGN], ODD),
@@ -141,8 +151,8 @@ class Stage:
 
     def ledger(self, mirror: int) -> str:
         name = f"{self.world.mirror}-{mirror}" if mirror else self.world.mirror
-        topic = NewTopic(ledger_topic(name), 2, 1, config=COMPACT)
-        for future in self.world.admin("destination").create_topics([topic]).values():
+        topics = [NewTopic(ledger_topic(name), 2, 1, config=COMPACT), NewTopic(quarantine_topic(name), 1, 1)]
+        for future in self.world.admin("destination").create_topics(topics).values():
             future.result()
         return ledger_topic(name)
 
@@ -160,7 +170,12 @@ class Stage:
             topic, _, partition = spelled.partition("/")
             source = SourcePartition(self.ids["source"], world.name(f"{name}.{topic}"), int(partition or 0))
             world.produce(source.topic, [(source.partition, rec) for rec in records])
-            self.write(ledger, self.carried(source, to, case.place, case.position.get(spelled, {})))
+            position = self.carried(source, to, case.place, case.position.get(spelled, {}))
+            self.write(ledger, position)
+            if spelled in case.moves:
+                self.write(ledger, self.moved(position, *case.moves[spelled]))
+            for offset in case.quarantined.get(spelled, ()):
+                self.put_aside(position, offset, records[offset])
         first = world.name(f"{name}.{min(topics)}")
         if case.expire:
             world.delete_records(first, 0, case.expire)
@@ -184,6 +199,21 @@ class Stage:
             generation=1,
             at=AT,
             **fields,
+        )
+
+    def moved(self, position: Position, begin: int, end: int) -> Gap:
+        """To -1: another topic of the name came after one that was carried so far."""
+        old = position.topic_id if end >= 0 else "0123456789abcdefghijkl"
+        return Gap(
+            *position.source, topic_id=old, begin=begin, to_topic_id=position.topic_id, end=max(end, 0),
+            verdict="gap", by="me@here", why="", at=AT,
+        )  # fmt: skip
+
+    def put_aside(self, position: Position, offset: int, record: Rec) -> None:
+        label = Label(position.source, position.topic_id, offset, record.timestamp, "too large")
+        headers = tuple(labelled(record.headers, label))
+        self.world.produce(
+            quarantine_topic(self.world.mirror), [(0, record._replace(headers=headers))], on="destination"
         )
 
     def write(self, ledger: str, record: Record) -> None:
@@ -274,7 +304,7 @@ def found(world: World, outcome: Outcome) -> dict[str, list[dict[str, Any]]]:
 
 EQUAL = {
     "honest", "other-order", "crossed", "expired", "vanished", "compacted", "keyed", "keyed-older", "sieved",
-    "marked", "adopted",
+    "marked", "adopted", "skipped", "aside", "restarted", "keyed-skipped",
 }  # fmt: skip
 
 
@@ -300,6 +330,7 @@ def test_every_case_gets_its_verdict(outcome: Outcome, found: dict[str, list[dic
         ("sieved-lost", 0, "missing", 0, None, None),
         ("unmarked", 0, "missing", 2, None, None),
         ("adopted-lost", 1, "missing", 9, None, None),
+        ("skipped-and-lost", 1, "missing", 6, None, None),
     ],
 )
 def test_one_difference_has_its_kind_and_its_coordinates(
@@ -335,6 +366,10 @@ def test_what_only_looks_wrong_is_said(outcome: Outcome, found: dict[str, list[d
     assert "would be left out now, the ledger counted 1" in found["sieved-wrong"][0]["notes"][0]
     assert "4 records without a mark of origin" in found["marked"][0]["notes"][0]
     assert {one["destination_partition"] for one in found["keyed"]} == {None}
+    assert [one["skipped"] for one in found["skipped"]] == [0, 3]
+    assert [one["skipped"] for one in found["keyed-skipped"]] == [5, 0]
+    assert [one["quarantined"] for one in found["aside"]] == [1, 0]
+    assert "carried up to 3" in found["restarted"][0]["notes"][0]
     merging, by_key, _, _, taken_over = json.loads(outcome.stdout)["mirrors"]
     assert taken_over["notes"] == []
     notes = " ".join(by_key["notes"])

@@ -17,9 +17,10 @@ from confluent_kafka.admin import NewTopic
 
 from causeway.kafka.admin import ClusterView
 from causeway.model.cluster import Cluster
-from causeway.model.order import ledger_topic
+from causeway.model.order import ledger_topic, quarantine_topic
 from causeway.model.position import Place, Position, SourcePartition, Tally
-from causeway.model.record import Record, encode
+from causeway.model.record import Gap, Record, encode
+from causeway.policy.quarantine import Label, labelled
 from support.records import Rec
 from support.verifying import Outcome, run_verify
 from support.world import World, now_ms
@@ -46,6 +47,8 @@ class Case:
     in_ledger: bool = True
     expire: int = 0  # source offsets below are deleted
     expire_there: int = 0  # destination offsets below are deleted
+    moves: tuple[tuple[int, int], ...] = ()  # where the position was moved without carrying, from and to
+    quarantined: tuple[int, ...] = ()  # source offsets that lie in quarantine
     config: dict[str, str] = field(default_factory=dict)
 
 
@@ -79,7 +82,17 @@ CASES: dict[str, Case] = {
     "expired-and-lost": Case(TEN, [*TEN[:7], *TEN[8:]], expire=4),
     "expired-there": Case(TEN, TEN, expire_there=4),
     "recreated": Case(TEN, TEN, {"topic_id": "0123456789abcdefghijkl"}),
-    "declared": Case(TEN, TEN, {"tally": Tally(delivered=10, filtered=2, quarantined=1)}),
+    "declared": Case(TEN, TEN, {"tally": Tally(delivered=10, filtered=2)}),
+    "skipped": Case(TEN, [*TEN[:3], *TEN[6:]], moves=((3, 6),)),
+    "skipped-and-lost": Case(TEN, [*TEN[:3], *TEN[7:]], moves=((3, 6),)),
+    "moved-back": Case(TEN, [*TEN[:8], *TEN[5:]], moves=((8, 5),)),
+    "back-and-forth": Case(TEN, [*TEN[:3], *TEN[3:]], moves=((3, 9), (9, 3))),
+    "aside": Case(TEN, [*TEN[:4], *TEN[5:]], {"tally": Tally(9, 0, 1)}, quarantined=(4,)),
+    "aside-and-there": Case(TEN, TEN, {"tally": Tally(9, 0, 1)}, quarantined=(4,)),
+    "aside-and-gone": Case(TEN, [*TEN[:4], *TEN[5:]], {"tally": Tally(9, 0, 1)}),
+    "restarted": Case(
+        TEN[:4], [*TEN, *TEN[:4]], {"place_start": 10, "tally": Tally(delivered=4)}, moves=((10, -1),)
+    ),
     "compacted": Case(
         [FIRST, OTHER, LATER, GONE], [OTHER, FIRST, LATER], config={"cleanup.policy": "compact"}
     ),
@@ -88,7 +101,7 @@ CASES: dict[str, Case] = {
 
 EQUAL = {
     "zoo", "empty", "repeats", "late", "appended", "expired", "expired-there", "declared", "compacted",
-    "transactions",
+    "transactions", "skipped", "back-and-forth", "aside", "restarted",
 }  # fmt: skip
 
 
@@ -102,7 +115,8 @@ class Stage:
         }
         admin = world.admin("destination")
         ledger = NewTopic(ledger_topic(world.mirror), 2, 1, config={"cleanup.policy": "compact"})
-        for future in admin.create_topics([ledger]).values():
+        quarantine = NewTopic(quarantine_topic(world.mirror), 1, 1)
+        for future in admin.create_topics([ledger, quarantine]).values():
             future.result()
 
     def set(self, suffix: str, case: Case) -> None:
@@ -111,7 +125,10 @@ class Stage:
         world.produce(topic, [(0, record) for record in case.source])
         world.produce(topic, [(0, record) for record in case.destination], on="destination")
         if case.in_ledger:
-            self.write(replace(self.carried(topic), **case.position))
+            position = replace(self.carried(topic), **case.position)
+            self.write(position)
+            self.move(position, case.moves)
+            self.put_aside(position, [(offset, case.source[offset]) for offset in case.quarantined])
         self.delete("source", topic, case.expire)
         self.delete("destination", topic, case.expire_there)
 
@@ -135,6 +152,26 @@ class Stage:
             generation=1,
             at=AT,
         )
+
+    def move(self, position: Position, moves: Sequence[tuple[int, int]]) -> None:
+        """To -1: another topic of the name came after one that was carried so far."""
+        for at, (begin, end) in enumerate(moves):
+            old = position.topic_id if end >= 0 else "0123456789abcdefghijkl"
+            gap = Gap(
+                *position.source, topic_id=old, begin=begin, to_topic_id=position.topic_id, end=max(end, 0),
+                verdict="gap", by="me@here", why="it was time", at=AT + at,
+            )  # fmt: skip
+            self.write(gap)
+
+    def put_aside(self, position: Position, records: Sequence[tuple[int, Rec]]) -> None:
+        for offset, record in records:
+            label = Label(position.source, position.topic_id, offset, record.timestamp, "too large")
+            headers = tuple(labelled(record.headers, label))
+            self.world.produce(
+                quarantine_topic(self.world.mirror),
+                [(0, record._replace(headers=headers))],
+                on="destination",
+            )
 
     def write(self, record: Record) -> None:
         producer = Producer({"bootstrap.servers": self.world.servers["destination"]})
@@ -201,6 +238,9 @@ def test_every_case_gets_its_verdict(found: dict[str, dict[str, Any]]) -> None:
         ("foreign", "unexpected", None, 10),
         ("expired-and-lost", "missing", 7, None),
         ("compacted-wrong", "changed", 2, 1),
+        ("skipped-and-lost", "missing", 6, None),
+        ("aside-and-there", "unexpected", None, 4),
+        ("aside-and-gone", "missing", 4, None),
     ],
 )
 def test_one_difference_has_its_kind_and_its_coordinates(
@@ -254,7 +294,7 @@ def test_a_late_start_and_expired_records_are_labelled_not_counted(found: dict[s
     assert (found["expired"]["expired"], found["expired-there"]["faded"]) == (4, 4)
     assert "begins at offset 4" in found["expired"]["notes"][0]
     assert "begins at offset 4" in found["expired-there"]["notes"][0]
-    assert found["declared"]["declared"] == {"filtered": 2, "quarantined": 1}
+    assert found["declared"]["declared"] == {"filtered": 2}
 
 
 def test_a_recreated_source_topic_has_not_been_carried(found: dict[str, dict[str, Any]]) -> None:
@@ -266,3 +306,28 @@ def test_records_are_counted_on_both_sides(found: dict[str, dict[str, Any]]) -> 
     for suffix in ("zoo", "transactions"):
         assert found[suffix]["source_records"] == found[suffix]["destination_records"] == len(ZOO)
     assert (found["dropped"]["source_records"], found["dropped"]["destination_records"]) == (10, 9)
+
+
+def test_what_was_skipped_or_put_aside_is_counted_and_says_by_whose_word(
+    found: dict[str, dict[str, Any]], outcome: Outcome
+) -> None:
+    assert (found["skipped"]["skipped"], found["skipped"]["source_records"]) == (3, 7)
+    assert found["skipped"]["notes"][0].startswith("offsets 3 to 5 (3) passed over, ")
+    assert found["skipped"]["notes"][0].endswith("by me@here: it was time")
+    assert (found["aside"]["quarantined"], found["aside"]["declared"]) == (1, {"quarantined": 1})
+    assert found["aside-and-gone"]["notes"] == [
+        "the ledger counts 1 quarantined records, 0 are in quarantine"
+    ]
+    assert found["back-and-forth"]["skipped"] == 0
+    report = json.loads(outcome.stdout)["mirrors"][0]
+    assert (report["skipped"], report["quarantined"]) == (6, 2)
+
+
+def test_records_that_came_twice_by_somebodys_word_are_not_hidden(found: dict[str, dict[str, Any]]) -> None:
+    assert found["moved-back"]["counts"] == {"duplicated": 3}
+    assert found["moved-back"]["notes"][0].startswith("moved back from offset 8 to 5, 3 offsets to go over")
+
+
+def test_a_topic_that_began_anew_is_compared_from_there(found: dict[str, dict[str, Any]]) -> None:
+    assert found["restarted"]["source_records"] == found["restarted"]["destination_records"] == 4
+    assert "the one before had been carried up to 10" in found["restarted"]["notes"][0]

@@ -123,7 +123,7 @@ class IdempotentDelivery(ProducerHandle):
                 if lane is None or lane.finding is not None:
                     continue
                 if offset < lane.next:
-                    lane.rewritten(offset)
+                    lane.recognize(offset, message.leader_epoch())
                     continue
                 if offset >= barrier:
                     barrier = lane.reached(offset)
@@ -255,7 +255,7 @@ class IdempotentDelivery(ProducerHandle):
                 return
             if left != last:
                 last, moved = left, now
-            if now - moved > STUCK_SECONDS and not self._shaken:
+            if now - max(moved, self._throttled) > STUCK_SECONDS and not self._shaken:
                 raise Stuck(f"{self._cluster.alias} takes no more records of this transaction")
             if now - began > self._limits.transaction_timeout:
                 raise Again(f"{self._cluster.alias} does not acknowledge{self._why()}")

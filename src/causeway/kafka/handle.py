@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import re
+import time
 from collections.abc import Iterator
 
-from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import KafkaError, KafkaException, Producer, ThrottleEvent
 
 from causeway.kafka import clients
 from causeway.kafka.failures import error_of, is_fenced
@@ -24,8 +25,13 @@ class ProducerHandle:
         self._cluster = cluster
         self._shaken = ""  # how a connection was lost that may have carried a request
         self._trouble = ""  # what the client said last
+        self._throttled = 0.0  # until when the destination makes us wait, by a quota
         self._producer: Producer = clients.producer(
-            cluster, on_error=self._on_error, on_log=self._on_log, **properties
+            cluster,
+            on_error=self._on_error,
+            on_log=self._on_log,
+            throttle_cb=self._on_throttle,
+            **properties,
         )
 
     def close(self) -> None:
@@ -63,6 +69,9 @@ class ProducerHandle:
 
     def _on_error(self, error: KafkaError) -> None:
         self._trouble = str(error.str())
+
+    def _on_throttle(self, event: ThrottleEvent) -> None:
+        self._throttled = max(self._throttled, time.monotonic() + event.throttle_time)
 
     def _on_log(self, line: str) -> None:
         if LOST.search(line):

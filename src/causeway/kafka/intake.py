@@ -65,16 +65,9 @@ class Intake:
         self._group_at = 0.0
         self._group_done: dict[SourcePartition, int] = {}
         self._group_pending = 0
-        self._limits = limits
-        self._mirror = mirror
-        self._assigned = False
-        self._consumer: Consumer = self._start()
-
-    def _start(self) -> Consumer:
-        limits = self._limits
-        return clients.consumer(
-            self.cluster,
-            self._group or f"causeway.{self._mirror}",
+        self._consumer: Consumer = clients.consumer(
+            cluster,
+            group or f"causeway.{mirror}",
             on_error=self._on_error,
             queued_max_messages_kbytes=max(1024, limits.queue_bytes // 1024),
             queued_min_messages=min(100_000, limits.queue_records),
@@ -149,24 +142,16 @@ class Intake:
         return begins
 
     def assign(self, lanes: Iterable[OpenLane]) -> None:
-        """Start fetching from the lanes' positions, with the epoch that tells a truncated log.
-
-        The client checks the epoch when it first hears of a topic's leaders, and never again for a lane that
-        it is given later: so those come with a new consumer, which fetches the others from where they are.
-        """
-        added = list(lanes)
-        for lane in added:
-            source = lane.lane.source
+        """Start fetching from the lanes' positions, with the epoch that tells a truncated log."""
+        added = []
+        for lane in lanes:
+            source, (offset, epoch) = lane.lane.source, lane.fetch_from
             self.waiting.pop(source, None)
             self.open[source.topic, source.partition] = lane
-        if self._assigned and any(lane.fetch_from[1] >= 0 for lane in added):
-            self._consumer.close()
-            self._consumer = self._start()
-            self._group_pending = 0
-            added = list(self.open.values())
+            known = {"leader_epoch": epoch} if epoch >= 0 else {}
+            added.append(TopicPartition(source.topic, source.partition, offset, **known))
         if added:
-            self._assigned = True
-            self._consumer.incremental_assign([_from(lane) for lane in added])
+            self._consumer.incremental_assign(added)
 
     def drop(self, lane: OpenLane, *, wait: bool) -> None:
         """Fetch no more of a lane; with `wait` it is judged again soon."""
@@ -252,9 +237,3 @@ def _is_missing(source: SourcePartition, position: Position | None, facts: Topic
     if position is None or facts is None or source.partition < facts.partitions:
         return False
     return not same_topic(position.topic_id, facts.topic_id)
-
-
-def _from(lane: OpenLane) -> TopicPartition:
-    offset, epoch = lane.fetch_from
-    known = {"leader_epoch": epoch} if epoch >= 0 else {}
-    return TopicPartition(lane.lane.source.topic, lane.lane.source.partition, offset, **known)

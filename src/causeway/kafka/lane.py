@@ -86,7 +86,7 @@ class OpenLane:
         self.next = position.offset
         self.seen = seen(position)  # behind the last record seen, of this epoch
         self.epoch = position.epoch
-        self.fetch_from = fetch_from or (position.offset, -1)  # the epoch for the client to check, or -1
+        self.fetch_from = fetch_from or (position.offset, -1)  # with the epoch of what is there, or -1
         self.delivered = 0
         self.filtered = 0
         self.bytes = 0
@@ -148,19 +148,21 @@ class OpenLane:
     def _saw(self, offset: int, epoch: int | None) -> None:
         self.seen = offset
         self.epoch = -1 if epoch is None else epoch
-        self.fetch_from = (offset, self.epoch)
 
-    def rewritten(self, offset: int) -> bool:
-        """Whether this record lies where there was none: then the lane stops.
+    def recognize(self, offset: int, epoch: int | None) -> None:
+        """A record before the next one to carry: is it the one that was there?
 
-        Markers and aborted records were passed there. A record in their place means that the log was cut off
-        and written again; the ones behind it that we never saw would be missing.
+        The last one seen must have the epoch that it had. Behind it markers and aborted records were passed:
+        a record in their place was not there. Either way the log was cut off and written again, and what it
+        holds now up to our position would never be carried; so the lane stops.
         """
-        if not self.seen <= offset < self.next:
-            return False
-        why = f"there is a record at offset {offset}, where there was none"
+        if offset == self.seen - 1 and self.epoch >= 0 and epoch is not None and epoch != self.epoch:
+            why = f"the record at offset {offset} is of leader epoch {epoch}, it was of {self.epoch}"
+        elif self.seen <= offset < self.next:
+            why = f"there is a record at offset {offset}, where there was none"
+        else:
+            return
         self.stop(self.next, diverged(self.lane.source, self.next, why))
-        return True
 
     def stop(self, offset: int, finding: Finding) -> None:
         """Everything before this record is done, and nothing from it on may be carried."""

@@ -73,9 +73,14 @@ class LedgerImage:
     created: dict[str, CreatedTopic] = field(default_factory=dict)
     adopted: dict[int, Adopted] = field(default_factory=dict)  # by lease
     events: dict[str, Event] = field(default_factory=dict)
-    stopped: dict[SourcePartition, Stopped] = field(default_factory=dict)
+    _verdicts: dict[SourcePartition, Stopped] = field(default_factory=dict)
     gaps: dict[str, Gap] = field(default_factory=dict)
     by_partition: dict[tuple[int, SourcePartition], Position] = field(default_factory=dict)
+
+    @property
+    def stopped(self) -> dict[SourcePartition, Stopped]:
+        """Partitions that stand still, and why."""
+        return {source: record for source, record in self._verdicts.items() if record.verdict}
 
     @property
     def positions(self) -> dict[SourcePartition, Position]:
@@ -103,10 +108,10 @@ class LedgerImage:
             case Gap():
                 self.gaps[record.key()] = record
             case Stopped():
-                if record.verdict:
-                    self.stopped[record.source] = record
-                else:
-                    self.stopped.pop(record.source, None)
+                # A partition that moved to another shard has verdicts in two of the ledger's partitions.
+                known = self._verdicts.get(record.source)
+                if known is None or (known.lease, known.at) <= (record.lease, record.at):
+                    self._verdicts[record.source] = record
 
     def newest_lease(self) -> int:
         return self.lease.number if self.lease else 0

@@ -119,7 +119,9 @@ class Driver:
         self._look()
         self._refuse_at_start()
         self._ends = source_ends(self._views, self._lane_sources(), "latest")
-        self._until = ends_of_now(self._views, self._lane_sources(), self._routes) if self.stop_at_end else {}
+        self._until = (
+            ends_of_now(self._views, self._lane_sources(), self._plan.gone) if self.stop_at_end else {}
+        )
         self._measure()
 
     def _refuse_twins(self) -> None:
@@ -272,11 +274,10 @@ class Driver:
         positions = image.positions
         if not self.stop_at_end or self.stopped():
             return False
-        here = {(self._views[alias].cluster_id(), topic) for alias, topic in self._routes}
         for lane in self._plan.lanes:
             position, end = positions.get(lane.source), self._until.get(lane.source)
-            if lane.source[:2] not in here:
-                return False  # it was deleted, and somebody has to say so
+            if lane.source in self._plan.gone:
+                return False  # somebody has to say so
             if position is None:
                 if end != 0:
                     return False

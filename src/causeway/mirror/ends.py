@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from causeway.errors import Unreachable
 from causeway.kafka.admin import At, ClusterView
@@ -30,18 +30,17 @@ def source_ends(
 
 
 def ends_of_now(
-    views: Mapping[str, ClusterView], sources: Sequence[SourcePartition], topics: Iterable[tuple[str, str]]
+    views: Mapping[str, ClusterView], sources: Sequence[SourcePartition], gone: Collection[SourcePartition]
 ) -> dict[SourcePartition, int]:
-    """Where a run with an end has to come to. `topics` are those that exist, by alias and name.
+    """Where a run with an end has to come to.
 
-    A partition that nobody leads is waited for: to leave it out would be to skip it. Topics that are gone
-    have no end; their lanes are there to be judged.
+    A partition that nobody leads is waited for: to leave it out would be to skip it. Those that are gone have
+    no end; their lanes are there to be judged.
     """
     deadline = time.monotonic() + LEADER_SECONDS
-    here = {(views[alias].cluster_id(), topic) for alias, topic in topics}
     while True:
         ends = source_ends(views, sources, "stable")
-        unled = [source for source in sources if source not in ends and source[:2] in here]
+        unled = [source for source in sources if source not in ends and source not in gone]
         if not unled:
             return {source: ends.get(source, 0) for source in sources}
         if time.monotonic() > deadline:

@@ -197,7 +197,8 @@ def plan_of(
     # What was carried and does not exist any more is judged, not forgotten.
     lanes += [Lane(gone.source, gone.topic_id, gone.place, "earliest", until=None) for gone in survey.gone]
     smallest = min([LARGEST_BATCH, *survey.max_bytes.values()])
-    return Plan(tuple(_marked(lanes)), tuple(survey.refusals), smallest)
+    gone = frozenset(position.source for position in survey.gone)
+    return Plan(tuple(_marked(lanes)), tuple(survey.refusals), smallest, gone)
 
 
 def _marked(lanes: list[Lane]) -> Iterator[Lane]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from causeway.model.order import Lane
+from causeway.model.position import SourcePartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +27,10 @@ class Plan:
     lanes: tuple[Lane, ...]
     refusals: tuple[Refusal, ...]
     batch_bytes: int  # the smallest max.message.bytes among the destination topics
+    gone: frozenset[SourcePartition] = frozenset()  # lanes whose source does not exist any more
 
     def same_work(self, other: Plan) -> bool:
         """Whether both carry the same partitions between the same topics."""
-        return {(lane.source, lane.topic_id, lane.place) for lane in self.lanes} == {
-            (lane.source, lane.topic_id, lane.place) for lane in other.lanes
-        }
+        return self.gone == other.gone and {
+            (lane.source, lane.topic_id, lane.place) for lane in self.lanes
+        } == {(lane.source, lane.topic_id, lane.place) for lane in other.lanes}

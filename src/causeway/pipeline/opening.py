@@ -74,17 +74,17 @@ def open_lanes(
             opening.records.append(position)
         elif settled.gaps:
             position = replace(position, lease=order.lease)
-            opening.records += [position, *settled.gaps]
+            opening.records += [*settled.gaps, position]  # without transactions a crash may fall between them
             if found.missing:
                 opening.closed.append(source)
-                opening.records += _cleared(source, stopped_before, at)
+                opening.records += _cleared(order, stopped_before.get(source), at)
                 memory.stopped.pop(source, None)
                 continue
         if position.place != lane.place:
             position = _moved(position, lane.place, _end(ends, lane.place))
         poison = _poison(order, position, stopped_before.get(source), memory)
         if not poison:
-            opening.records += _cleared(source, stopped_before, at)
+            opening.records += _cleared(order, stopped_before.get(source), at)
         memory.stopped.pop(source, None)
         careful = memory.single or lane.shared or source in memory.careful
         quarantine = order.quarantine if _quarantines(order, source, memory) else ""
@@ -108,9 +108,12 @@ def stopped(order: Order, lane: Lane, finding: Finding, position: Position | Non
     )
 
 
-def _cleared(source: SourcePartition, before: Mapping[SourcePartition, Stopped], at: int) -> list[Record]:
+def _cleared(order: Order, before: Stopped | None, at: int) -> list[Record]:
     """It goes on again: the ledger must not say that it stands still."""
-    return [Stopped(*source, verdict="", what="", todo="", at=at)] if source in before else []
+    if before is None:
+        return []
+    at = max(at, before.at + 1)
+    return [Stopped(*before.source, verdict="", what="", todo="", at=at, lease=order.lease)]
 
 
 def _quarantines(order: Order, source: SourcePartition, memory: Memory) -> bool:

@@ -26,7 +26,7 @@ RECEIPTS = pa.schema([("shard", pa.int32()), ("receipt", pa.string())])
 RECEIPTS_DDL = "shard int, receipt string"
 
 FIRST_BACKOFF_SECONDS = 0.05
-LAST_BACKOFF_SECONDS = 5.0
+LAST_BACKOFF_SECONDS = 2.0
 
 
 def relay(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -34,6 +34,11 @@ _QUICK_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 GONE = (Py4JError, OSError, AttributeError)
 """What a call into Spark raises when its JVM has died, or its application has ended."""
 
+BLOCK_DIRECTORIES = 64
+"""Spark's spark.diskStore.subDirectories: it makes them when it first needs each, and never again."""
+
+_blocks: set[Path] = set()
+
 SLOTS_SECONDS = 60.0
 """How long executors may take to register."""
 
@@ -111,6 +116,7 @@ def start(
         **settings.properties,
     }.items():
         builder = builder.config(name, value)
+    before = _block_directories(settings)
     with _output_into(log):
         try:
             spark = builder.getOrCreate()
@@ -118,6 +124,7 @@ def start(
             raise SetupError(
                 "Spark did not start", where=settings.master, why=first_line(error), todo=f"see {log}"
             ) from None
+    _blocks.update(_block_directories(settings) - before)
     if is_local(settings):
         return spark
     there = _wait_for_slots(spark, needed, stopping or threading.Event())
@@ -157,12 +164,16 @@ def keep_scratch(spark: SparkSession) -> None:
 
     Orders pass through a file of Python's, and the JVM looks for every block on disk before it makes it.
     """
-    context = spark.sparkContext
-    Path(str(context._temp_dir)).mkdir(parents=True, exist_ok=True)
-    disk = context._jsc.sc().env().blockManager().diskBlockManager()
-    for directory in disk.localDirs():
-        for number in range(disk.subDirsPerLocalDir()):
-            (Path(directory.getPath()) / f"{number:02x}").mkdir(parents=True, exist_ok=True)
+    Path(str(spark.sparkContext._temp_dir)).mkdir(parents=True, exist_ok=True)
+    for directory in _blocks:
+        for number in range(BLOCK_DIRECTORIES):
+            (directory / f"{number:02x}").mkdir(parents=True, exist_ok=True)
+
+
+def _block_directories(settings: SparkSettings) -> set[Path]:
+    """Where JVMs of this machine keep blocks; our own are those that come with our start."""
+    bases = os.environ.get("SPARK_LOCAL_DIRS") or settings.properties.get("spark.local.dir") or "/tmp"
+    return {found for base in bases.split(",") for found in Path(base).glob("blockmgr-*")}
 
 
 def slots_of(spark: SparkSession) -> int:

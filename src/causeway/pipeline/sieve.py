@@ -39,7 +39,7 @@ class Sieve:
             if lane is None or lane.finding is not None:
                 continue
             if message.offset() < lane.next:
-                lane.rewritten(message.offset())
+                lane.recognize(message.offset(), message.leader_epoch())
                 continue
             if message.offset() >= lane.limit:
                 self._stop(lane, message.offset(), lane.poison[lane.limit])  # nobody is asked about those

@@ -37,9 +37,9 @@ class Slice:
 
     def _run(self) -> None:
         try:
-            context = self._spark.sparkContext
-            context.setJobGroup(self._group, self._description)
+            # Before the group is set: that belongs to the thread in the JVM, which a failed call may end.
             keep_scratch(self._spark)
+            self._spark.sparkContext.setJobGroup(self._group, self._description)
             table = pa.table(
                 {
                     "shard": pa.array([order.shard for order in self._orders], pa.int32()),

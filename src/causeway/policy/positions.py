@@ -58,15 +58,18 @@ def seen(position: Position) -> int:
 
 
 def resume(position: Position, log_start: int) -> tuple[int, int]:
-    """Where to fetch from, and the leader epoch by which the client checks that the log is still the same.
+    """Where to fetch from, and the leader epoch that the last record seen must have.
 
-    The epoch vouches for the last record seen. Between that and the position lie markers and aborted records,
-    perhaps of later epochs: to check the position by it would take a healthy log for a truncated one. Where
-    retention took the record itself, nothing is left to check.
+    That record is read once more: a log that was cut off and written again has another one there, of a later
+    epoch. The client's own check is not enough, since it is not made at every start of a fetch. Between the
+    record and the position lie markers and aborted records, perhaps of later epochs: to check the position by
+    the epoch would take a healthy log for a truncated one. Where retention took the record, nothing is left
+    to check.
     """
-    if position.epoch < 0 or seen(position) < log_start:
+    last = seen(position) - 1
+    if position.epoch < 0 or last < log_start:
         return position.offset, -1
-    return seen(position), position.epoch
+    return last, position.epoch
 
 
 def newest(positions: Iterable[Position]) -> dict[SourcePartition, Position]:

@@ -1,0 +1,198 @@
+"""The same faults done to Causeway and to a real MirrorMaker 2, judged by the same checker.
+
+    python -m faults.against_mm2 DIRECTORY [--fault NAME]… [--mirror NAME]… [--seed N] [--patience SECONDS]
+
+Each fault has a day of its own on clusters that all share. DIRECTORY keeps history, verdict and logs of each
+day, and results.json; its table shows whatever was run into it, so a schedule can be run in pieces. All are
+held to the same terms: every record, once, in order. The exit code is about Causeway alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import itertools
+import json
+import shutil
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from confluent_kafka import KafkaException
+from rich.console import Console
+
+from causeway import __version__
+from causeway.embedded import DEFAULT_VERSION, EmbeddedCluster
+from faults.contenders import CONTENDERS, Contender, Entry
+from faults.day import Day
+from faults.events import Fault, Lag
+from faults.outcome import Outcome, examples, said, table
+from faults.ruling import Report
+from faults.schedules import SCHEDULE, TOPICS, Scheduled, Stage
+from support.process import eventually
+from support.proxy import Proxy
+
+# A transaction that its producer left is otherwise ended up to ten seconds after its time.
+BROKERS = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000"}
+AFTERWARDS = 100  # records that are written after a fault
+LOOK_MS = 300
+RESULT = "result.json"
+OURS = "causeway"
+
+
+@dataclass(frozen=True)
+class Arena:
+    """What all days share."""
+
+    source: EmbeddedCluster
+    destination: EmbeddedCluster
+    proxy: Proxy  # in front of the destination
+    directory: Path
+    seed: int
+    patience: float
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    asked = _parser().parse_args(arguments)
+    asked.directory.mkdir(parents=True, exist_ok=True)
+    faults = [one for one in SCHEDULE if not asked.fault or one.name in asked.fault]
+    entries = [one for one in CONTENDERS if not asked.mirror or one.name in asked.mirror]
+    proxy = Proxy()
+    done = []
+    with (
+        EmbeddedCluster.start("source", config=BROKERS) as source,
+        EmbeddedCluster.start("destination", config=BROKERS, proxied={0: proxy.port}) as destination,
+    ):
+        proxy.target(destination.brokers[0].proxy_target_port or 0)
+        arena = Arena(source, destination, proxy, asked.directory, asked.seed, asked.patience)
+        for fault, entry in itertools.product(faults, entries):
+            done.append(put_through(arena, fault, entry))
+            print(f"{fault.name} {entry.name}: {done[-1].seconds:.0f} s", file=sys.stderr, flush=True)
+    proxy.close()
+    show(asked.directory)
+    return exit_code(done)
+
+
+def put_through(arena: Arena, fault: Scheduled, entry: Entry) -> Outcome:
+    """One mirror through one fault, in a day of their own."""
+    arena.proxy.heal()
+    arena.destination.start_brokers()
+    place = arena.directory / fault.name / entry.name
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
+    began = time.monotonic()
+    mirror = entry.make(place, arena.source, arena.destination, fault.proxied)
+    day = Day(place, arena.source, arena.destination, mirror, TOPICS, seed=arena.seed)
+    report: Report | None = None
+    trouble, failures = "", list[str]()
+    try:
+        with day, looking(day):
+            day.start()
+            fault.act(Stage(day, mirror, arena.proxy))
+            report, failures = evening(day, mirror, arena.patience)
+    except (AssertionError, KafkaException) as error:
+        trouble = str(error).splitlines()[0]
+    recoveries = [took for _, took in report.recoveries] if report else []
+    outcome = Outcome(
+        fault.name,
+        entry.name,
+        arena.seed,
+        acknowledged=sum(one.visible for one in day.workloads),
+        anomalies=dict(Counter(one.name for one in report.anomalies)) if report else {},
+        examples=examples(report) if report else [],
+        said=said(day.journal.history()),
+        failures=failures,
+        recovery_ms=recoveries[-1] if recoveries else None,
+        trouble=trouble,
+        seconds=round(time.monotonic() - began, 1),
+        versions={"causeway": __version__, "kafka": DEFAULT_VERSION},
+    )
+    outcome.write(place / RESULT)
+    return outcome
+
+
+def evening(day: Day, mirror: Contender, patience: float) -> tuple[Report, list[str]]:
+    """Some more is written; then everything arrives, or nothing moves any more."""
+    enough = sum(one.visible for one in day.workloads) + AFTERWARDS
+    eventually(lambda: sum(one.visible for one in day.workloads) >= enough, "more is written")
+    day.quiet()
+    arrived = come_to_rest(day, mirror, patience)
+    failures = mirror.failures()
+    if not arrived and mirror.alive:
+        mirror.stop()
+    return day.end(judge=False, catch_up=arrived), failures
+
+
+def come_to_rest(day: Day, mirror: Contender, patience: float) -> bool:
+    """Whether everything has arrived but what the mirror said would not; given up when nothing more comes."""
+    seen, moved, looked = -1, day.journal.now(), -LOOK_MS
+
+    def rests() -> bool:
+        nonlocal seen, moved, looked
+        now = day.journal.now()
+        if now - looked >= LOOK_MS:
+            looked = now
+            mirror.say(day)
+        if day.unseen.seen != seen:
+            seen, moved = day.unseen.seen, now
+        return day.unseen.count() == 0 or now - moved > patience * 1000 or not mirror.alive
+
+    eventually(rests, "the mirror has come to rest", 20 * patience)
+    mirror.say(day)
+    return day.unseen.count() == 0 and mirror.alive
+
+
+def exit_code(outcomes: Sequence[Outcome]) -> int:
+    """1 where Causeway shows an anomaly, or could not be judged; the others may show what they like."""
+    return int(any(not one.clean for one in outcomes if one.mirror == OURS))
+
+
+def show(directory: Path) -> None:
+    """The table of everything that was ever run into a directory, and results.json."""
+    outcomes = [Outcome.read(path) for path in sorted(directory.glob(f"*/*/{RESULT}"))]
+    (directory / "results.json").write_text(json.dumps([asdict(one) for one in outcomes], indent=1))
+    faults, mirrors = ([(one.name, one.title) for one in group] for group in (SCHEDULE, CONTENDERS))
+    Console(width=None if sys.stdout.isatty() else 160).print(table(outcomes, faults, mirrors))
+    print(f"histories, verdicts and logs: {directory}")
+
+
+@contextlib.contextmanager
+def looking(day: Day) -> Iterator[None]:
+    """Note all the time how many records acknowledged before the last fault's end have not arrived."""
+    over = threading.Event()
+
+    def look() -> None:
+        while not over.wait(LOOK_MS / 1000):
+            faults = day.journal.history().of(Fault)
+            lag = day.unseen.count(faults[-1].until if faults else None)
+            day.journal.add(Lag(day.journal.now(), lag, day.unseen.count()))
+
+    thread = threading.Thread(target=look, name="lag", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join(20)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="make faults-mm2", description="The same faults, done to Causeway and to MirrorMaker 2."
+    )
+    parser.add_argument("directory", type=Path, help="where histories, verdicts and results go")
+    parser.add_argument("--fault", action="append", choices=[one.name for one in SCHEDULE])
+    parser.add_argument("--mirror", action="append", choices=[one.name for one in CONTENDERS])
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--patience", type=float, default=30.0, help="seconds without any arrival after which a mirror rests"
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,213 @@
+"""What can be done to the brokers of a cluster, and whom to do it to.
+
+Every act waits until the cluster shows it: a killed leader has a successor, a broker that came back is in
+sync again. So a schedule is a row of acts, and needs no pauses between them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from confluent_kafka import ElectionType, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from causeway.embedded import Broker, EmbeddedCluster
+from support.process import eventually
+
+REPLICATED = {"min.insync.replicas": "2"}
+TRANSACTION_STATE = "__transaction_state"
+SECONDS = 60.0
+
+_NOT_NEEDED = "ELECTION_NOT_NEEDED"  # the preferred replica leads already
+
+
+class Partition(NamedTuple):
+    """Who has a partition: leader (-1: nobody), replicas (the preferred leader first), and those in sync."""
+
+    leader: int
+    replicas: tuple[int, ...]
+    in_sync: frozenset[int]
+
+
+class Brokers:
+    """The brokers of one cluster. Asks through the listener that no proxy stands in front of."""
+
+    def __init__(self, cluster: EmbeddedCluster) -> None:
+        self.cluster = cluster
+        self.admin = AdminClient(
+            {
+                "bootstrap.servers": cluster.internal_servers,
+                "reconnect.backoff.max.ms": 500,
+                "log_level": 0,
+                "error_cb": lambda _error: None,
+            }
+        )
+
+    def __getitem__(self, node: int) -> Broker:
+        return self.cluster.brokers[node]
+
+    # Whom to do it to
+
+    def partitions(self, topics: Iterable[str] = ()) -> dict[tuple[str, int], Partition]:
+        """Of some topics, or of all there are, Kafka's own among them, as the broker that answers knows them.
+
+        Raises KafkaException where none answers.
+        """
+        wanted = set(topics)
+        # Not DescribeTopics: the client sends that to one broker alone, which may be the one that went.
+        known = self.admin.list_topics(timeout=5).topics
+        return {
+            (name, number): Partition(facts.leader, tuple(facts.replicas), frozenset(facts.isrs))
+            for name, topic in known.items()
+            if not wanted or name in wanted
+            for number, facts in topic.partitions.items()
+        }
+
+    def leader(self, topic: str, partition: int = 0) -> Broker:
+        """Whoever leads it now; waits for somebody who does."""
+        led: list[int] = []
+
+        def known(found: Mapping[tuple[str, int], Partition]) -> bool:
+            led[:] = [facts.leader for at, facts in found.items() if at == (topic, partition)]
+            return bool(led) and led[0] >= 0
+
+        self._until(known, f"somebody leads {topic}[{partition}]", [topic])
+        return self[led[0]]
+
+    def coordinator(self, transactional_id: str) -> Broker:
+        """The broker that keeps a producer's transactions: the leader of its partition of their log."""
+        count = len(self.partitions([TRANSACTION_STATE]))
+        return self.leader(TRANSACTION_STATE, coordinating_partition(transactional_id, count))
+
+    # What to do
+
+    def kill(self, broker: Broker) -> None:
+        """kill -9; returns when nobody counts on it any more."""
+        broker.kill()
+        self.await_gone(broker)
+
+    def stop(self, broker: Broker) -> None:
+        """Cleanly: it hands over what it leads before it goes."""
+        broker.stop()
+        self.await_gone(broker)
+
+    def restart(self, broker: Broker) -> None:
+        """Bring it back, and wait until it has caught up."""
+        broker.start()
+        self.await_in_sync()
+
+    @contextlib.contextmanager
+    def without(self, broker: Broker, *, clean: bool = False) -> Iterator[None]:
+        """A broker is away for as long as the block takes."""
+        (self.stop if clean else self.kill)(broker)
+        try:
+            yield
+        finally:
+            self.restart(broker)
+
+    @contextlib.contextmanager
+    def all_away(self) -> Iterator[None]:
+        """kill -9 of every broker at once; they come back together."""
+        for broker in self.cluster.brokers:
+            broker.kill()
+        try:
+            yield
+        finally:
+            self.heal()
+
+    def heal(self) -> None:
+        """All are up and in sync, whatever was done before."""
+        self.cluster.start_brokers()
+        self.await_in_sync()
+
+    def roll(self) -> None:
+        """A rolling restart as operators do it: the next broker goes when the last one is in sync again."""
+        for broker in self.cluster.brokers:
+            self.stop(broker)
+            self.restart(broker)
+
+    def elect(self, topics: Iterable[str] = ()) -> int:
+        """The preferred replicas lead again, of some topics or of all; how many partitions changed hands."""
+        names = list(topics)
+        before = self.partitions(names)
+        wanted = [TopicPartition(*partition) for partition in before]
+        for partition, error in self.admin.elect_leaders(ElectionType.PREFERRED, wanted).result().items():
+            if error is not None and error.name() != _NOT_NEEDED:
+                raise AssertionError(f"{partition.topic}[{partition.partition}]: {error}")
+        self._until(
+            lambda found: all(facts.leader == facts.replicas[0] for facts in found.values()),
+            "the preferred replicas lead",
+            names,
+        )
+        after = self.partitions(names)
+        return sum(after[at].leader != facts.leader for at, facts in before.items() if at in after)
+
+    # What to wait for
+
+    def await_gone(self, broker: Broker) -> None:
+        """Until no broker that is left counts on it, but for what it alone has."""
+        if any(one.is_up for one in self.cluster.brokers):
+            self._until(
+                lambda found: all(
+                    broker.id not in facts.in_sync or len(facts.in_sync) == 1 for facts in found.values()
+                ),
+                f"the others go on without broker {broker.id}",
+            )
+
+    def await_in_sync(self) -> None:
+        """Until every replica on a broker that is up is in sync, and every partition is led."""
+        self.cluster.wait_ready(SECONDS)
+        up = {one.id for one in self.cluster.brokers if one.is_up}
+        self._until(
+            lambda found: all(
+                facts.leader >= 0 and up & set(facts.replicas) <= facts.in_sync for facts in found.values()
+            ),
+            "all replicas are in sync",
+        )
+
+    def _until(
+        self,
+        holds: Callable[[Mapping[tuple[str, int], Partition]], bool],
+        what: str,
+        topics: Iterable[str] = (),
+    ) -> None:
+        names = list(topics)
+
+        def answered() -> bool:
+            with contextlib.suppress(KafkaException):
+                return holds(self.partitions(names))
+            return False
+
+        eventually(answered, what, SECONDS)
+
+    # What to prepare
+
+    def topic(
+        self,
+        name: str,
+        partitions: int = 1,
+        *,
+        config: Mapping[str, str] | None = None,
+        replicas: Sequence[Sequence[int]] | None = None,
+    ) -> str:
+        """A topic that survives any one broker; `replicas` places them, the preferred leader first."""
+        settings: dict[str, Any] = {"config": {**REPLICATED, **(config or {})}}
+        if replicas is None:
+            settings["replication_factor"] = len(self.cluster.brokers)
+        else:
+            settings["replica_assignment"] = [list(one) for one in replicas]
+        for future in self.admin.create_topics([NewTopic(name, partitions, **settings)]).values():
+            future.result()
+        self.await_in_sync()
+        return name
+
+
+def coordinating_partition(transactional_id: str, partitions: int) -> int:
+    """As Kafka's coordinator chooses: Java's hash of the id, without its sign."""
+    code = 0
+    for unit in transactional_id:
+        code = (31 * code + ord(unit)) & 0xFFFFFFFF
+    signed = code - (1 << 32) if code & 0x80000000 else code
+    return (0 if signed == -(1 << 31) else abs(signed)) % partitions

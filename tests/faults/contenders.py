@@ -1,0 +1,105 @@
+"""The mirrors that the same schedule can be put through, and what each says aloud of a partition.
+
+What a mirror says becomes a Verdict in the history, in the same words for all of them. Causeway says it in
+its ledger. MirrorMaker 2 has the state of its tasks, with the exception that ended one: where that tells of
+a record that the destination refused, its log names the topic. Other failures name no partition, and are
+kept as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+from causeway.embedded import EmbeddedCluster
+from faults.day import Day
+from faults.events import Verdict
+from faults.mirrors import CausewayMirror, Mirror
+from support.mirrormaker2 import TRANSACTION_TIMEOUT_MS, MirrorMaker2, Setting
+
+REFUSALS = ("RecordTooLargeException", "InvalidTimestampException", "PolicyViolationException")
+"""With these a Java producer hears that a destination will not take a record."""
+
+
+class Contender(Mirror, Protocol):
+    def say(self, day: Day) -> None:
+        """Note what it says now about partitions of the day's topics, as far as that is new."""
+
+    def failures(self) -> list[str]:
+        """What it says of itself as a whole, where it cannot go on."""
+
+
+class Causeway(CausewayMirror):
+    def say(self, day: Day) -> None:
+        _note(
+            day,
+            (
+                Verdict(
+                    0, one.verdict, one.topic, one.partition, one.expected, one.found, "stop", one.topic_id
+                )
+                for one in self.ledger().stopped.values()
+            ),
+        )
+
+    def failures(self) -> list[str]:
+        return []
+
+
+class MirrorMaker(MirrorMaker2):
+    def say(self, day: Day) -> None:
+        if any(name in why for why in self.failures() for name in REFUSALS):
+            _note(
+                day,
+                (
+                    Verdict(0, "poison", topic, partition, topic_id=day.ids[topic])
+                    for topic in self.refused() & day.topics.keys()
+                    for partition in range(day.topics[topic])
+                ),
+            )
+
+
+Make = Callable[[Path, EmbeddedCluster, EmbeddedCluster, bool], Contender]
+"""Directory, source, destination, and whether the destination is reached through a proxy."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    name: str  # as a command line says it
+    title: str
+    make: Make
+
+
+def _causeway(
+    directory: Path, source: EmbeddedCluster, destination: EmbeddedCluster, proxied: bool
+) -> Contender:
+    return Causeway(
+        directory, source, destination, proxied=["destination"] if proxied else [],
+        transaction_timeout=f"{TRANSACTION_TIMEOUT_MS}ms",
+    )  # fmt: skip
+
+
+def _mirrormaker(setting: Setting) -> Make:
+    def make(
+        directory: Path, source: EmbeddedCluster, destination: EmbeddedCluster, proxied: bool
+    ) -> Contender:
+        own_eyes = destination.bootstrap_servers
+        servers = destination.proxied_servers if proxied else own_eyes
+        return MirrorMaker(directory, source.bootstrap_servers, servers, setting, own_eyes=own_eyes)
+
+    return make
+
+
+CONTENDERS = (
+    Entry("causeway", "Causeway", _causeway),
+    Entry("mm2", "MirrorMaker 2, as shipped", _mirrormaker("default")),
+    Entry("mm2-exactly-once", "MirrorMaker 2, exactly once", _mirrormaker("exactly-once")),
+)
+
+
+def _note(day: Day, said: Iterable[Verdict]) -> None:
+    last = {(one.topic, one.partition): one.verdict for one in day.journal.history().of(Verdict)}
+    for one in said:
+        if last.get((one.topic, one.partition)) != one.verdict:
+            day.journal.add(replace(one, at=day.journal.now()))

@@ -1,0 +1,281 @@
+"""One mirror through one day: records are written, something happens, and a checker decides how it went.
+
+    start     topics, a workload, the mirror; some records were acknowledged and have arrived
+    fault     what a test does, and when it was over
+    recovered everything from before its end has arrived, and newer records arrive; how long that took
+    end       quiet, both sides read to their ends straight from the brokers, the checker's report
+
+Nothing here trusts the mirror: how far it is, is seen by reading the destination. On failure everything
+that may tell why stays in the day's directory, and the failure names it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from confluent_kafka import IsolationLevel, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
+
+from causeway.embedded import EmbeddedCluster
+from faults.checker import RECORDS, check
+from faults.events import Damage, Drained, Exited, Fault, Lag, Route, Side, Terms
+from faults.history import Journal
+from faults.mirrors import Mirror
+from faults.processes import usage
+from faults.reader import drain
+from faults.ruling import Report
+from faults.unseen import Unseen
+from faults.witness import note_topics, topic_ids
+from faults.workload import Workload
+from support.process import eventually
+from support.world import UNBOUNDED
+
+BOOKS = ("I7", "I8", "I12")
+"""What a mirror with books and an offset map is held to besides."""
+_ON_ITS_WAY_MS = 1_000
+
+
+class Day:
+    def __init__(
+        self, directory: Path, source: EmbeddedCluster, destination: EmbeddedCluster, mirror: Mirror,
+        topics: Mapping[str, int], *,  # suffix → partitions: names begin with the mirror's
+        seed: int = 1, terms: Terms | None = None, config: Mapping[str, str] | None = None,
+        largest: int = 20_000, pause_seconds: float = 0.05, sample_seconds: float = 0.0,
+    ) -> None:  # fmt: skip
+        self.directory, self.mirror = directory, mirror
+        self.clusters = {"source": source, "destination": destination}
+        self.servers = {side: cluster.bootstrap_servers for side, cluster in self.clusters.items()}
+        self.admins = {
+            side: AdminClient({"bootstrap.servers": at, "log_level": 0}) for side, at in self.servers.items()
+        }
+        self.journal = Journal(directory / "history.jsonl")
+        self.journal.add(terms or Terms())
+        self.seed, self.largest, self.pause_seconds = seed, largest, pause_seconds
+        self.topics: dict[str, int] = {}
+        self.ids: dict[str, str] = {}  # of source topics; workloads look here
+        self.workloads: list[Workload] = []
+        self.unseen = Unseen(self.servers["destination"], self.journal)
+        self._config = dict(config or {})
+        self._over: int | None = 0  # the end of the last fault; None while one goes on
+        self._last = Fault(0, "nothing", 0)
+        self._ending = threading.Event()
+        self._sampler = threading.Thread(target=self._sample, args=(sample_seconds,), daemon=True)
+        for suffix, partitions in topics.items():
+            self.create(suffix, partitions)
+        note_topics(self.journal, self.admins["source"], "source")
+        if sample_seconds:
+            self._sampler.start()
+
+    def topic(self, suffix: str) -> str:
+        return f"{self.mirror.name}.{suffix}"
+
+    def create(self, suffix: str, partitions: int, **config: str) -> str:
+        """A source topic and the way it goes. A topic of this name that was there before is another one."""
+        name, copies = self.topic(suffix), min(3, len(self.clusters["source"].brokers))
+        settings = {**UNBOUNDED, **self._config, **config}
+        if copies == 3:
+            settings = {"min.insync.replicas": "2", **settings}
+        made = self.admins["source"].create_topics([NewTopic(name, partitions, copies, config=settings)])
+        made[name].result()
+        if name not in self.topics:
+            self.journal.add(Route(name, self.mirror.named(name)))
+        self.topics[name] = partitions
+        self.ids |= topic_ids(self.admins["source"], [name])
+        return name
+
+    def start(self, *, records: int = 50, seconds: float = 90.0) -> None:
+        """The warm-up: the mirror runs, and so many records were acknowledged and have arrived."""
+        self.write(self.topics)
+        self.mirror.start()
+        self.until(lambda: self.unseen.seen >= records, f"{records} records have arrived", seconds)
+
+    def write(self, topics: Mapping[str, int], **more: Any) -> Workload:
+        """Another workload, which goes on until the end."""
+        number = len(self.workloads)
+        workload = Workload(
+            self.servers["source"], topics, self.journal, self.seed + number,
+            name=f"w{number}", topic_ids=self.ids, **{"largest": self.largest, **more},
+        )  # fmt: skip
+        workload.start(self.pause_seconds)
+        self.workloads.append(workload)
+        return workload
+
+    @contextlib.contextmanager
+    def fault(self, name: str, *, crash: bool = False, flow: str = "") -> Iterator[None]:
+        """What happens inside is the fault; `crash`: a process that carries records dies or is fenced."""
+        began = self.journal.now()
+        self._over = None
+        try:
+            yield
+        except BaseException:
+            self.journal.add(Fault(began, name, -1, crash, flow))
+            raise
+        self._last = Fault(began, name, self.journal.now(), crash, flow)
+        self._over = self._last.until
+        self.journal.add(self._last)
+
+    def damage(
+        self, kind: Any, side: Side, topic: str, partition: int, offset: int = -1, topic_id: str = ""
+    ) -> None:
+        """Data itself was removed, cut, replaced or made unfit; `topic_id` is of the topic before."""
+        known = topic_id or (self.ids.get(topic, "") if side == "source" else "")
+        self.journal.add(Damage(self.journal.now(), kind, side, topic, partition, offset, known))
+
+    def recovered(self, seconds: float = 60.0) -> float:
+        """Wait until the mirror has caught up since the last fault's end; how long that took."""
+        fault = self._last
+        self.until(lambda: self._look() == 0, f"it has recovered from: {fault.name}", seconds)
+        at = next(lag.at for lag in self.journal.history().of(Lag) if lag.at >= fault.until and not lag.lag)
+        took = (at - fault.until) / 1000
+        print(f"fault={fault.name} recovery={took:.1f}s", flush=True)
+        return took
+
+    def advances(self, records: int = 20, seconds: float = 60.0) -> None:
+        """Wait until so many more records have arrived."""
+        before = self.unseen.seen
+        self.until(
+            lambda: self.unseen.seen >= before + records, f"{records} more records have arrived", seconds
+        )
+
+    def held_back(self) -> int:
+        """Offsets of the destination that read_committed readers wait for: somebody's open transaction."""
+        admin = self.admins["destination"]
+        known = admin.list_topics(timeout=10).topics
+        names = {self.mirror.named(topic) for topic in self.topics} & known.keys()
+        places = {
+            TopicPartition(name, number): OffsetSpec.latest()
+            for name in names
+            for number in known[name].partitions
+        }
+        ends: list[int] = [
+            sum(
+                future.result().offset
+                for future in admin.list_offsets(places, isolation_level=level).values()
+            )
+            for level in (IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED)
+        ]
+        return ends[1] - ends[0]
+
+    def until(self, condition: Callable[[], object], what: str, seconds: float = 60.0) -> None:
+        """Wait for a condition while the mirror runs."""
+
+        def holds() -> object:
+            done = condition()
+            assert done or self.mirror.alive, f"the mirror ended before {what}"
+            return done
+
+        try:
+            eventually(holds, what, seconds)
+        except AssertionError as error:
+            left = f"{self.unseen.count()} unseen, {self.unseen.seen} seen"
+            raise AssertionError(f"{error} ({left})\n{self.mirror.output[-4000:]}") from None
+
+    def quiet(self, seconds: float = 60.0) -> None:
+        """No more records; what became of each is known as far as it can be, and the source was read."""
+        for workload in self.workloads:
+            if not workload.stopping.is_set():
+                workload.stop(seconds)
+        self.drain("source", seconds)
+
+    def drain(self, side: Side, seconds: float = 60.0) -> None:
+        """Read one side to its end; topics that are gone from it are left out."""
+        there = self.admins[side].list_topics(timeout=10).topics
+        for topic in self.topics:
+            name = topic if side == "source" else self.mirror.named(topic)
+            if name in there:
+                known = self.ids[topic] if side == "source" else ""
+                drain(self.servers[side], name, side, self.journal, topic_id=known, seconds=seconds)
+
+    def end(self, *also: str, judge: bool = True, catch_up: bool = True, seconds: float = 60.0) -> Report:
+        """The evening: nothing may be broken, and what can be known must hold; `also` more invariants.
+
+        A mirror that is meant to have ended by itself cannot `catch_up`. Without `judge` the report is
+        only handed over, whatever it says.
+        """
+        self.quiet(seconds)
+        if catch_up:
+            self.until(lambda: self.unseen.count() == 0, "everything on the source has arrived", seconds)
+            ends = {
+                (one.topic, one.partition): one.end
+                for one in self.journal.history().of(Drained)
+                if one.side == "source" and one.topic_id == self.ids[one.topic]
+            }
+            self.until(lambda: self.mirror.at_end(ends), "the mirror says that it is at the end", seconds)
+        if self.mirror.alive:
+            code = self.mirror.stop()
+            self.journal.add(Exited(self.journal.now(), "run", code))
+            assert code == 0, f"the mirror ended with {code}\n{self.mirror.output[-4000:]}"
+        self.mirror.note_books(self.journal, whole=True)
+        self.drain("destination", seconds)
+        self.mirror.note_books(self.journal, whole=False)
+        self.mirror.note_map(self.journal)
+        note_topics(self.journal, self.admins["source"], "source")
+        self._over = None
+        self._look()
+        history = self.journal.history()
+        report = check(history)
+        (self.directory / "verdict.txt").write_text(f"{report}\n")
+        if judge:
+            required = [*RECORDS, "I9", *also, *(["I11"] if history.of(Fault) else [])]
+            required += BOOKS if self.mirror.keeps_books else ()
+            report.require(*required)
+        return report
+
+    def __enter__(self) -> Day:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ending.set()
+        for workload in self.workloads:
+            workload.stopping.set()
+        self.mirror.kill()
+        if error is not None:
+            error.add_note(f"history, verdict, output and broker logs are kept in {self._keep()}")
+        if self._sampler.is_alive():
+            self._sampler.join(20)
+        self.unseen.close()
+        for workload in self.workloads:
+            with contextlib.suppress(AssertionError):
+                workload.stop(20)
+        self.journal.close()
+
+    def _keep(self) -> Path:
+        """What a directory of the day does not hold yet: clusters and their logs go with the session."""
+        for side, cluster in self.clusters.items():
+            for broker in cluster.brokers:
+                with contextlib.suppress(OSError):
+                    shutil.copyfile(broker.log, self.directory / f"{side}-broker-{broker.id}.log")
+        (self.directory / "mirror.log").write_text(self.mirror.output)
+        return self.directory
+
+    def _look(self) -> int:
+        """Note how far the mirror is.
+
+        Records that were acknowledged in the last second may be on their way. After a fault all from before
+        its end count, and somebody who writes must see a record arrive that is younger than the fault.
+        """
+        over, now = self._over, self.journal.now()
+        unseen = self.unseen.count()
+        lag = unseen if over is None else self.unseen.count(max(over, now - _ON_ITS_WAY_MS))
+        if over is not None and self._writing and self.unseen.newest() <= over:
+            lag = max(1, lag)
+        self.journal.add(Lag(now, lag, unseen))
+        return lag
+
+    @property
+    def _writing(self) -> bool:
+        return any(not workload.stopping.is_set() for workload in self.workloads)
+
+    def _sample(self, seconds: float) -> None:
+        while not self._ending.wait(seconds):
+            self._look()
+            with contextlib.suppress(IndexError):  # not yet started
+                self.journal.add(*usage(self.journal.now(), self.mirror.pids()))

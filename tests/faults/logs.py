@@ -1,0 +1,46 @@
+"""A partition's files, as a broker that is not running leaves them: one record batch behind the other."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+_CONTROL = 0x20
+
+
+class Batch(NamedTuple):
+    first: int  # offset of its first record
+    last: int
+    control: bool  # a marker: what a transaction ends with
+    end: int  # where the next one begins in the file
+
+
+def batches(data: bytes) -> Iterator[Batch]:
+    at = 0
+    while at + 61 <= len(data):
+        first, length = struct.unpack_from(">qi", data, at)
+        attributes, delta = struct.unpack_from(">hi", data, at + 21)
+        at += 12 + length
+        if length <= 0 or at > len(data):
+            return
+        yield Batch(first, first + delta, bool(attributes & _CONTROL), at)
+
+
+def cut_behind_a_commit(partition: Path) -> int:
+    """Take away the second half of a log, as if it had never reached the disk; where it ends from now on.
+
+    Behind a marker: half a transaction would hold back every reader for ever.
+    """
+    (segment,) = partition.glob("*.log")
+    data = segment.read_bytes()
+    found = list(batches(data))
+    middle = next(one for one in found if one.control and one.end > len(data) / 2)
+    assert middle != found[-1], "nothing is left to take away"
+    with segment.open("r+b") as file:
+        file.truncate(middle.end)
+    for kind in ("*.snapshot", "*.index", "*.timeindex", "*.txnindex"):
+        for path in partition.glob(kind):
+            path.unlink()
+    return middle.last + 1

@@ -1,0 +1,162 @@
+"""Random faults as data: kinds with a name, a weight and an act, and a schedule of them from a seed.
+
+A schedule is drawn from its seed alone, so the same seed gives the same one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from random import Random
+from typing import Literal
+
+from faults import acts
+from faults.events import Side
+from faults.network import MOMENT, RESET, Trouble, dead
+from faults.stage import Act
+
+Family = Literal["processes", "brokers", "network", "topics"]
+FAMILIES: tuple[Family, ...] = ("processes", "brokers", "network", "topics")
+TRANSACTION_SECONDS = 5
+RECOVERY_MS, RESTART_MS = 15_000, 25_000
+"""From a fault's end to zero lag; the second where the whole process has to start again."""
+_OVERLAPS = 0.2
+
+
+@dataclass(frozen=True)
+class Kind:
+    name: str
+    family: Family
+    act: Act
+    weight: int = 1
+    seconds: tuple[float, float] = (0.0, 0.0)  # how long it lasts, once it is there
+    touches: frozenset[str] = frozenset({"mirror", "source", "destination"})
+    crash: bool = False  # a process that carries records dies or is fenced
+    restarts: bool = False  # the whole mirror has to start again
+
+    @property
+    def limit_ms(self) -> int:
+        return RESTART_MS if self.restarts else RECOVERY_MS
+
+
+@dataclass(frozen=True)
+class Step:
+    """Faults that begin together; which victims they choose is in the seed."""
+
+    kinds: tuple[Kind, ...]
+    seconds: float
+    seed: int
+
+    def __str__(self) -> str:
+        return " + ".join(kind.name for kind in self.kinds)
+
+
+def schedule(seed: int, kinds: Collection[Kind]) -> Iterator[Step]:
+    """Without an end. Kinds are dealt like cards, each as often as it weighs: none is left out for long."""
+    random = Random(seed)
+    deck: list[Kind] = []
+    while True:
+        if not deck:
+            deck = [kind for kind in kinds for _ in range(kind.weight)]
+            random.shuffle(deck)
+        together = [deck.pop()]
+        if random.random() < _OVERLAPS:
+            fitting = [kind for kind in deck if not kind.touches & together[0].touches]
+            if fitting:
+                together.append(random.choice(fitting))
+                deck.remove(together[1])
+        seconds = max(random.uniform(*kind.seconds) for kind in together)
+        yield Step(tuple(together), round(seconds, 1), random.getrandbits(32))
+
+
+_SOME = (0.5, 4.0)
+_LONGER_THAN_A_TRANSACTION = (TRANSACTION_SECONDS + 1.0, TRANSACTION_SECONDS + 4.0)
+_UNTIL_NOTICED = (TRANSACTION_SECONDS + 1.0, 18.0)
+"""A worker that stands still is replaced after fifteen seconds, so now and then it is."""
+_MIRROR = frozenset({"mirror"})
+
+
+def _process_kinds() -> list[Kind]:
+    def kind(name: str, act: Act, weight: int, *, alone: bool = False, **more: object) -> Kind:
+        touches = Kind.touches if alone else _MIRROR
+        return Kind(name, "processes", act, weight, touches=touches, crash=True, **more)  # type: ignore[arg-type]
+
+    return [
+        kind("mirror: kill -9", acts.tree_killed, 3, restarts=True),
+        kind("mirror: kill -9, and at start", acts.killed_at_start, 2, alone=True, restarts=True),
+        kind("mirror: SIGTERM", acts.terminated, 2, alone=True, restarts=True),
+        kind("mirror: SIGSTOP", acts.tree_held, 1, seconds=_LONGER_THAN_A_TRANSACTION),
+        kind("mirror: second instance", acts.second_instance, 2, alone=True),
+        kind("mirror: SIGSTOP, taken over", acts.zombie, 1, alone=True),
+        kind("mirror: other shard count", acts.resharded, 2, restarts=True),
+        kind("driver: kill -9", acts.driver_killed, 2, restarts=True),
+        kind("driver: SIGSTOP", acts.driver_held, 1, seconds=_LONGER_THAN_A_TRANSACTION),
+        kind("JVM: kill -9", acts.jvm_killed, 1, alone=True, restarts=True),
+        kind("worker: kill -9", acts.worker_killed, 3),
+        kind("workers: kill -9 of all", acts.workers_killed, 1),
+        kind("worker: SIGSTOP", acts.worker_held, 2, seconds=_UNTIL_NOTICED),
+    ]
+
+
+def _broker_kinds(side: Side, brokers: int) -> list[Kind]:
+    def kind(name: str, act: Act, weight: int, **more: object) -> Kind:
+        return Kind(f"{side}: {name}", "brokers", act, weight, touches=frozenset({side}), **more)  # type: ignore[arg-type]
+
+    if brokers == 1:
+        return [
+            kind("broker kill -9", acts.without(side, clean=False), 3, seconds=_SOME),
+            kind("broker clean stop", acts.without(side, clean=True), 2, seconds=_SOME),
+        ]
+    one_side_only = [kind("coordinator kill -9", acts.coordinator_killed, 2)] if side == "destination" else []
+    return [
+        kind("leader kill -9", acts.without(side, clean=False), 3),
+        kind("leader clean stop", acts.without(side, clean=True), 2),
+        kind("rolling restart", acts.rolled(side), 1),
+        kind("leader election", acts.elected(side), 2),
+        kind("broker SIGSTOP", acts.paused(side), 1, seconds=(2.0, 12.0)),
+        kind("all brokers kill -9", acts.all_away(side), 1, seconds=_LONGER_THAN_A_TRANSACTION),
+        *one_side_only,
+    ]
+
+
+def _network_kinds(side: Side, brokers: int) -> list[Kind]:
+    def kind(name: str, act: Act, weight: int = 1, *, alone: bool = False, **more: object) -> Kind:
+        touches = Kind.touches if alone else frozenset({side})
+        return Kind(f"{side}: {name}", "network", act, weight, touches=touches, **more)  # type: ignore[arg-type]
+
+    far = Trouble("300 ms", lambda lines: lines.each(lambda proxy: proxy.delay(0.3)))
+    found = [
+        kind("cut", acts.troubled(side, MOMENT), 2, seconds=(0.2, 3.0)),
+        kind("cut > transaction", acts.troubled(side, MOMENT), 1, seconds=_LONGER_THAN_A_TRANSACTION),
+        kind("reset", acts.troubled(side, RESET), 3),
+        kind("torn frame", acts.torn(side), 1),
+        kind("300 ms", acts.troubled(side, far), 1, seconds=(2.0, 5.0)),
+        kind("1 MB/s, 3 MB", acts.thin(side), 1, seconds=(1.0, 2.0), alone=True),
+    ]
+    found += [
+        kind(
+            f"{way} {'late' if late else 'lost'}",
+            acts.troubled(side, dead(way, late=late)),
+            seconds=(1.0, 5.0),
+        )
+        for way in ("requests", "answers")
+        for late in (True, False)
+    ]
+    if brokers > 1:
+        found.append(kind("one line cut", acts.one_line_cut(side), 2, seconds=(1.0, 6.0)))
+    if side == "destination":
+        found.append(kind("commit unanswered", acts.commit_unanswered, 3))
+        found.append(kind("commit late", acts.commit_late, 2, seconds=(1.0, 4.0)))
+    return found
+
+
+def kinds(three: Side, families: Collection[Family] = FAMILIES) -> list[Kind]:
+    """Every kind of fault where this side has three brokers and the other one has one."""
+    one: Side = "source" if three == "destination" else "destination"
+    found = [
+        *_process_kinds(),
+        *_broker_kinds(three, 3), *_broker_kinds(one, 1),
+        *_network_kinds(three, 3), *_network_kinds(one, 1),
+        Kind("source: one more partition", "topics", acts.grown, 1),
+    ]  # fmt: skip
+    return [kind for kind in found if kind.family in families]

@@ -1,0 +1,137 @@
+"""Clusters behind bad lines: a proxy before each broker, and what can happen to the lines.
+
+A mirror gets `cluster.proxied_servers`; whoever wants to know the truth reads `cluster.bootstrap_servers`,
+which no proxy stands in front of.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from confluent_kafka import Producer
+
+from causeway.embedded import EmbeddedCluster
+from faults.content import content, token
+from faults.day import Day
+from faults.events import Answered, Sent
+from support.proxy import FETCH, PRODUCE, Proxy
+from support.wire import Way
+from support.world import now_ms
+
+PROMPT = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "500"}
+"""A transaction that took too long is ended at once; Kafka's own default looks every ten seconds."""
+
+
+class Lines:
+    """All that leads to the brokers of one cluster."""
+
+    def __init__(self, cluster: EmbeddedCluster, proxies: Collection[Proxy]) -> None:
+        self.cluster, self.proxies = cluster, tuple(proxies)
+
+    def each(self, act: Callable[[Proxy], object]) -> None:
+        for proxy in self.proxies:
+            act(proxy)
+
+    def to(self, broker: int) -> Lines:
+        """The line to one broker alone."""
+        return Lines(self.cluster, [self.proxies[broker]])
+
+
+@contextlib.contextmanager
+def lines(name: str, directory: Path, brokers: int = 1) -> Iterator[Lines]:
+    """A cluster of its own, with a proxy before each broker."""
+    proxies = [Proxy() for _ in range(brokers)]
+    try:
+        with EmbeddedCluster.start(
+            name, brokers, directory=directory, config=PROMPT,
+            proxied={node: proxy.port for node, proxy in enumerate(proxies)},
+        ) as cluster:  # fmt: skip
+            for broker, proxy in zip(cluster.brokers, proxies, strict=True):
+                assert broker.proxy_target_port is not None
+                proxy.target(broker.proxy_target_port)
+            yield Lines(cluster, proxies)
+    finally:
+        for proxy in proxies:
+            proxy.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Something that happens to lines: how it begins, and when it has had its effect."""
+
+    name: str
+    begin: Callable[[Lines], None]
+    felt: Callable[[Lines], bool] = lambda lines: True
+    noticed: bool = False  # it lasts until the mirror says what it waits for
+    outlasts: bool = False  # and for longer than a transaction may take
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def dead(way: Way, *, late: bool) -> Trouble:
+    """One way is dead; the connections stay up, and new ones seem to work."""
+    fate = "late" if late else "lost"
+    return Trouble(
+        f"{way} are {fate}",
+        lambda lines: lines.each(lambda proxy: proxy.mute(way, late=late)),
+        noticed=True,
+    )
+
+
+def torn(way: Way, api: int) -> Trouble:
+    """A frame ends half way, in a reset."""
+    kind = {PRODUCE: "produce", FETCH: "fetch"}[api]
+
+    def begin(lines: Lines) -> None:
+        for proxy in lines.proxies:
+            proxy.torn.clear()
+            proxy.tear(way, api)
+
+    return Trouble(
+        f"a reset within {kind} {way}",
+        begin,
+        lambda lines: any(proxy.torn.is_set() for proxy in lines.proxies),
+    )
+
+
+MOMENT = Trouble("cut for a moment", lambda lines: lines.each(Proxy.cut))
+OUTAGE = Trouble(
+    "cut for longer than a transaction", lambda lines: lines.each(Proxy.cut), noticed=True, outlasts=True
+)
+RESET = Trouble("every connection reset", lambda lines: lines.each(Proxy.reset))
+
+
+def backlog(day: Day, topic: str, megabytes: float, *, record_bytes: int = 10_000) -> int:
+    """Write that much to a source topic at once, in records that cannot be compressed; how many they are."""
+    random = Random(day.seed)
+    count = int(megabytes * 1_000_000 / record_bytes)
+    name = f"backlog-{uuid.uuid4().hex[:6]}"
+    producer = Producer({"bootstrap.servers": day.servers["source"], "linger.ms": 5})
+    answered = 0
+
+    def report(token_of: str) -> Callable[[Any, Any], None]:
+        def answer(error: Any, message: Any) -> None:
+            nonlocal answered
+            assert error is None, error
+            answered += 1
+            day.journal.add(Answered(day.journal.now(), token_of, "ok", message.offset()))
+
+        return answer
+
+    for number in range(count):
+        key, value, at = token(name, number).encode(), random.randbytes(record_bytes), now_ms()
+        partition = number % day.topics[topic]
+        sent = content(key, value, (), at, "create")
+        day.journal.add(Sent(day.journal.now(), key.decode(), topic, partition, sent, "", day.ids[topic]))
+        producer.produce(topic, value, key, partition, report(key.decode()), timestamp=at)
+        producer.poll(0)
+    producer.flush(60)
+    assert answered == count
+    return count

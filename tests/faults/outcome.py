@@ -1,0 +1,119 @@
+"""How a mirror came through a fault, in a table's words: the checker's anomalies, counted, nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from rich.table import Table
+
+from faults.events import Verdict
+from faults.history import History
+from faults.ruling import Report
+
+WORDS = {
+    "lost": "lost", "unseen": "not arrived", "lost-in-source": "lost by the source",
+    "repeated": "repeated", "out-of-order": "out of order", "broken-replay": "out of order",
+    "phantom": "phantom", "inconsistent-offsets": "phantom", "aborted-delivered": "aborted, yet delivered",
+    "silent-gap": "skipped silently", "silent-truncation": "skipped silently",
+    "no-recovery": "lag stays", "source-topics-changed": "topics made on the source",
+}  # fmt: skip
+"""Anomaly → how a cell calls it; others keep their names."""
+SUMMARIES = ("not-converged", "lag-left")
+"""Anomalies that count partitions of which I1 has already named every record."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    fault: str
+    mirror: str
+    seed: int
+    acknowledged: int  # records that the source took
+    anomalies: dict[str, int]  # as the checker names them
+    examples: list[str]
+    said: list[str]  # what the mirror said about partitions
+    failures: list[str]  # what it said of itself
+    recovery_ms: int | None  # until zero lag; None where that never came
+    trouble: str = ""  # why the day could not be brought to its end
+    seconds: float = 0.0
+    versions: dict[str, str] = field(default_factory=dict)
+
+    def write(self, path: Path) -> None:
+        path.write_text(json.dumps(asdict(self), indent=1))
+
+    @staticmethod
+    def read(path: Path) -> Outcome:
+        return Outcome(**json.loads(path.read_text()))
+
+    @property
+    def clean(self) -> bool:
+        return not self.anomalies and not self.trouble
+
+
+def examples(report: Report, most: int = 3) -> list[str]:
+    """Some anomalies of each name."""
+    seen: Counter[str] = Counter()
+    found = []
+    for one in report.anomalies:
+        seen[one.name] += 1
+        if seen[one.name] <= most:
+            found.append(str(one))
+    return found
+
+
+def said(history: History) -> list[str]:
+    """Each partition's last word."""
+    last = {(one.topic, one.partition): one for one in history.of(Verdict)}
+    return [
+        f"{one.action} {topic.rpartition('.')[2]}[{partition}]: {one.verdict}"
+        + (f", {one.expected} expected, {one.found} found" if one.found >= 0 else "")
+        for (topic, partition), one in sorted(last.items())
+    ]
+
+
+def cell(outcome: Outcome) -> list[str]:
+    """What a cell says, line by line."""
+    counts: Counter[str] = Counter()
+    told = {"lost", "unseen"} & outcome.anomalies.keys()
+    for name, count in outcome.anomalies.items():
+        if not (told and name in SUMMARIES):
+            word = WORDS.get(name, "replaced silently" if name.startswith("silent-") else name)
+            counts[word] += count
+    lines = [f"{count} {word}" for word, count in counts.items()]
+    if outcome.clean:
+        lines.append("no anomaly")
+    lines += [f"says: {one}" for one in outcome.said]
+    lines += [f"task failed: {_reason(one)}" for one in outcome.failures]
+    if outcome.trouble:
+        lines.append(f"not brought to its end: {outcome.trouble}")
+    if outcome.recovery_ms is not None:
+        lines.append(f"zero lag after {outcome.recovery_ms / 1000:.1f} s")
+    return lines
+
+
+def table(
+    outcomes: Iterable[Outcome], faults: Sequence[tuple[str, str]], mirrors: Sequence[tuple[str, str]]
+) -> Table:
+    """Faults down, mirrors across; (name, title) of each, those that were never run are left out."""
+    found = {(one.fault, one.mirror): one for one in outcomes}
+    columns = [(name, title) for name, title in mirrors if any(mirror == name for _, mirror in found)]
+    shown = Table(title="The same faults, the same checker", show_lines=True)
+    shown.add_column("fault", max_width=24)
+    for _, title in columns:
+        shown.add_column(title, overflow="fold")
+    for fault, title in faults:
+        cells = ["\n".join(cell(found[fault, name])) if (fault, name) in found else "" for name, _ in columns]
+        if any(cells):
+            shown.add_row(title, *cells)
+    return shown
+
+
+def _reason(trace: str) -> str:
+    """The innermost cause of a Java stack trace, on one line."""
+    causes = [line.removeprefix("Caused by: ") for line in trace.splitlines() if "Caused by: " in line]
+    line = causes[-1] if causes else trace.splitlines()[0]
+    name, _, what = line.partition(": ")
+    return f"{name.rpartition('.')[2]}{': ' if what else ''}{what}"[:120]

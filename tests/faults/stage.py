@@ -1,0 +1,70 @@
+"""What there is to do something to: a mirror at work, its brokers, and the lines between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from random import Random
+
+from causeway.embedded import Broker
+from causeway.model.order import transactional_id
+from faults.brokers import Brokers
+from faults.day import Day
+from faults.events import Side
+from faults.mirrors import CausewayMirror
+from faults.network import Lines
+from support.process import Causeway
+from support.proxy import Proxy
+
+
+@dataclass
+class Stage:
+    day: Day
+    mirror: CausewayMirror
+    lines: dict[Side, Lines]
+    brokers: dict[Side, Brokers]
+    ended: list[Causeway] = field(default_factory=list)  # runs that were ended on purpose
+    replaced: list[Causeway] = field(default_factory=list)  # runs that have to end by themselves
+    trouble: list[str] = field(default_factory=list)  # what nobody can call in order
+
+    def end(self, run: Causeway) -> None:
+        self.ended.append(run)
+        run.kill()
+
+    def complain(self, what: str) -> None:
+        self.trouble.append(what)
+        print(f"TROUBLE {what}", flush=True)
+
+    def leader(self, side: Side, random: Random) -> Broker:
+        """Whoever leads a partition that is being carried."""
+        topic = random.choice(sorted(self.day.topics))
+        name = topic if side == "source" else self.mirror.named(topic)
+        return self.brokers[side].leader(name, random.randrange(2))
+
+    def workers(self) -> list[int]:
+        found: list[int] = []
+
+        def some() -> bool:
+            found[:] = self.mirror.run.workers()
+            return bool(found)
+
+        self.day.until(some, "there are workers")
+        return found
+
+    def commits(self, random: Random) -> tuple[Proxy, bytes]:
+        """A shard's name, and the line on which it asks for its commits."""
+        shard = transactional_id(self.mirror.name, random.randint(1, int(self.mirror.keys["shards"])))
+        broker = self.brokers["destination"].coordinator(shard)
+        return self.lines["destination"].proxies[broker.id], shard.encode()
+
+
+Act = Callable[[Stage, Random], AbstractContextManager[None]]
+"""Entering it injects, leaving it heals; who is hit is drawn."""
+
+
+def complaint(output: str) -> str:
+    """Why a run ended, as it said it itself: its last error, or else its last line."""
+    lines = [line for line in output.splitlines() if line.strip()]
+    errors = [line for line in lines if line.startswith("error: ")]
+    return (errors or lines or ["it said nothing"])[-1]

@@ -1,0 +1,225 @@
+"""Brokers that die, go, come back and hand over, on either side: nothing is lost, nothing comes twice.
+
+Three brokers on one side at a time, one on the other. Every topic has three replicas, two of which must
+have a record before it counts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from confluent_kafka.admin import ConfigResource, ResourceType
+
+from causeway.embedded import EmbeddedCluster
+from causeway.model.order import ledger_topic, offset_map_topic, transactional_id
+from causeway.model.record import CONTROL
+from faults.brokers import TRANSACTION_STATE, Brokers, coordinating_partition
+from faults.day import Day
+from faults.events import Side, Terms
+from faults.mirrors import CausewayMirror
+from support.process import eventually
+
+TRANSACTION_SECONDS = 5
+BUT_REPEATS = ("I1", "I2", "I3", "I5", "I6", "I8", "I9", "I11", "I12")
+"""What at-least-once promises: each attempt while a broker is away may repeat a batch (I4)."""
+
+
+class Sides(NamedTuple):
+    source: EmbeddedCluster
+    destination: EmbeddedCluster
+    side: Side  # the one with three brokers
+    brokers: Brokers
+
+    def mirror(self, directory: Path, **keys: Any) -> CausewayMirror:
+        timeout = f"{TRANSACTION_SECONDS}s"
+        copies = len(self.destination.brokers)
+        return CausewayMirror(
+            directory, self.source, self.destination, transaction_timeout=timeout,
+            replication_factor=copies, **keys,
+        )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def with_three(
+    source: EmbeddedCluster, destination: EmbeddedCluster, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[Side], Sides]]:
+    """Three brokers on the side that is asked for, up and in sync; they stay until the other side is."""
+    now: list[Sides] = []
+    with contextlib.ExitStack() as running:
+
+        def sides(side: Side) -> Sides:
+            if not now or now[0].side != side:
+                running.close()
+                directory = tmp_path_factory.mktemp(f"three-{side}")
+                three = running.enter_context(EmbeddedCluster.start("three", 3, directory=directory))
+                here, there = (three, destination) if side == "source" else (source, three)
+                now[:] = [Sides(here, there, side, Brokers(three))]
+            now[0].brokers.heal()
+            return now[0]
+
+        yield sides
+
+
+Act = Callable[[Day, CausewayMirror, Sides], None]
+
+
+def leader_killed(day: Day, mirror: CausewayMirror, sides: Sides) -> None:
+    """kill -9 of the leader of a partition; the others carry on, and it comes back."""
+    broker = sides.brokers.leader(_a_topic(day, mirror, sides))
+    with day.fault(f"kill -9 of a leader on the {sides.side}"), sides.brokers.without(broker):
+        day.advances()
+
+
+def leader_lost(day: Day, mirror: CausewayMirror, sides: Sides) -> None:
+    """The same, and it stays away."""
+    with day.fault(f"loss of a leader on the {sides.side}"):
+        sides.brokers.kill(sides.brokers.leader(_a_topic(day, mirror, sides)))
+
+
+def leader_stopped(day: Day, mirror: CausewayMirror, sides: Sides) -> None:
+    broker = sides.brokers.leader(_a_topic(day, mirror, sides))
+    with day.fault(f"clean stop of a leader on the {sides.side}"), sides.brokers.without(broker, clean=True):
+        day.advances()
+
+
+def leaders_elected(day: Day, mirror: CausewayMirror, sides: Sides) -> None:
+    """After a broker was away, all that it led is given back at once."""
+    with day.fault(f"election of preferred leaders on the {sides.side}"):
+        assert sides.brokers.elect(), "every leader is who it was: this was no fault"
+
+
+def coordinator_lost(day: Day, mirror: CausewayMirror, sides: Sides) -> None:
+    """kill -9 of the broker that keeps a running shard's transactions, and leads partitions besides."""
+    broker = sides.brokers.coordinator(transactional_id(mirror.name, 1))
+    led = [at for at, facts in sides.brokers.partitions(day.topics).items() if facts.leader == broker.id]
+    assert led, "four partitions on three brokers: each leads one"
+    with day.fault("loss of a transaction coordinator"):
+        sides.brokers.kill(broker)
+
+
+def all_restarted(day: Day, mirror: CausewayMirror, sides: Sides) -> None:
+    with day.fault(f"rolling restart of the {sides.side}"):
+        sides.brokers.roll()
+
+
+def all_away(day: Day, mirror: CausewayMirror, sides: Sides) -> None:
+    """kill -9 of all, for longer than a transaction may take."""
+    with day.fault(f"all brokers of the {sides.side} away"), sides.brokers.all_away():
+        gone = day.journal.now()
+        day.until(lambda: "waiting for an answer" in mirror.output, "it says that it waits")
+        day.until(
+            lambda: day.journal.now() - gone > 2_000 * TRANSACTION_SECONDS, "any transaction has timed out"
+        )
+
+
+def leader_dies_with_what_it_alone_has(day: Day, mirror: CausewayMirror, sides: Sides) -> None:
+    """The followers stand still while the leader goes on writing down records, and then it dies.
+
+    Whoever counts a record once the leader alone has it loses all of those: a follower leads now, and was
+    in sync as far as anybody knows. On the destination the shards' books must not be lost along with them.
+    """
+    topic = _a_topic(day, mirror, sides)
+    books = ledger_topic(mirror.name)
+    leader = sides.brokers.leader(topic if sides.side == "source" else books, CONTROL)
+    others = [broker for broker in sides.brokers.cluster.brokers if broker.id != leader.id]
+    with day.fault(f"a leader on the {sides.side} dies with what it alone has"):
+        try:
+            for broker in others:
+                broker.pause()
+            had = _written(leader.directory, topic)
+            eventually(lambda: _written(leader.directory, topic) > had, "it writes what nobody else has")
+            leader.kill()
+        finally:
+            for broker in others:
+                broker.resume()
+        sides.brokers.restart(leader)
+
+
+def _a_topic(day: Day, mirror: CausewayMirror, sides: Sides) -> str:
+    """Of the side with three brokers."""
+    topic = next(iter(day.topics))
+    return topic if sides.side == "source" else mirror.named(topic)
+
+
+def _written(broker: Path, topic: str) -> int:
+    """How much of a topic a broker has on disk, whatever it tells others."""
+    return sum(log.stat().st_size for log in (broker / "data").glob(f"{topic}-*/*.log"))
+
+
+def on(side: Side, *acts: Act, deep: bool = True, **keys: Any) -> Any:
+    name = "-then-".join(act.__name__.replace("_", "-") for act in acts)
+    name += "".join(f"-{value}" for value in keys.values())
+    return pytest.param(side, acts, keys, id=f"{side}-{name}", marks=[pytest.mark.deep] if deep else [])
+
+
+DAYS = [
+    on("destination", coordinator_lost, deep=False),
+    on("destination", leader_killed, leaders_elected),
+    on("destination", leader_stopped, leaders_elected),
+    on("destination", all_restarted),
+    on("destination", all_away),
+    on("destination", leader_dies_with_what_it_alone_has, delivery="at-least-once"),
+    on("destination", leader_killed, delivery="at-least-once"),
+    on("source", leader_lost, deep=False),
+    on("source", leader_killed, leaders_elected),
+    on("source", leader_stopped, leaders_elected),
+    on("source", all_restarted),
+    on("source", all_away),
+    on("source", leader_dies_with_what_it_alone_has),
+]
+
+
+@pytest.mark.deep
+def test_what_causeway_creates_outlives_any_one_broker(
+    with_three: Callable[[Side], Sides], tmp_path: Path
+) -> None:
+    """Three replicas, two of which must have a record: of its books and of the topics it makes."""
+    sides = with_three("destination")
+    mirror = sides.mirror(tmp_path)
+    with Day(tmp_path, sides.source, sides.destination, mirror, {"t": 2}) as day:
+        assert mirror.start("--stop-at-end").wait() == 0, mirror.output  # nothing to carry: it only prepares
+        own = [ledger_topic(mirror.name), offset_map_topic(mirror.name), mirror.named(day.topic("t"))]
+
+        found = sides.brokers.partitions([*own, TRANSACTION_STATE])
+
+        assert {topic for topic, _ in found} == {*own, TRANSACTION_STATE}
+        assert {at: len(facts.replicas) for at, facts in found.items()} == dict.fromkeys(found, 3)
+        asked = sides.brokers.admin.describe_configs(
+            [ConfigResource(ResourceType.TOPIC, name) for name in own]
+        )
+        needed = {one.name: future.result()["min.insync.replicas"].value for one, future in asked.items()}
+        assert needed == dict.fromkeys(own, "2")
+
+
+@pytest.mark.parametrize(("side", "acts", "keys"), DAYS)
+def test_brokers_come_and_go_and_every_record_arrives_once(
+    with_three: Callable[[Side], Sides],
+    side: Side,
+    acts: tuple[Act, ...],
+    keys: dict[str, Any],
+    tmp_path: Path,
+) -> None:
+    sides = with_three(side)
+    mirror = sides.mirror(tmp_path, **keys)
+    exactly = "delivery" not in keys
+    terms = Terms() if exactly else Terms("at-least-once")
+    with Day(tmp_path, sides.source, sides.destination, mirror, {"t": 4}, terms=terms) as day:
+        day.start()
+        for act in acts:
+            act(day, mirror, sides)
+            day.recovered()
+        report = day.end(judge=exactly)
+        assert exactly or {one.invariant for one in report.anomalies} <= {"I4"}, report
+        assert all(report.rulings[name].answer == "holds" for name in BUT_REPEATS), report
+
+
+@pytest.mark.parametrize(
+    ("transactional_id", "code"), [("abc", 96354), ("hello", 99162322), ("polygenelubricants", 0)]
+)
+def test_a_coordinator_is_found_as_brokers_find_it(transactional_id: str, code: int) -> None:
+    """By Java's hash, without its sign; the last one's is the smallest number there is."""
+    assert coordinating_partition(transactional_id, 50) == code % 50

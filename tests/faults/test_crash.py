@@ -1,0 +1,216 @@
+"""Processes that die: nothing is lost, nothing comes twice, and the next one goes on where they were."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from faults.conftest import NewDay
+from faults.mirrors import failing
+from faults.processes import kill
+from support.process import Causeway, eventually
+
+POINTS = ("after-produce", "after-flush", "after-ledger", "after-commit")
+deep = pytest.mark.deep
+
+
+def test_a_worker_the_whole_tree_and_a_busy_driver_end_one_after_the_other(
+    new_day: NewDay, tmp_path: Path
+) -> None:
+    """A worker in the middle of a commit, then everything at once, then SIGTERM while records flow."""
+    flag = tmp_path / "flag"
+    day, mirror = new_day(env=failing("after-ledger", 30, "kill", flag), max_transaction_records=200)
+    with day:
+        day.start()
+        with day.fault("a worker is killed between ledger and commit", crash=True):
+            day.until(flag.exists, "a worker is killed")
+        day.recovered()
+        assert len(mirror.runs) == 1, "nobody else had to do anything"
+        with day.fault("the whole tree is killed", crash=True):
+            mirror.kill()
+        mirror.start()
+        day.recovered()
+        with day.fault("SIGTERM in a busy moment"):
+            assert mirror.stop() == 0, mirror.output
+            assert not day.held_back(), "a transaction is open after a clean stop"
+            eventually(lambda: not mirror.run.family(), "no process is left behind", 10)
+        mirror.start()
+        day.recovered()
+        day.end("I13")
+
+
+@deep
+@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize("who", ["kill", "driver"])
+def test_the_plug_is_pulled_at_a_step_of_a_transaction(
+    new_day: NewDay, tmp_path: Path, point: str, who: str
+) -> None:
+    """Workers live on for a moment as zombies of a dead driver; the next instance fences them."""
+    flag = tmp_path / "flag"
+    day, mirror = new_day(env=failing(point, 30, who, flag), max_transaction_records=200)
+    with day:
+        day.start()
+        with day.fault(f"{'a worker' if who == 'kill' else 'the driver'} dies {point}", crash=True):
+            eventually(flag.exists, "somebody is killed")
+            if who == "driver":
+                assert mirror.run.wait() == -9, mirror.output
+        if who == "driver":
+            mirror.start()
+        day.recovered()
+        day.end(*(["I13"] if who == "driver" else []))
+
+
+@deep
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=["kill", "term"])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_workers_die_at_any_moment(new_day: NewDay, number: signal.Signals, seed: int) -> None:
+    """One of them, and all of them; Spark starts their tasks again, in other workers."""
+    random = Random(seed)
+    day, mirror = new_day(shards=3, max_transaction_records=100)
+    with day:
+        day.start()
+        for most in (1, 1, 3, 3):
+            day.advances(random.randint(1, 200))
+            victims = random.sample(workers := mirror.run.workers(), min(most, len(workers)))
+            with day.fault(f"{number.name} of {len(victims)} workers", crash=True):
+                kill(victims, number)
+            day.recovered()
+        assert len(mirror.runs) == 1
+        day.end()
+
+
+@deep
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("who", ["driver", "tree"])
+def test_everything_dies_at_any_moment(new_day: NewDay, who: str, seed: int) -> None:
+    random = Random(seed)
+    day, mirror = new_day(max_transaction_records=100)
+    with day:
+        day.start()
+        for _ in range(3):
+            day.advances(random.randint(1, 200))
+            with day.fault(f"kill -9 of the {who}", crash=True):
+                if who == "tree":
+                    mirror.run.kill()
+                else:
+                    kill([mirror.run.process.pid])
+            mirror.start()
+            day.recovered()
+        day.end("I13")
+
+
+@deep
+def test_sigterm_for_the_whole_tree_is_a_clean_stop(new_day: NewDay) -> None:
+    """As a service manager stops a group: JVM and workers get the signal too."""
+    day, mirror = new_day()
+    with day:
+        day.start()
+        with day.fault("SIGTERM of the tree"):
+            kill(mirror.run.family(), signal.SIGTERM)
+            assert mirror.run.wait() == 0, mirror.output
+            assert not day.held_back(), "a transaction is open after a clean stop"
+        assert "Traceback" not in mirror.output
+        mirror.start()
+        day.recovered()
+        day.end("I13")
+
+
+@deep
+@pytest.mark.parametrize("point", ["before-generation", "after-generation"])
+@pytest.mark.parametrize("then", [2, 4])
+def test_the_shard_count_changes_during_a_crash(
+    new_day: NewDay, tmp_path: Path, point: str, then: int
+) -> None:
+    """One sharding is whole, the old one or the new one, whatever count comes next."""
+    day, mirror = new_day({"t": 5})
+    with day:
+        day.start()
+        with day.fault(f"kill -9, then 3 shards and kill -9 {point}", crash=True):
+            mirror.kill()
+            killed = mirror.start(shards=3, env=failing(point, 1, "kill", tmp_path / "flag"))
+            assert killed.wait() == -9, killed.output
+        mirror.start(shards=then)
+        day.recovered()
+        generation = mirror.ledger().generation
+        assert generation is not None
+        assert generation.shards == then
+        day.end("I13")
+
+
+@deep
+def test_scratch_directories_vanish_while_it_runs(
+    new_day: NewDay, tmp_path: Path, state_directory: Path
+) -> None:
+    """Spark's own and the one for logs: slices go on, and a worker that dies is replaced."""
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    properties = {"spark.local.dir": str(scratch)}
+    day, mirror = new_day(slice="3s", spark={"properties": properties}, env={"TMPDIR": str(scratch)})
+    with day:
+        day.start()
+        assert any(scratch.iterdir())
+        with day.fault("scratch directories are gone", crash=True):
+            for directory in (scratch, state_directory):
+                shutil.rmtree(directory, ignore_errors=True)  # whoever writes there is not asked
+            kill(mirror.run.workers())
+        day.recovered()
+        day.advances(2_000)
+        assert len(mirror.runs) == 1
+        day.end()
+
+
+@deep
+def test_configuration_and_secrets_vanish_while_it_runs(new_day: NewDay, tmp_path: Path) -> None:
+    """What has read them goes on, slice after slice; what has not waits for them, or says what is missing."""
+    secret = tmp_path / "secret"
+    secret.write_text("causeway\n")
+    of_cluster = {"properties": {"client.id": f"${{file:{secret}}}"}}
+    day, mirror = new_day(slice="2s", clusters={"src": of_cluster, "dst": of_cluster})
+    with day:
+        day.start()
+        with day.fault("configuration and secrets are gone"):
+            mirror.config.unlink()
+            secret.unlink()
+            began = mirror.ledger().heartbeats[1].slice
+            day.until(lambda: mirror.ledger().heartbeats[1].slice > began + 1, "slices go on")
+            day.advances()
+        day.recovered()
+        with day.fault("and new workers need them", crash=True):
+            kill(mirror.run.workers())
+            day.until(lambda: "No such file" in mirror.output, "it says what it waits for")
+            secret.write_text("causeway\n")
+        day.recovered()
+        assert len(mirror.runs) == 1
+        with day.fault("and whoever starts does not find them"):
+            assert mirror.stop() == 0, mirror.output
+            no_file = Causeway("run", mirror.config, log=tmp_path / "no-file.log")
+            assert no_file.wait() == 3, no_file.output
+            secret.unlink()
+            no_secret = mirror.start()
+            assert no_secret.wait() == 3, no_secret.output
+            secret.write_text("causeway\n")
+        for run, missing in ((no_file, mirror.config), (no_secret, secret)):
+            assert str(missing) in run.output
+            assert "Traceback" not in run.output
+        mirror.start()
+        day.recovered()
+        day.end("I13")
+
+
+@deep
+def test_a_jvm_that_dies_ends_the_run_with_one_line(new_day: NewDay) -> None:
+    """Nothing can be ordered without it; whoever watches the process starts it again."""
+    day, mirror = new_day()
+    with day:
+        day.start()
+        with day.fault("kill -9 of the JVM", crash=True):
+            kill(mirror.run.jvm())
+            assert mirror.run.wait(60) == 10, mirror.output
+        assert "Traceback" not in mirror.output
+        mirror.start()
+        day.recovered()
+        day.end("I13")

@@ -1,0 +1,100 @@
+"""What a day waits for, without a cluster: which records are owed, and who of a mirror's processes lives."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from faults.content import Content
+from faults.events import Answered, Ended, Route, Seen, Sent, Verdict
+from faults.history import Journal
+from faults.processes import held, is_held, kill, usage
+from faults.unseen import Owed
+
+CONTENT = Content(None, None, (), 1)
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Iterator[Journal]:
+    with Journal(tmp_path / "history.jsonl") as journal:
+        journal.add(Route("t", "t"))
+        yield journal
+
+
+@pytest.fixture
+def owed(journal: Journal) -> Owed:
+    return Owed(journal)
+
+
+def sent(token: str, transaction: str = "", topic: str = "t", partition: int = 0) -> Sent:
+    return Sent(1, token, topic, partition, CONTENT, transaction)
+
+
+def test_only_what_is_acknowledged_is_owed(journal: Journal, owed: Owed) -> None:
+    journal.add(sent("a"), sent("b"), sent("c"), sent("d"))
+    assert owed.count() == 0
+    journal.add(Answered(10, "a", "ok", 0), Answered(20, "b", "failed"), Answered(30, "c", "unknown"))
+    assert owed.count() == 1
+    assert owed.count(before=9) == 0
+    owed.arrived |= {"a", "d"}
+    assert owed.count() == 0
+    assert owed.newest() == 10, "nobody has acknowledged the other one"
+
+
+def test_a_transaction_is_owed_when_it_is_committed_and_then_as_a_whole(journal: Journal, owed: Owed) -> None:
+    journal.add(sent("a", "x"), sent("b", "x"), sent("c", "y"), sent("d", "z"))
+    journal.add(*(Answered(10, token, "ok", 0) for token in "abcd"))
+    assert owed.count() == 0
+    journal.add(Ended(20, "x", "committed"), Ended(21, "y", "aborted"), Ended(22, "z", "unknown"))
+    assert (owed.count(before=19), owed.count()) == (0, 2)
+
+
+def test_what_a_reader_of_the_source_has_seen_is_owed_whatever_its_producer_was_told(
+    journal: Journal, owed: Owed
+) -> None:
+    journal.add(sent("a"), Answered(10, "a", "unknown"), sent("b", "z"), Ended(11, "z", "unknown"))
+    journal.add(*(Seen(30, "source", "t", 0, n, token, CONTENT) for n, token in enumerate("ab")))
+    assert owed.count() == 2
+    owed.arrived |= {"a", "b"}
+    assert owed.count() == 0
+
+
+def test_what_the_mirror_has_given_up_is_not_waited_for(journal: Journal, owed: Owed) -> None:
+    journal.add(*(sent(token, partition=n) for n, token in enumerate("abc")))
+    journal.add(*(Answered(10, token, "ok", 5) for token in "abc"))
+    assert owed.count() == 3
+    journal.add(Verdict(20, "gap", "t", 0, 3, 9), Verdict(20, "gap", "t", 1, 3, 5, "continue"))
+    assert owed.count() == 2, "one stands still; the gap of the other ends before its record"
+    journal.add(Verdict(30, "gap", "t", 1, 3, 6, "continue"))
+    assert owed.count() == 1
+    journal.add(Verdict(40, "gap", "t", 0, 3, 5, "continue"))
+    assert owed.count() == 2, "it goes on behind a gap that ends before the record"
+
+
+def test_topics_without_a_route_are_nobodys_business(journal: Journal, owed: Owed) -> None:
+    journal.add(
+        sent("a", topic="elsewhere"), Answered(10, "a", "ok", 0), sent("b"), Answered(11, "b", "ok", 0)
+    )
+    assert (owed.count(), owed.count(topic="t"), owed.count(topic="u")) == (1, 1, 0)
+
+
+def test_processes_are_held_and_go_on_and_are_killed() -> None:
+    one = subprocess.Popen(["sleep", "60"])
+    try:
+        with held([one.pid]):
+            assert is_held(one.pid)
+            (used,) = usage(7, {"sleeper": [one.pid], "nobody": []})
+        assert (used.at, used.process, used.threads) == (7, "sleeper", 1)
+        assert used.memory > 0
+        assert used.files >= 3
+        kill([one.pid], signal.SIGTERM)
+        assert one.wait(5) == -signal.SIGTERM
+        assert not is_held(one.pid)
+        assert usage(8, {"sleeper": [one.pid]}) == []
+    finally:
+        one.kill()
+        one.wait()

@@ -1,0 +1,185 @@
+"""A ledger that is gone, put back, or cut: it is noticed, never trusted, and nothing is carried again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pytest
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import NewTopic
+
+from causeway.model.order import ledger_topic
+from causeway.model.position import Position
+from causeway.model.record import Lease, decode, encode
+from faults.conftest import NewDay
+from faults.day import Day
+from faults.events import Exited
+from faults.harm import Harm
+from faults.mirrors import CausewayMirror
+from faults.witness import topic_ids
+from support.process import eventually
+from support.records import Rec, end_offsets, read_all
+
+deep = pytest.mark.deep
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """The topic itself, as an administrator sees it."""
+
+    day: Day
+    mirror: CausewayMirror
+
+    @property
+    def topic(self) -> str:
+        return ledger_topic(self.mirror.name)
+
+    def copy(self) -> dict[int, list[Rec]]:
+        return read_all(self.day.servers["destination"], self.topic)
+
+    def delete(self) -> None:
+        admin = self.day.admins["destination"]
+        admin.delete_topics([self.topic])[self.topic].result()
+        eventually(lambda: self.topic not in admin.list_topics(timeout=10).topics, "the ledger is gone")
+
+    def restore(self, copy: dict[int, list[Rec]], *, disguised: bool = False) -> None:
+        """A topic of the same name with what the copy holds; `disguised`: its lease names the new topic."""
+        admin = self.day.admins["destination"]
+        new = NewTopic(self.topic, len(copy), 1, config={"cleanup.policy": "compact"})
+        admin.create_topics([new])[self.topic].result()
+        new_id = topic_ids(admin, [self.topic])[self.topic]
+        producer = Producer({"bootstrap.servers": self.day.servers["destination"]})
+        for partition, records in copy.items():
+            for rec in records:
+                value = _disguised(rec.value, new_id) if disguised else rec.value
+                producer.produce(self.topic, value=value, key=rec.key, partition=partition)
+        assert producer.flush(30) == 0
+
+    def trim(self, partition: int) -> None:
+        """As retention would, if somebody took compaction away."""
+        admin, servers = self.day.admins["destination"], self.day.servers["destination"]
+        end = end_offsets(servers, self.topic, len(self.copy()))[partition]
+        for future in admin.delete_records([TopicPartition(self.topic, partition, end // 2)]).values():
+            future.result()
+
+
+def _disguised(value: bytes | None, ledger_id: str) -> bytes | None:
+    record = decode(value) if value is not None else None
+    return encode(replace(record, ledger_id=ledger_id))[1] if isinstance(record, Lease) else value
+
+
+def _authority(copy: dict[int, list[Rec]]) -> list[object]:
+    """Who may work, and from where: signs of life are nobody's."""
+    records = [decode(rec.value) for rows in copy.values() for rec in rows if rec.value is not None]
+    return [record for record in records if isinstance(record, Lease | Position)]
+
+
+def refused(day: Day, mirror: CausewayMirror, *words: str) -> None:
+    """A start that ends with 6, says why, and has touched nothing."""
+    before = _held(day, mirror)
+    run = mirror.start("--stop-at-end")
+    code = run.wait()
+    day.journal.add(Exited(day.journal.now(), "run --stop-at-end", code))
+    assert code == 6, run.output
+    for word in words:
+        assert word in run.output
+    assert "do: " in run.output
+    assert "Traceback" not in run.output
+    assert _held(day, mirror) == before, "it wrote to the destination"
+
+
+def _held(day: Day, mirror: CausewayMirror) -> dict[str, dict[int, int]]:
+    servers = day.servers["destination"]
+    return {topic: end_offsets(servers, mirror.named(topic), n) for topic, n in day.topics.items()}
+
+
+def test_a_ledger_that_is_deleted_under_the_mirror_ends_it_and_an_older_one_is_not_taken_for_it(
+    new_day: NewDay,
+) -> None:
+    """Deleted while it runs; then nothing in its place; then a copy of an older hour, plain and disguised."""
+    day, mirror = new_day({"t": 2, "u": 1})
+    with day:
+        harm, ledger = Harm(day, mirror), Ledger(day, mirror)
+        day.start()
+        older = ledger.copy()
+        day.advances(200)
+        harm.all_carried()
+        with day.fault("the ledger is deleted under the mirror"):
+            ledger.delete()
+            writing = day.write(day.topics)
+            code = mirror.run.wait()
+            day.journal.add(Exited(day.journal.now(), "run", code))
+            assert code == 6, mirror.output
+            assert "the ledger was deleted under the mirror" in mirror.output
+            assert "a new mirror name" in mirror.output
+            assert "Traceback" not in mirror.output
+            writing.stop()
+            refused(day, mirror, "is missing, but its offset map holds what it has carried")
+            ledger.restore(older)
+            refused(day, mirror, "this ledger is a copy")
+            ledger.delete()
+            ledger.restore(older, disguised=True)
+            refused(day, mirror, "the ledger is older than what was carried")
+        assert harm.nothing_came_since()
+
+
+@deep
+@pytest.mark.parametrize("what", ["deleted", "copy", "disguised", "trimmed control", "trimmed shard"])
+def test_a_ledger_that_was_touched_while_the_mirror_was_away_is_refused(new_day: NewDay, what: str) -> None:
+    day, mirror = new_day({"t": 2, "u": 1})
+    with day:
+        harm, ledger = Harm(day, mirror), Ledger(day, mirror)
+        day.start()
+        day.advances(100)
+        older = ledger.copy()
+        day.advances(200)
+        harm.all_carried()
+        assert mirror.stop() == 0, mirror.output
+        words = {
+            "deleted": "is missing, but its offset map",
+            "copy": "this ledger is a copy",
+            "disguised": "the ledger is older than what was carried",
+        }.get(what, "does not begin at offset 0")
+        with day.fault(f"the ledger is {what}"):
+            if what.startswith("trimmed"):
+                ledger.trim(0 if what == "trimmed control" else 1)
+            else:
+                ledger.delete()
+            if what in ("copy", "disguised"):
+                ledger.restore(older, disguised=what == "disguised")
+            harm.write_more(50, "t", "u")
+            refused(day, mirror, words)
+            refused(day, mirror, words)
+        assert harm.nothing_came_since()
+
+
+@deep
+@pytest.mark.parametrize("what", ["copy", "disguised", "trimmed"])
+def test_a_ledger_that_is_touched_under_a_running_mirror_is_not_written_to(
+    new_day: NewDay, what: str
+) -> None:
+    """A recreated ledger ends it. Records deleted from the start of one that it has read do no harm yet."""
+    day, mirror = new_day({"t": 2, "u": 1})
+    with day:
+        harm, ledger = Harm(day, mirror), Ledger(day, mirror)
+        day.start()
+        older = ledger.copy()
+        day.advances(200)
+        harm.all_carried()
+        with day.fault(f"the ledger is {what} under the mirror"):
+            if what == "trimmed":
+                ledger.trim(1)
+                harm.write_more(100, "t", "u")
+                day.until(lambda: day.unseen.count() == 0, "it goes on")
+                mirror.kill()
+                refused(day, mirror, "does not begin at offset 0")
+                return
+            ledger.delete()
+            ledger.restore(older, disguised=what == "disguised")
+            restored = ledger.copy()
+            harm.write_more(100, "t", "u")
+            code = mirror.run.wait()
+            assert code == 6, mirror.output
+            assert "the ledger was deleted and created again under the mirror" in mirror.output
+        assert harm.nothing_came_since()
+        assert _authority(ledger.copy()) == _authority(restored), "it wrote to a ledger that is not its own"

@@ -1,0 +1,39 @@
+"""A log's files are read and cut as brokers write them."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+from faults.logs import Batch, batches, cut_behind_a_commit
+
+
+def batch(first: int, records: int, *, control: bool = False, size: int = 10) -> bytes:
+    """The fields that matter, at their places; the rest is anything."""
+    attributes = 0x30 if control else 0x10
+    body = struct.pack(">ibIhi", 0, 2, 0, attributes, records - 1) + b"x" * (34 + size)
+    return struct.pack(">qi", first, len(body)) + body
+
+
+LOG = [
+    batch(0, 3), batch(3, 1, control=True), batch(4, 5, size=300), batch(9, 1, control=True), batch(10, 2),
+    batch(12, 1, control=True),
+]  # fmt: skip
+
+
+def test_batches_are_found_up_to_the_last_whole_one() -> None:
+    found = list(batches(b"".join(LOG) + LOG[0][:-1]))
+    assert [(one.first, one.last, one.control) for one in found] == [
+        (0, 2, False), (3, 3, True), (4, 8, False), (9, 9, True), (10, 11, False), (12, 12, True),
+    ]  # fmt: skip
+    assert found[0] == Batch(0, 2, False, len(LOG[0]))
+    assert found[-1].end == len(b"".join(LOG))
+
+
+def test_a_log_is_cut_behind_a_marker_and_its_indexes_go(tmp_path: Path) -> None:
+    (tmp_path / "0.log").write_bytes(b"".join(LOG))
+    for name in ("0.index", "0.timeindex", "10.snapshot", "leader-epoch-checkpoint"):
+        (tmp_path / name).touch()
+    assert cut_behind_a_commit(tmp_path) == 10
+    assert (tmp_path / "0.log").read_bytes() == b"".join(LOG[:4])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["0.log", "leader-epoch-checkpoint"]

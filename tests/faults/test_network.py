@@ -1,0 +1,262 @@
+"""Bad lines to the source and to the destination: cut, half dead, reset, far away, thin, and treacherous."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from causeway.embedded import EmbeddedCluster
+from causeway.model.order import ledger_topic
+from faults.brokers import Brokers
+from faults.day import Day
+from faults.events import Side
+from faults.mirrors import CausewayMirror
+from faults.network import MOMENT, OUTAGE, RESET, Lines, Trouble, backlog, dead, lines, torn
+from support.process import eventually
+from support.proxy import ADD_PARTITIONS_TO_TXN, END_TXN, FETCH, PRODUCE, Proxy
+
+TIMEOUT_SECONDS = 5.0
+RECOVERY_SECONDS = 90.0
+
+deep = pytest.mark.deep
+
+
+class Behind(NamedTuple):
+    """A day on which one side is behind lines."""
+
+    side: Side
+    lines: Lines
+    mirror: CausewayMirror
+    day: Day
+
+
+@pytest.fixture(scope="module")
+def far(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lines]:
+    """A destination behind a proxy."""
+    with lines("far", tmp_path_factory.mktemp("far")) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def near(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lines]:
+    """A source behind a proxy."""
+    with lines("near", tmp_path_factory.mktemp("near")) as made:
+        yield made
+
+
+@pytest.fixture
+def behind(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[..., Behind]]:
+    """A day of a mirror that reaches one side through lines, and the other as it is."""
+    used: list[Lines] = []
+
+    def make(side: Side, partitions: int = 3, **keys: Any) -> Behind:
+        here = request.getfixturevalue("near" if side == "source" else "far")
+        other = request.getfixturevalue("destination" if side == "source" else "source")
+        used.append(here)
+        return a_day(tmp_path, side, here, other, partitions, **keys)
+
+    yield make
+    for here in used:
+        here.each(Proxy.heal)
+
+
+def a_day(
+    directory: Path, side: Side, here: Lines, other: EmbeddedCluster, partitions: int = 3, **keys: Any
+) -> Behind:
+    source, destination = (here.cluster, other) if side == "source" else (other, here.cluster)
+    timeout = f"{TIMEOUT_SECONDS:.0f}s"
+    mirror = CausewayMirror(
+        directory, source, destination, proxied=(side,), transaction_timeout=timeout, **keys
+    )
+    day = Day(directory, source, destination, mirror, {"t": partitions, "u": 1})
+    return Behind(side, here, mirror, day)
+
+
+def go_through(behind: Behind, trouble: Trouble) -> None:
+    """One trouble from its beginning until the mirror has recovered; and what it says meanwhile."""
+    side, here, mirror, day = behind
+    said = len(mirror.output)
+    with day.fault(f"{side}: {trouble}"):
+        began = time.monotonic()
+        trouble.begin(here)
+        day.until(lambda: trouble.felt(here), f"{trouble} has its effect")
+        if trouble.noticed:
+            waits = re.compile("waiting for an answer: .*" + ("src" if side == "source" else "dst"))
+            day.until(lambda: waits.search(mirror.output[said:]), "it says what it waits for")
+        if trouble.outlasts:
+            over = began + 2 * TIMEOUT_SECONDS
+            day.until(lambda: time.monotonic() > over, "every transaction would have timed out")
+        here.each(Proxy.heal)
+    day.recovered(RECOVERY_SECONDS)
+    if trouble.noticed:
+        answers = f"the {side} answers again"
+        day.until(lambda: answers in mirror.output[said:], "it says that it is over")
+        other = "destination" if side == "source" else "source"
+        assert f"the {other} answers again" not in mirror.output[said:], "it was never away"
+    show_restarts(mirror, said)
+
+
+def show_restarts(mirror: CausewayMirror, said: int) -> None:
+    """What it cost, and why; nothing is asked of it."""
+    for line in mirror.output[said:].splitlines():
+        if "starting again" in line:
+            print(line)
+
+
+ROWS: dict[str, Sequence[Trouble]] = {
+    "cut": [MOMENT, OUTAGE],
+    "one-way": [dead("requests", late=True), dead("answers", late=False)],
+    "other-way": [dead("requests", late=False), dead("answers", late=True)],
+    "reset": [RESET],
+}
+"""What one mirror goes through, one after the other."""
+
+
+@deep
+@pytest.mark.parametrize("row", ROWS)
+@pytest.mark.parametrize("side", ["destination", "source"])
+def test_a_bad_line_is_waited_for_and_costs_no_record(
+    behind: Callable[..., Behind], side: Side, row: str
+) -> None:
+    now = behind(side)
+    with now.day as day:
+        day.start()
+        for trouble in ROWS[row]:
+            go_through(now, trouble)
+        if row == "reset":
+            api = FETCH if side == "source" else PRODUCE
+            go_through(now, torn("requests", api))
+            go_through(now, torn("answers", api))
+        day.end()
+
+
+@pytest.mark.parametrize(
+    ("side", "megabytes", "partitions"),
+    [
+        ("destination", 6, 3),
+        pytest.param("destination", 30, 3, marks=deep),
+        pytest.param("source", 30, 3, marks=deep),
+        pytest.param("source", 80, 20, marks=deep),  # more than one answer may hold at this speed
+    ],
+)
+def test_a_backlog_gets_through_a_thin_line(
+    behind: Callable[..., Behind], side: Side, megabytes: int, partitions: int
+) -> None:
+    """1 MB/s for all connections: a transaction, or a fetch, as large as the backlog would fail for ever."""
+    _, here, mirror, day = behind(side, partitions)
+    with day:
+        day.start()
+        said = len(mirror.output)
+        with day.fault(f"{side}: 1 MB/s and {megabytes} MB to carry"):
+            here.each(lambda proxy: proxy.limit(1_000_000))
+            backlog(day, day.topic("t"), megabytes)
+            mark, began = day.journal.now(), time.monotonic()
+            day.until(lambda: day.unseen.count(mark) == 0, "the backlog has arrived", 60 + 2 * megabytes)
+            print(f"{megabytes} MB in {time.monotonic() - began:.1f} s")
+            here.each(Proxy.heal)
+        show_restarts(mirror, said)
+        day.recovered(RECOVERY_SECONDS)
+        day.end()
+
+
+@deep
+@pytest.mark.parametrize("side", ["source", "destination"])
+def test_a_line_of_300_ms_each_way_delays_and_nothing_else(behind: Callable[..., Behind], side: Side) -> None:
+    _, here, mirror, day = behind(side)
+    with day:
+        day.start()
+        said = len(mirror.output)
+        with day.fault(f"{side}: 300 ms each way"):
+            here.each(lambda proxy: proxy.delay(0.3))
+            day.advances(200)
+            here.each(Proxy.heal)
+        show_restarts(mirror, said)
+        day.recovered(RECOVERY_SECONDS)
+        day.end()
+
+
+@deep
+def test_the_line_to_one_broker_of_three(source: EmbeddedCluster, tmp_path: Path) -> None:
+    """It goes on leading, since the other brokers see it well: nobody else can take its partitions over."""
+    with lines("three", tmp_path / "three", brokers=3) as three:
+        now = a_day(tmp_path, "destination", three, source, replication_factor=3)
+        brokers = Brokers(three.cluster)
+        with now.day as day:
+            day.start()
+            leader = brokers.leader(day.topic("t")).id
+            coordinator = brokers.coordinator(f"causeway.{now.mirror.name}.1").id
+            for broker, trouble in ((leader, OUTAGE), (coordinator, dead("answers", late=False))):
+                # Its driver may have to do with the other brokers alone, and then has nothing to wait for.
+                silent = replace(trouble, name=f"{trouble}, one of three", noticed=False, outlasts=True)
+                go_through(now._replace(lines=three.to(broker)), silent)
+            day.end()
+
+
+def test_a_commit_whose_fate_is_unknown_commits_nothing_twice_and_nothing_alone(
+    behind: Callable[..., Behind],
+) -> None:
+    """Its answer is lost, with its connection, alone, and with all others; and it is delivered late.
+
+    librdkafka repeats a lost EndTxn inside itself; the first copy arrives when the next transaction is
+    open. It would make records visible without their ledger record, and a kill right then would bring
+    them twice. So the connection that broke during a transaction costs the producer its epoch.
+    """
+    now = behind("destination", shards=1, max_transaction_records=200)
+    _, far, mirror, day = now
+    (proxy,) = far.proxies
+    shard = f"causeway.{mirror.name}.1".encode()
+    with day:
+        day.start()
+        for hang_up in (True, False):
+            lose_the_answer(day, mirror, proxy, shard, hang_up=hang_up)
+        go_through(now, dead("answers", late=False))
+        late = LateCommit(proxy, shard, ledger_topic(mirror.name).encode(), mirror.kill)
+        with day.fault("a commit is delivered late, and the mirror killed", crash=True):
+            late.arm()
+            eventually(lambda: not mirror.alive, "the late copy was delivered, and the mirror killed")
+            assert late.released
+        mirror.start()
+        day.recovered()
+        day.end("I13")
+
+
+def lose_the_answer(day: Day, mirror: CausewayMirror, proxy: Proxy, shard: bytes, *, hang_up: bool) -> None:
+    said = len(mirror.output)
+    proxy.lost.clear()
+    with day.fault(f"the answer to a commit is lost {'with' if hang_up else 'without'} its connection"):
+        proxy.lose_answer(END_TXN, shard, hang_up=hang_up)
+        day.until(proxy.lost.is_set, "an answer was lost")
+    day.recovered()
+    day.until(lambda: "starting again" in mirror.output[said:], "it says that it starts again")
+
+
+class LateCommit:
+    """Holds one EndTxn of a shard back and delivers it when its next transaction has flushed its records."""
+
+    def __init__(self, proxy: Proxy, shard: bytes, ledger: bytes, then: Callable[[], None]) -> None:
+        self._proxy, self._shard, self._ledger, self._then = proxy, shard, ledger, then
+        self._carries = False  # the next transaction holds records, not only a heartbeat
+        self.released = False
+
+    def arm(self) -> None:
+        self._proxy.on_request = self._look
+        self._proxy.hold(END_TXN, self._shard)
+
+    def _look(self, api: int, body: bytes) -> None:
+        # A transaction adds its data partitions first, and those of ledger and map once all data is
+        # flushed: at that moment the late copy would commit the records without their position.
+        adds = api == ADD_PARTITIONS_TO_TXN and self._shard in body
+        if not adds or not self._proxy.held.is_set() or self.released:
+            return
+        if self._ledger not in body:
+            self._carries = True
+        elif self._carries:
+            self.released = True
+            self._proxy.release()
+            self._then()

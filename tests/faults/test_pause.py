@@ -1,0 +1,85 @@
+"""Processes that stand still for longer than a transaction may take, and then go on as if nothing was."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from faults.conftest import NewDay
+from faults.mirrors import failing
+from faults.processes import held, is_held
+from support.process import eventually, send
+
+deep = pytest.mark.deep
+TRANSACTION_MS = 6_000
+"""Longer than a transaction may take by the settings of these mirrors."""
+STEPS = ["after-produce", "after-flush", "after-ledger"]
+"""Where a transaction is open, and hides what it holds until somebody ends it."""
+
+
+@pytest.mark.parametrize(
+    "point", [pytest.param(point, marks=() if point == "after-flush" else deep) for point in STEPS]
+)
+def test_a_worker_that_stands_still_is_noticed_and_replaced(
+    new_day: NewDay, tmp_path: Path, point: str
+) -> None:
+    """Nobody but its missing heartbeat tells. When it goes on, it has nothing to say any more."""
+    flag = tmp_path / "flag"
+    day, mirror = new_day(env=failing(point, 30, "stop", flag), max_transaction_records=200)
+    with day:
+        day.start()
+        with day.fault(f"a worker stands still {point}", crash=True):
+            day.until(lambda: any(map(is_held, mirror.run.workers())), "a worker stands still")
+            zombies = [pid for pid in mirror.run.workers() if is_held(pid)]
+            stood = day.journal.now()
+            day.until(lambda: day.unseen.newest() > stood and not day.unseen.count(stood), "it is replaced")
+            cut = mirror.ledger().cut
+            assert cut is not None
+            assert "no heartbeat from shard" in cut.reason, "what was waited for is said"
+            send(signal.SIGCONT, zombies)
+            eventually(lambda: not set(zombies) & set(mirror.run.workers()), "the zombie has ended", 30)
+        day.recovered()
+        assert len(mirror.runs) == 1
+        day.end()
+
+
+@deep
+@pytest.mark.parametrize("point", STEPS)
+def test_everything_stands_still_until_the_broker_has_given_up_the_transaction(
+    new_day: NewDay, tmp_path: Path, point: str
+) -> None:
+    """As a machine that slept: every shard is fenced by the broker, and starts again by itself."""
+    flag = tmp_path / "flag"
+    day, mirror = new_day(env=failing(point, 30, "stop", flag), max_transaction_records=200)
+    with day:
+        day.start()
+        with day.fault(f"everything stands still {point}", crash=True):
+            day.until(flag.exists, "a worker stands still")
+            with held(mirror.run.family()):
+                stood = day.journal.now()
+                eventually(
+                    lambda: day.journal.now() > stood + TRANSACTION_MS and not day.held_back(),
+                    "the broker has ended what was open",
+                )
+        day.recovered()
+        assert len(mirror.runs) == 1
+        day.end()
+
+
+@deep
+@pytest.mark.parametrize("slice_seconds", [3, 300])
+def test_a_driver_stands_still(new_day: NewDay, slice_seconds: int) -> None:
+    """Its workers go on to the end of their slice, and wait for it there."""
+    day, mirror = new_day(slice=f"{slice_seconds}s")
+    with day:
+        day.start()
+        with day.fault("the driver stands still"), held([mirror.run.process.pid]):
+            stood = day.journal.now()
+            if slice_seconds > 60:
+                day.advances()
+            eventually(lambda: day.journal.now() > stood + TRANSACTION_MS, "a transaction would have ended")
+        day.recovered()
+        assert len(mirror.runs) == 1
+        day.end()

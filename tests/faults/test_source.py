@@ -1,0 +1,290 @@
+"""What happens to a source under the mirror: nothing is skipped in silence, and everything else goes on.
+
+Topic `t` is a bystander in all of them; harm is done to `u`, of two partitions, and to the second alone
+where a partition can be chosen.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from causeway.embedded import EmbeddedCluster
+from faults.conftest import NewDay
+from faults.day import Day
+from faults.events import Route
+from faults.harm import Harm
+from faults.mirrors import CausewayMirror
+from faults.witness import topic_ids
+from support.process import eventually
+from support.records import read_offsets
+
+deep = pytest.mark.deep
+
+BRISK = {
+    "log.retention.check.interval.ms": "300",
+    "log.cleaner.backoff.ms": "200",
+    "log.initial.task.delay.ms": "100",
+    "log.segment.delete.delay.ms": "100",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
+}
+"""Brokers look after retention every five minutes, and after compaction every fifteen seconds."""
+
+
+@pytest.fixture(scope="module")
+def brisk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCluster]:
+    """A source that tidies up all the time."""
+    with EmbeddedCluster.start("brisk", directory=tmp_path_factory.mktemp("brisk"), config=BRISK) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def brisk_day(brisk: EmbeddedCluster, destination: EmbeddedCluster, tmp_path: Path) -> NewDay:
+    def make(topics: dict[str, int], **keys: Any) -> tuple[Day, CausewayMirror]:
+        mirror = CausewayMirror(tmp_path, brisk, destination, **keys)
+        return Day(tmp_path, brisk, destination, mirror, topics), mirror
+
+    return make
+
+
+def test_a_gap_and_a_longer_new_topic_stop_a_mirror_and_are_gone_over_where_that_is_allowed(
+    new_day: NewDay,
+) -> None:
+    """The same harm twice: first everything stands still and is named, then the policies are changed."""
+    day, mirror = new_day({"t": 1, "u": 2, "again": 1})
+    with day:
+        harm = Harm(day, mirror)
+        day.start()
+        harm.all_carried()
+        assert mirror.stop() == 0, mirror.output
+        with day.fault("records deleted and a topic recreated while the mirror was away"):
+            carried = harm.position("u", 1)
+            harm.write_more(200, "t", "u")
+            removed = harm.delete_records("u", 1)
+            harm.recreate("again", records=harm.position("again", 0) + 50)
+            stopped = harm.stands_still(6)
+        assert stopped["u", 1] == ("gap", carried, removed, removed - carried)
+        verdict, expected, found, _ = stopped["again", 0]
+        assert (verdict, expected, found) == ("recreated", harm.position("again", 0), 0)
+        assert f"{day.topic('u')}[1] begins at offset {removed} now, {carried} is next" in mirror.output
+        assert f"{day.topic('again')} was deleted and created again" in mirror.output
+        with day.fault("both are gone over"):
+            mirror.start(on_gap="continue", on_recreate="restart")
+            day.until(lambda: len(mirror.ledger().gaps) == 2, "both gaps are in the ledger")
+        harm.said.note(day.journal)
+        day.write(day.topics)
+        day.recovered()
+        assert harm.gaps() == {("again", 0, "recreated", expected, 0), ("u", 1, "gap", carried, removed)}
+        assert not mirror.ledger().stopped
+        day.end("I10")
+
+
+@deep
+@pytest.mark.parametrize("policy", ["stop", "continue"])
+@pytest.mark.parametrize("when", ["away", "behind"])
+@pytest.mark.parametrize("how", ["delete-records", "retention"])
+def test_what_is_deleted_before_it_is_carried_is_named(
+    brisk_day: NewDay, how: str, when: str, policy: str
+) -> None:
+    day, mirror = brisk_day({"t": 1, "u": 2}, on_gap=policy)
+    with day:
+        harm = Harm(day, mirror)
+        harm.alter("source", day.topic("u"), **{"segment.ms": "200"})
+        day.start()
+        harm.all_carried()
+        with day.fault(f"{how} overtakes a mirror that is {when}"), harm.meanwhile(when):
+            harm.write_more(300, "t", "u")
+            removed = harm.delete_records("u", 1) if how == "delete-records" else harm.expire("u", 1)
+        day.until(lambda: harm.heard("gap", "u", 1), "it says what is gone")
+        (gap,) = harm.heard("gap", "u", 1)
+        assert gap.action == policy
+        assert gap.expected < gap.found == removed
+        assert "offsets were deleted before they were carried" in mirror.output
+        day.write(day.topics)
+        day.advances(100)
+        if policy == "stop":
+            harm.stop_and_stand_still(6)
+        else:
+            day.recovered()
+            assert ("u", 1, "gap", gap.expected, removed) in harm.gaps()
+        day.end("I10", catch_up=policy == "continue")
+
+
+@deep
+@pytest.mark.parametrize("policy", ["stop", "restart"])
+@pytest.mark.parametrize("when", ["away", "running", "behind"])
+@pytest.mark.parametrize("length", ["shorter", "longer"])
+def test_a_recreated_topic_is_never_taken_for_the_old_one(
+    new_day: NewDay, length: str, when: str, policy: str
+) -> None:
+    """Away and behind, some of the old topic's last records are never carried: they are declared gone."""
+    day, mirror = new_day({"t": 1, "u": 2}, on_recreate=policy)
+    with day:
+        harm = Harm(day, mirror)
+        day.start()
+        harm.all_carried()
+        with day.fault(f"recreated {length}, the mirror is {when}"), harm.meanwhile(when):
+            if when != "running":
+                harm.write_more(50, "t", "u")
+            carried = max(harm.position("u", 0), harm.position("u", 1))
+            harm.recreate("u", records=carried + 100 if length == "longer" else 5)
+        day.until(lambda: harm.heard_of("u", policy), "it says what happened, for both partitions")
+        day.write(day.topics)
+        day.advances(100)
+        if policy == "stop":
+            stopped = harm.stop_and_stand_still(6)
+            assert {stopped["u", 0][0], stopped["u", 1][0]} == {"recreated"}
+        else:
+            day.recovered()
+            assert {(suffix, verdict) for suffix, _, verdict, _, _ in harm.gaps()} == {("u", "recreated")}
+        day.end("I10", catch_up=policy == "restart")
+
+
+@deep
+@pytest.mark.parametrize("when", ["away", "running"])
+def test_a_deleted_topic_is_missed(new_day: NewDay, when: str) -> None:
+    day, mirror = new_day({"t": 1, "u": 2})
+    with day:
+        harm = Harm(day, mirror)
+        day.start()
+        harm.all_carried()
+        with day.fault(f"a topic is deleted, the mirror is {when}"), harm.meanwhile(when):
+            harm.delete("u")
+        day.until(lambda: harm.heard_of("u", "stop"), "it says so, for both partitions")
+        day.write({day.topic("t"): 1})
+        day.advances(100)
+        stopped = harm.stop_and_stand_still(6)
+        assert stopped["u", 0][:2] == ("deleted", harm.position("u", 0))
+        assert stopped["u", 1][:2] == ("deleted", harm.position("u", 1))
+        day.end("I10", catch_up=False)
+        done = mirror.start("--stop-at-end", topics=[day.topic("t")])
+        assert done.wait() == 0, f"whoever does not ask for it any more need not miss it\n{done.output}"
+
+
+@deep
+@pytest.mark.parametrize(("when", "policy"), [("away", "stop"), ("running", "stop"), ("away", "restart")])
+def test_a_topic_recreated_with_fewer_partitions_is_missed_in_all_of_the_old_ones(
+    new_day: NewDay, when: str, policy: str
+) -> None:
+    """Nothing new can be said of the second partition: there is none. What it held is gone all the same."""
+    day, mirror = new_day({"t": 1, "u": 2}, on_recreate=policy)
+    with day:
+        harm = Harm(day, mirror)
+        day.start()
+        harm.all_carried()
+        with day.fault(f"recreated with one partition, the mirror is {when}"), harm.meanwhile(when):
+            if when == "away":
+                harm.write_more(50, "t", "u")
+            harm.recreate("u", records=20, partitions=1)
+        day.until(lambda: harm.heard_of("u", policy, partitions=2), "it says so, for both partitions")
+        day.write(day.topics)
+        day.advances(100)
+        stopped = harm.stop_and_stand_still(6 if policy == "stop" else 0)
+        assert stopped.keys() == ({("u", 0), ("u", 1)} if policy == "stop" else set())
+        day.end("I10", catch_up=False)
+        if policy == "stop":
+            run = mirror.start("--stop-at-end", on_recreate="restart")
+            assert run.wait() == 0, f"whoever may begin again has nothing to stand still for\n{run.output}"
+            assert not mirror.ledger().stopped
+
+
+@deep
+def test_new_partitions_are_carried_from_their_first_record(new_day: NewDay) -> None:
+    day, mirror = new_day({"t": 1, "u": 2})
+    with day:
+        harm = Harm(day, mirror)
+        day.start()
+        for partitions in (3, 5):
+            with day.fault(f"{partitions} partitions"):
+                harm.grow("u", partitions)
+                day.write({day.topic("u"): partitions})
+            day.recovered()
+        assert len(mirror.runs) == 1
+        day.end()
+
+
+@deep
+def test_compaction_makes_holes_and_loses_nothing_that_counts(
+    brisk: EmbeddedCluster, destination: EmbeddedCluster, tmp_path: Path
+) -> None:
+    """Segments roll and are cleaned while they are carried, and while the mirror is away."""
+    mirror = CausewayMirror(tmp_path, brisk, destination)
+    topic = f"{mirror.name}.c"
+    tidy = {"cleanup.policy": "compact", "segment.ms": "300", "min.cleanable.dirty.ratio": "0.01"}
+    keeps = {"cleanup.policy": "compact", "min.compaction.lag.ms": str(2**62)}
+    create(brisk, topic, 2, tidy)
+    create(destination, mirror.named(topic), 2, keeps)
+    with Day(tmp_path, brisk, destination, mirror, {"t": 1}) as day:
+        harm = Harm(day, mirror)
+        day.ids |= topic_ids(day.admins["source"], [topic])
+        day.start()
+        eventually(lambda: overwrite(harm, "c", 2, 200) and holes(day, topic) > 100, "it is compacted")
+        with day.fault("compaction of what was not carried yet"):
+            assert mirror.stop() == 0, mirror.output
+            before = holes(day, topic)
+            eventually(
+                lambda: overwrite(harm, "c", 2, 100) and holes(day, topic) > before + 300,
+                "what was not carried is compacted",
+            )
+            mirror.start()
+        day.recovered()
+        overwrite(harm, "c", 2, 200)
+        # From here on a part of the day: nobody could wait for records that compaction took.
+        day.topics[topic] = 2
+        day.journal.add(Route(topic, mirror.named(topic), compacted=True))
+        day.quiet()
+        day.until(harm.at_ends, "the mirror says that it is at the end")
+        positions = [p for s, p in mirror.ledger().positions.items() if s.topic == topic]
+        assert sum(position.tally.holes for position in positions) > 100
+        day.end()
+
+
+def create(cluster: EmbeddedCluster, topic: str, partitions: int, config: dict[str, str]) -> None:
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    admin.create_topics([NewTopic(topic, partitions, 1, config=config)])[topic].result()
+
+
+def overwrite(harm: Harm, suffix: str, partitions: int, records: int) -> int:
+    """Few keys, again and again."""
+    producer = Producer({"bootstrap.servers": harm.day.servers["source"], "linger.ms": 0})
+    for n in range(records):
+        harm.send(suffix, n % partitions, 30, key=f"k{n % 20}".encode(), producer=producer)
+    return records
+
+
+def holes(day: Day, topic: str) -> int:
+    """Offsets of the source where no record is any more."""
+    found = read_offsets(day.servers["source"], topic)
+    return sum(rows[-1][0] + 1 - len(rows) for rows in found.values() if rows)
+
+
+@deep
+@pytest.mark.parametrize("end", ["aborted", "timed out", "committed"])
+def test_a_hanging_transaction_is_waited_for(brisk_day: NewDay, end: str) -> None:
+    """Nothing behind it is readable: the mirror waits, says how far it is behind, and skips nothing."""
+    day, mirror = brisk_day({"t": 1, "u": 1})
+    with day:
+        harm = Harm(day, mirror)
+        day.start()
+        with day.fault(f"a transaction hangs, and is {end}"):
+            hanging = harm.hang("u", timeout_seconds=20 if end == "timed out" else 60)
+            day.until(lambda: day.unseen.count(topic=day.topic("u")) > 200, "records wait behind it")
+            at = {s.topic: p.offset for s, p in mirror.ledger().positions.items()}
+            assert at[day.topic("u")] <= hanging.offset, "nothing is skipped"
+            day.advances(100)
+            day.until(lambda: lag_shown(mirror) > 100, "the lag is shown")
+            hanging.end(end)
+        day.recovered()
+        day.end()
+
+
+def lag_shown(mirror: CausewayMirror) -> int:
+    """By the last of the lines that it prints for people without a terminal."""
+    shown = re.findall(r", lag ([0-9,]+),", mirror.output)
+    return int(shown[-1].replace(",", "")) if shown else 0

@@ -1,0 +1,77 @@
+"""One instance makes progress: always the newest, whatever the older ones believe."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from faults.conftest import NewDay
+from faults.mirrors import failing
+from faults.processes import held
+
+deep = pytest.mark.deep
+
+
+def test_the_older_of_two_ends_and_one_that_stood_still_never_writes_again(new_day: NewDay) -> None:
+    day, mirror = new_day()
+    with day:
+        day.start()
+        older = mirror.run
+        with day.fault("a second instance starts", crash=True):
+            newer = mirror.start()
+            assert older.wait() == 8, older.output
+        assert "a newer instance" in older.output
+        assert "Traceback" not in older.output
+        day.recovered()
+        with day.fault("an instance stands still and is replaced", crash=True):
+            with held(newer.family()):
+                mirror.start()
+                day.advances()
+            assert newer.wait() == 8, newer.output
+        assert "Traceback" not in newer.output
+        day.recovered()
+        day.end("I13")
+
+
+@deep
+@pytest.mark.parametrize("point", ["after-produce", "after-flush", "after-ledger", "after-commit"])
+def test_an_instance_that_stood_still_inside_a_transaction_cannot_end_it(
+    new_day: NewDay, tmp_path: Path, point: str
+) -> None:
+    day, mirror = new_day(
+        env=failing(point, 30, "stop", flag := tmp_path / "flag"), max_transaction_records=200
+    )
+    with day:
+        day.start()
+        older = mirror.run
+        with day.fault(f"an instance stands still {point} and is replaced", crash=True):
+            day.until(flag.exists, "a worker stands still")
+            with held(older.family()):
+                mirror.start()
+                day.advances()
+            assert older.wait() == 8, older.output
+        day.recovered()
+        day.end("I13")
+
+
+@deep
+@pytest.mark.parametrize("shards", [1, 3])
+def test_an_older_instance_that_keeps_trying_cannot_disturb_another_sharding(
+    new_day: NewDay, shards: int
+) -> None:
+    """Its tasks fence back, read the newer lease, and end without having written anything."""
+    day, mirror = new_day({"t": 4})
+    with day:
+        day.start()
+        older = mirror.run
+        with day.fault("the sharding changes under an instance whose workers stand still", crash=True):
+            with held(older.workers()):
+                newer = mirror.start(shards=shards)
+                newer.until(
+                    lambda: (found := mirror.ledger().generation) and found.shards == shards,
+                    "the sharding changed",
+                )
+            assert older.wait() == 8, older.output
+        day.recovered()
+        day.end("I13")

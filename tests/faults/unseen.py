@@ -1,0 +1,173 @@
+"""Acknowledged records that nobody has seen over there yet: how far a mirror is, by a reader's own eyes.
+
+A thread follows the destination, read_committed and straight from its brokers; what was acknowledged it
+learns from the journal. Partitions that the mirror has declared stopped, and offsets that it has declared
+gone, are not waited for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+import uuid
+from collections import defaultdict
+from typing import NamedTuple
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
+
+from faults.content import token_in
+from faults.events import Answered, Ended, Route, Seen, Sent, Verdict
+from faults.history import Journal
+
+_QUIET = logging.Logger("follower")
+_QUIET.addHandler(logging.NullHandler())
+_LOOK_SECONDS = 0.5
+
+
+class _Due(NamedTuple):
+    at: int  # when it was acknowledged
+    topic: str
+    partition: int
+    offset: int  # -1 where nobody said
+
+
+class Owed:
+    """What was acknowledged and has not arrived, by the words of a journal and of whoever sees arrivals."""
+
+    def __init__(self, journal: Journal) -> None:
+        self.arrived: set[str] = set()  # tokens; a reader adds to them
+        self.routes: dict[str, str] = {}
+        self._journal = journal
+        self._read = 0  # events of the journal
+        self._sent: dict[str, Sent] = {}  # not yet answered for
+        self._answers: dict[str, int] = {}  # offsets of records whose transaction goes on
+        self._in_transaction: dict[str, list[str]] = defaultdict(list)
+        self._due: dict[str, _Due] = {}
+        self._stopped: set[tuple[str, int]] = set()
+        self._newest = -1
+        self._lock = threading.Lock()
+
+    def count(self, before: int | None = None, topic: str = "") -> int:
+        """Those acknowledged up to that time of the journal, or until now; of one source topic or of all."""
+        with self._lock:
+            self._settle()
+            return sum(
+                (before is None or due.at <= before)
+                and topic in ("", due.topic)
+                and (due.topic, due.partition) not in self._stopped
+                for due in self._due.values()
+            )
+
+    def newest(self) -> int:
+        """When the youngest record that has arrived was acknowledged."""
+        with self._lock:
+            self._settle()
+            return self._newest
+
+    def places(self) -> set[str]:
+        """Topics of the destination where records may arrive."""
+        with self._lock:
+            self._listen()
+            return set(self.routes.values())
+
+    def _settle(self) -> None:
+        self._listen()
+        for token in [token for token in self._due if token in self.arrived]:
+            self._newest = max(self._newest, self._due.pop(token).at)
+
+    def _listen(self) -> None:
+        events = self._journal.since(self._read)
+        self._read += len(events)
+        for event in events:
+            match event:
+                case Route():
+                    self.routes[event.topic] = event.to
+                case Sent():
+                    self._sent[event.token] = event
+                    if event.transaction:
+                        self._in_transaction[event.transaction].append(event.token)
+                case Answered(outcome="ok") if event.token in self._sent:
+                    if self._sent[event.token].transaction:
+                        self._answers[event.token] = event.offset
+                    else:
+                        self._owe(event.token, event.at, event.offset)
+                case Ended():
+                    for token in self._in_transaction.pop(event.transaction, ()):
+                        offset = self._answers.pop(token, -1)
+                        if event.outcome == "committed":
+                            self._owe(token, event.at, offset)
+                case Seen(side="source") if event.token and event.token in self._sent:
+                    self._owe(event.token, event.at, event.offset)  # whatever its producer was told
+                case Verdict(action="stop"):
+                    self._stopped.add((event.topic, event.partition))
+                case Verdict():
+                    self._stopped.discard((event.topic, event.partition))
+                    self._forget(event)
+
+    def _owe(self, token: str, at: int, offset: int) -> None:
+        sent = self._sent.pop(token, None)
+        if sent is not None and sent.topic in self.routes:
+            self._due[token] = _Due(at, sent.topic, sent.partition, offset)
+
+    def _forget(self, gap: Verdict) -> None:
+        for token, due in list(self._due.items()):
+            same = (due.topic, due.partition) == (gap.topic, gap.partition)
+            if same and gap.expected <= due.offset and (due.offset < gap.found or gap.found < 0):
+                del self._due[token]
+
+
+class Unseen(Owed):
+    """The same with eyes: a thread that follows the destination until it is closed."""
+
+    def __init__(self, servers: str, journal: Journal) -> None:
+        super().__init__(journal)
+        self._ending = threading.Event()
+        self._consumer = Consumer(
+            {
+                "bootstrap.servers": servers, "group.id": f"follower-{uuid.uuid4().hex}",
+                "isolation.level": "read_committed", "enable.auto.commit": False,
+                "auto.offset.reset": "earliest", "fetch.wait.max.ms": 100, "reconnect.backoff.max.ms": 500,
+                "topic.metadata.refresh.interval.ms": 2_000, "logger": _QUIET,
+                "error_cb": lambda _error: None,
+            }
+        )  # fmt: skip
+        self._thread = threading.Thread(target=self._follow, name="follower", daemon=True)
+        self._thread.start()
+
+    @property
+    def seen(self) -> int:
+        """Records that have arrived, as far as they carry tokens."""
+        return len(self.arrived)
+
+    def close(self) -> None:
+        self._ending.set()
+        self._thread.join(20)
+        assert not self._thread.is_alive(), "the follower does not end"
+
+    def _follow(self) -> None:
+        look_at = 0.0
+        assigned: set[tuple[str, int]] = set()
+        try:
+            while not self._ending.is_set():
+                with contextlib.suppress(KafkaException):
+                    if time.monotonic() >= look_at:
+                        look_at = time.monotonic() + _LOOK_SECONDS
+                        self._assign(assigned)
+                    for message in self._consumer.consume(2_000, 0.1):
+                        if message.error() is None:
+                            name = token_in(message.key(), message.value(), message.headers() or [])
+                            self.arrived.add(name)
+        finally:
+            self._consumer.close()
+
+    def _assign(self, assigned: set[tuple[str, int]]) -> None:
+        """Partitions that have appeared since."""
+        wanted = self.places()
+        known = self._consumer.list_topics(timeout=5).topics
+        found = {(name, number) for name in wanted & known.keys() for number in known[name].partitions}
+        new = sorted(found - assigned)
+        if new:
+            self._consumer.incremental_assign([TopicPartition(*one, OFFSET_BEGINNING) for one in new])
+            assigned |= found

@@ -1,0 +1,86 @@
+"""What Causeway's ledger and quarantine say about partitions, as the history's Verdict events.
+
+The ledger says it in records of its own: Stopped, Gap. Each becomes one event, in the order in which they
+were committed, when a test asks; so the checker decides whether the mirror said it, and rightly (I10).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from causeway.model.order import ledger_topic, quarantine_topic
+from causeway.model.record import Gap, Stopped, decode
+from causeway.policy.quarantine import PREFIX, label_of
+from faults.content import Content, content
+from faults.events import Verdict
+from faults.history import Journal
+from support.records import Rec, read_offsets
+
+_Spot = tuple[str, int, int]
+
+
+class Verdicts:
+    """Listens to one mirror: what it has heard already it does not say again."""
+
+    def __init__(self, servers: str, mirror: str) -> None:
+        self._servers, self._mirror = servers, mirror
+        self._heard: set[_Spot] = set()
+
+    def note(self, journal: Journal) -> list[Verdict]:
+        """All that is new goes into the journal."""
+        new = []
+        for spot, record in self._records():
+            if spot not in self._heard:
+                self._heard.add(spot)
+                new.append(verdict_of(record, journal.now()))
+        journal.add(*new)
+        return new
+
+    def note_quarantine(self, journal: Journal) -> list[tuple[Verdict, Content]]:
+        """What lies in the quarantine, each with what the source's record must have been."""
+        topic = quarantine_topic(self._mirror)
+        new = []
+        for partition, found in read_offsets(self._servers, topic).items():
+            for offset, rec in found:
+                spot = (topic, partition, offset)
+                if spot not in self._heard:
+                    self._heard.add(spot)
+                    new.append(_set_aside(rec, journal.now()))
+        journal.add(*(verdict for verdict, _ in new))
+        return new
+
+    def _records(self) -> Iterator[tuple[_Spot, Stopped | Gap]]:
+        topic = ledger_topic(self._mirror)
+        found = []
+        for partition, entries in read_offsets(self._servers, topic).items():
+            for offset, entry in entries:
+                record = decode(entry.value) if entry.value is not None else None
+                if isinstance(record, Stopped | Gap):
+                    found.append(((topic, partition, offset), record))
+        # A partition's records lie in one log, unless the sharding changed between them.
+        yield from sorted(found, key=lambda one: (one[1].at, one[0]))
+
+
+def verdict_of(record: Stopped | Gap, at: int) -> Verdict:
+    where = (record.topic, record.partition)
+    if isinstance(record, Gap):
+        same = record.topic_id == record.to_topic_id
+        end = record.end if same else -1  # the old topic's end is nobody's knowledge
+        return Verdict(at, record.verdict, *where, record.begin, end, "continue", record.topic_id)
+    if not record.verdict:
+        return Verdict(at, "resumed", *where, 0, 0, "continue", record.topic_id)
+    return Verdict(
+        at, record.verdict, *where, record.expected, record.found, "stop", topic_id=record.topic_id
+    )
+
+
+def _set_aside(rec: Rec, at: int) -> tuple[Verdict, Content]:
+    label = label_of(rec.headers)
+    assert label is not None, f"a quarantined record without a label: {rec.headers}"
+    source = label.source
+    verdict = Verdict(
+        at, "poison", source.topic, source.partition, label.offset, label.offset + 1, "quarantine",
+        label.topic_id,
+    )  # fmt: skip
+    own = tuple((name, value) for name, value in rec.headers if not name.startswith(PREFIX))
+    return verdict, content(rec.key, rec.value, own, label.timestamp, "create")

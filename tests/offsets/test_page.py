@@ -1,0 +1,92 @@
+"""A gap from beginning to end: the commands of docs/offsets.md, typed as they stand there."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pty
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+from support.world import World
+
+PAGE = (Path(__file__).parents[2] / "docs" / "offsets.md").read_text()
+
+
+def commands(world: World, config: Path, topic: str) -> list[list[str]]:
+    (block,) = re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL)
+    words = {"mirror.toml": str(config), "orders": topic}
+    lines = [shlex.split(line.split("#")[0]) for line in block.splitlines()]
+    return [[words.get(word, word) for word in line[1:]] for line in lines]
+
+
+def typed(arguments: list[str], answer: bytes = b"", shards: dict[str, str] | None = None) -> tuple[int, str]:
+    """A command in a terminal, where somebody answers what it asks."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "causeway", *arguments],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={**os.environ, "COLUMNS": "250", "TERM": "xterm", **(shards or {})},
+    )
+    os.close(theirs)
+    os.write(ours, answer)
+    shown = b""
+    with contextlib.suppress(OSError):  # the terminal is gone when the process is
+        while some := os.read(ours, 65536):
+            shown += some
+    os.close(ours)
+    return process.wait(60), re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode()).replace("\r\n", "\n")
+
+
+def test_an_operator_sees_a_gap_and_goes_on_behind_it(world: World) -> None:
+    """Also with another number of shards, and for ever."""
+    topic = world.topic("orders", 2)
+    world.produce(topic, world.numbers(100, 2))
+    config = world.config()
+    run, show, skip, again, verify, last = commands(world, config, topic)
+    world.carry_all(config)
+    world.produce(topic, world.numbers(100, 2, 100))
+    world.delete_records(topic, 1, 70)
+
+    code, said = typed(run)
+    assert code == 6, said
+    assert "20 offsets were deleted before they were carried" in said
+    code, said = typed(show)
+    assert code == 0, said
+    assert f"{topic}[1]: stopped (gap) since " in said
+    assert re.search(rf"{re.escape(topic)}\[1\] +src +0 +50 +70 +100 +50 +50 +0 +0 +0 +0 +", said), said
+    code, said = typed(skip, b"n\n")
+    assert (code, "nothing was written" in said) == (2, True), said
+    assert not world.ledger().gaps
+
+    code, said = typed(skip, b"y\n")
+
+    assert code == 0, said
+    assert f"{topic}[1] goes from offset 50 to 70: offsets 50 to 69 (20) are passed over" in said
+    assert "by " in said.partition("written to the ledger: ")[2]
+    assert f"go on with: causeway run {config}" in said
+    before = world.ledger().generation
+    assert before is not None
+    other = {f"CAUSEWAY__MIRRORS__{world.mirror.upper()}__SHARDS": str(3 - before.shards)}
+    code, said = typed(again, shards=other)
+    assert code == 0, said
+    after = world.ledger().generation
+    assert after is not None
+    assert after.number > before.number
+    found = world.read(topic)
+    assert [len(found[0]), len(found[1])] == [100, 80]
+    code, said = typed(verify)
+    assert code == 0, said
+    assert "offsets 50 to 69 (20) passed over" in said
+    assert "retention was two days" in said
+    code, said = typed(last)
+    assert code == 0, said
+    assert re.search(rf"{re.escape(topic)}\[1\]: gap \(gap\): offsets 50 to 69 \(20\) passed over", said), (
+        said
+    )
+    assert "stopped" not in said
