@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -62,6 +63,28 @@ def test_the_last_record_seen_must_be_the_one_that_it_was(
     if one.finding is not None:
         assert one.finding.verdict == "truncated"
         assert f"leader epoch {epoch}, it was of 7" in one.finding.what
+
+
+def test_an_order_is_not_fulfilled_before_the_last_record_seen_was_looked_at() -> None:
+    """A log that was written again up to the very same end would look as if nothing were left to do."""
+
+    def resumed() -> OpenLane:
+        one = lane(5, fetch_from=(4, 7))
+        one.lane = replace(one.lane, until=5)
+        one.epoch = 7
+        return one
+
+    assert not resumed().done
+    for_sure = resumed()
+    for_sure.recognize(4, 7)
+    assert for_sure.done
+    gone = resumed()
+    gone.passed(5)
+    assert gone.done, "compaction took the record: the end is all there is"
+    other = resumed()
+    other.recognize(4, 8)
+    assert other.done
+    assert other.finding is not None
 
 
 def test_what_was_sifted_out_was_seen() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, ThrottleEvent
 from confluent_kafka.admin import AdminClient
 
 from causeway.config import secrets
@@ -139,6 +139,7 @@ def producer(
     *,
     on_error: OnError | None = None,
     on_log: OnLog | None = None,
+    on_throttle: Callable[[ThrottleEvent], None] | None = None,
     **required: object,
 ) -> Producer:
     """An idempotent producer; pass `transactional_id` and `transaction_timeout_ms` for transactions."""
@@ -147,6 +148,8 @@ def producer(
         # A lost connection is logged, and reported in no other way when the client repairs it by itself.
         must |= {"log_level": 6, "log.connection.close": True}
     properties = _handle_properties(cluster, _PRODUCER, cluster.producer, must, on_error)
+    if on_throttle is not None:
+        properties["throttle_cb"] = on_throttle
     if on_log is not None:
         logger = logging.Logger("causeway.librdkafka")
         logger.addHandler(_Ear(on_log))

@@ -30,7 +30,7 @@ class ProducerHandle:
             cluster,
             on_error=self._on_error,
             on_log=self._on_log,
-            throttle_cb=self._on_throttle,
+            on_throttle=self._on_throttle,
             **properties,
         )
 

@@ -68,8 +68,8 @@ class OpenLane:
     """A lane that is being served. `next` runs ahead of `position` until a transaction commits."""
 
     __slots__ = (
-        "asides", "barrier", "bytes", "careful", "delivered", "epoch", "fetch_from", "filtered",
-        "finding", "lane", "next", "poison", "position", "quarantine", "seen", "stretches",
+        "asides", "barrier", "bytes", "careful", "delivered", "epoch", "fetch_from", "filtered", "finding",
+        "lane", "next", "poison", "position", "quarantine", "recognized", "seen", "stretches",
     )  # fmt: skip
 
     def __init__(
@@ -87,6 +87,9 @@ class OpenLane:
         self.seen = seen(position)  # behind the last record seen, of this epoch
         self.epoch = position.epoch
         self.fetch_from = fetch_from or (position.offset, -1)  # with the epoch of what is there, or -1
+        self.recognized = (
+            self.fetch_from[1] < 0
+        )  # whether that was looked at, if there is anything to look at
         self.delivered = 0
         self.filtered = 0
         self.bytes = 0
@@ -102,7 +105,9 @@ class OpenLane:
     @property
     def done(self) -> bool:
         """Whether an order with an end is fulfilled for this lane."""
-        return self.finding is not None or (self.lane.until is not None and self.next >= self.lane.until)
+        if self.finding is not None:
+            return True
+        return self.recognized and self.lane.until is not None and self.next >= self.lane.until
 
     @property
     def limit(self) -> int:
@@ -111,6 +116,7 @@ class OpenLane:
 
     def passed(self, offset: int) -> None:
         """The fetch position reached here: transaction markers and aborted records lie behind us."""
+        self.recognized = True
         self.next = max(self.next, min(offset, self.limit))
 
     def took(self, stretch: Stretch, offset: int, epoch: int | None, size: int) -> None:
@@ -146,6 +152,7 @@ class OpenLane:
                 self._saw(offsets[-1] + 1, epoch)
 
     def _saw(self, offset: int, epoch: int | None) -> None:
+        self.recognized = True  # what was to be looked at comes first, or is gone
         self.seen = offset
         self.epoch = -1 if epoch is None else epoch
 
@@ -161,6 +168,7 @@ class OpenLane:
         elif self.seen <= offset < self.next:
             why = f"there is a record at offset {offset}, where there was none"
         else:
+            self.recognized = True
             return
         self.stop(self.next, diverged(self.lane.source, self.next, why))
 

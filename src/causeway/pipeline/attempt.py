@@ -55,6 +55,9 @@ class Attempt:
         self._stopped_before: dict[SourcePartition, Stopped] = {}
         self._intakes: list[Intake] = []
         self._records: list[Record] = []  # for the ledger, with the next transaction
+        self._doubtful: dict[
+            SourcePartition, list[Record]
+        ] = {}  # as soon as their last records are recognized
         self._quiet_at = 0.0
         self._looked_closely = 0
         self._average_size = 1_000.0
@@ -188,6 +191,10 @@ class Attempt:
         return any(lane.next > lane.position.offset for lane in self._lanes.values())
 
     def _commit(self, *, final: bool = False) -> None:
+        for source in [one for one in self._doubtful if one in self._lanes and self._lanes[one].recognized]:
+            cleared = self._doubtful.pop(source)
+            if self._lanes[source].finding is None:
+                self._records += cleared
         for intake in self._intakes:
             for lane in list(intake.open.values()):
                 if lane.finding is not None:
@@ -236,6 +243,7 @@ class Attempt:
         for source in opening.closed:
             intake.waiting.pop(source)
         self._lanes.update({lane.lane.source: lane for lane in opening.lanes})
+        self._doubtful.update(opening.doubtful)
         intake.assign(opening.lanes)
         if intake.waiting:
             intake.postpone("partitions without a leader")

@@ -30,6 +30,9 @@ class Opening:
     lanes: list[OpenLane] = field(default_factory=list)
     closed: list[SourcePartition] = field(default_factory=list)  # stopped, or with nothing to carry any more
     records: list[Record] = field(default_factory=list)
+    # What the ledger must hear as soon as the last record seen was recognized: a partition that was stopped
+    # for its log goes on again.
+    doubtful: dict[SourcePartition, list[Record]] = field(default_factory=dict)
 
 
 def open_lanes(
@@ -83,8 +86,11 @@ def open_lanes(
         if position.place != lane.place:
             position = _moved(position, lane.place, _end(ends, lane.place))
         poison = _poison(order, position, stopped_before.get(source), memory)
-        if not poison:
-            opening.records += _cleared(order, stopped_before.get(source), at)
+        before = stopped_before.get(source)
+        if before is not None and before.verdict == "truncated":
+            opening.doubtful[source] = _cleared(order, before, at)
+        elif not poison:
+            opening.records += _cleared(order, before, at)
         memory.stopped.pop(source, None)
         careful = memory.single or lane.shared or source in memory.careful
         quarantine = order.quarantine if _quarantines(order, source, memory) else ""
