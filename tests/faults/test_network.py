@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -219,8 +220,8 @@ def test_a_commit_whose_fate_is_unknown_commits_nothing_twice_and_nothing_alone(
         late = LateCommit(proxy, shard, ledger_topic(mirror.name).encode(), mirror.kill)
         with day.fault("a commit is delivered late, and the mirror killed", crash=True):
             late.arm()
-            eventually(lambda: not mirror.alive, "the late copy was delivered, and the mirror killed")
-            assert late.released
+            eventually(late.over.is_set, "the late copy was delivered, and the mirror killed")
+            assert not mirror.alive
         mirror.start()
         day.recovered()
         day.end("I13")
@@ -243,6 +244,7 @@ class LateCommit:
         self._proxy, self._shard, self._ledger, self._then = proxy, shard, ledger, then
         self._carries = False  # the next transaction holds records, not only a heartbeat
         self.released = False
+        self.over = threading.Event()  # what was to follow has been done, all of it
 
     def arm(self) -> None:
         self._proxy.on_request = self._look
@@ -260,3 +262,4 @@ class LateCommit:
             self.released = True
             self._proxy.release()
             self._then()
+            self.over.set()

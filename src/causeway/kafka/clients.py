@@ -60,8 +60,8 @@ _CONSUMER: dict[str, object] = {
     "fetch.error.backoff.ms": 50,
     # An answer that was lost on a line that looks alive is waited for until then, so not for long; and an
     # answer must come through in that time on a line of 1 MB a second, which all shards share.
-    "socket.timeout.ms": 8_000,
-    "fetch.max.bytes": 4 * 1024 * 1024,
+    "socket.timeout.ms": 11_000,
+    "fetch.max.bytes": 8 * 1024 * 1024,
     "receive.message.max.bytes": MAX_MESSAGE_BYTES,  # a record that is larger than all of these comes alone
     "queued.min.messages": 100_000,
 }

@@ -11,7 +11,7 @@ from causeway.model.filtering import FilterSpec
 from causeway.model.order import Limits
 from causeway.policy.sharding import default_shards
 
-SMALLEST_FETCH, LARGEST_FETCH = 256 * 1024, 4 * 1024 * 1024
+SMALLEST_FETCH, LARGEST_FETCH = 256 * 1024, 8 * 1024 * 1024
 
 
 def cluster_of(settings: Settings, alias: str) -> Cluster:

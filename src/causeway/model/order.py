@@ -46,7 +46,7 @@ class Limits:
     heartbeat: float
     records_per_second: float = 0.0  # of this shard; 0 is no limit
     bytes_per_second: float = 0.0
-    fetch_bytes: int = 4 * 1024 * 1024  # most in one answer of a source's broker
+    fetch_bytes: int = 8 * 1024 * 1024  # most in one answer of a source's broker
 
 
 @dataclass(frozen=True, slots=True)
