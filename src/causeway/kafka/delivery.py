@@ -13,6 +13,7 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException
 
 from causeway import failpoint
+from causeway.kafka.failures import is_poison
 from causeway.kafka.handle import ProducerHandle
 from causeway.kafka.lane import NEVER, Aside, OpenLane, Stretch
 from causeway.kafka.outcome import Again, Stuck
@@ -22,6 +23,7 @@ from causeway.policy.provenance import marked
 from causeway.policy.quarantine import Label, labelled
 
 STUCK_SECONDS = 3.0
+REPORT_SECONDS = 1.0
 
 
 class IdempotentDelivery(ProducerHandle):
@@ -249,10 +251,15 @@ class IdempotentDelivery(ProducerHandle):
         """
         began = moved = time.monotonic()
         last = -1
+        failed_at = 0.0
         while left := self._left(0.5):
             now = time.monotonic()
-            if any(one.error is not None for one in self._reporting):
-                return
+            errors = [one.error for one in self._reporting if one.error is not None]
+            if errors:
+                # Others fail with the record that was refused, and may report before it does.
+                failed_at = failed_at or now
+                if any(map(is_poison, errors)) or now - failed_at > REPORT_SECONDS:
+                    return
             if left != last:
                 last, moved = left, now
             if now - max(moved, self._throttled) > STUCK_SECONDS and not self._shaken:

@@ -71,6 +71,7 @@ class Driver:
         self._ends: dict[SourcePartition, int] = {}
         self._until: dict[SourcePartition, int] = {}
         self._alive: dict[int, float] = {}  # when a shard's heartbeat was last seen here
+        self.ended = 0  # shards that have done their order of this slice, and are silent by right
         self._said: set[str] = set()
         self._waiting_for = ""  # the side that does not answer
         self._next: dict[str, float] = {}
@@ -191,6 +192,7 @@ class Driver:
             until=self._until if self.stop_at_end else None,
         )
         self._alive = {order.shard: time.monotonic() + STARTING_SECONDS for order in orders}
+        self.ended = 0
         return orders
 
     def tick(self, seconds: float) -> str:
@@ -344,7 +346,9 @@ class Driver:
             self._alive = {shard: max(seen, now) for shard, seen in self._alive.items()}
             return ""
         silent = [shard for shard, seen in self._alive.items() if now - seen > patience]
-        return f"{NO_HEARTBEAT} shard {silent[0]} for {patience:.0f} s" if silent else ""
+        if len(silent) <= self.ended:
+            return ""
+        return f"{NO_HEARTBEAT} shard {silent[0]} for {patience:.0f} s"
 
     def _recovered(self, what: str) -> None:
         if self.state == WAITING and self._waiting_for == what:

@@ -174,7 +174,8 @@ def watch(driver: Driver, piece: Slice, shards: int, stopping: threading.Event) 
             now = time.monotonic()
             if not reason and now - looked_at > 1.0:
                 looked_at = now
-                if 0 < piece.ended_tasks() < shards and not driver.stop_at_end:
+                driver.ended = piece.ended_tasks()
+                if 0 < driver.ended < shards and not driver.stop_at_end:
                     reason = "a shard ended early"
             reason = "stopped" if stopping.is_set() else reason
             if reason and not cut_at:

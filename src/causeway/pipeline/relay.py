@@ -67,8 +67,10 @@ def carry(order: Order, pause: Callable[[float], None] = time.sleep) -> Receipt:
                 # Its executor is dead. To fence again would disturb whoever serves the shard now.
                 return _receipt(order, memory, "superseded", "nobody waits for this shard's receipt any more")
             memory.restarts += 1
-            # A lost request costs one attempt; a record that is refused is met again in the next.
-            memory.single |= isinstance(error, Refused) or (isinstance(error, Stuck) and memory.stuck)
+            # A lost request costs one attempt; a record that is refused is met again in the next. Where some
+            # were refused before, there will be more of them.
+            again = isinstance(error, Stuck) and (memory.stuck or bool(memory.poison))
+            memory.single |= isinstance(error, Refused) or again
             memory.stuck = isinstance(error, Stuck)
             known = isinstance(error, (Again, CausewayError))
             memory.say("warning", f"starting again: {error if known else repr(error)}")
