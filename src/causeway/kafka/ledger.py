@@ -270,15 +270,18 @@ def ensure_topics(
 ) -> TopicFacts:
     """The ledger and the offset map exist, fit, and have a partition for each shard; a quarantine if asked.
 
-    Answers what the ledger is. Raises PlanRefused where its cleanup policy is not what the guarantee needs.
+    Answers what the ledger is. Raises PlanRefused where its cleanup policy is not what the guarantee needs,
+    and IntegrityError where there is none although the offset map says that there must have been one.
     """
     ledger, offsets = ledger_topic(mirror), offset_map_topic(mirror)
     brokers = view.brokers()
     copies = min(replication or 3, brokers)
     in_sync = {"min.insync.replicas": "2"} if copies >= 3 else {}
+    known = view.describe([ledger, offsets])
+    if ledger not in known and offsets in known:
+        _refuse_lost(view, mirror, known[offsets].partitions)
     for topic, config in ((ledger, _LEDGER_CONFIG), (offsets, _MAP_CONFIG)):
-        known = view.describe([topic])
-        if not known:
+        if topic not in known:
             view.create_topic(topic, shards + 1, copies, {**config, **in_sync})
         elif known[topic].partitions < shards + 1:
             view.grow_topic(topic, shards + 1)
@@ -292,6 +295,19 @@ def ensure_topics(
             todo=f"kafka-configs.sh --alter --topic {ledger} --add-config cleanup.policy=compact",
         )
     return view.describe([ledger])[ledger]
+
+
+def _refuse_lost(view: ClusterView, mirror: str, partitions: int) -> None:
+    """Before a new ledger is created: without positions everything would be carried again."""
+    ledger, offsets = ledger_topic(mirror), offset_map_topic(mirror)
+    if any(view.offsets([(offsets, number) for number in range(partitions)], "latest").values()):
+        raise IntegrityError(
+            f'the ledger of mirror "{mirror}" is missing, but its offset map holds what it has carried',
+            where=f'topic {ledger} on cluster "{view.cluster.alias}"',
+            why="without positions everything would be carried again",
+            todo="carry under a new mirror name, or take over what is there: delete topic"
+            f" {offsets} and `causeway adopt`",
+        )
 
 
 __all__ = ["CONTROL", "LedgerImage", "LedgerReader", "check_ledger", "ensure_topics", "read_image"]

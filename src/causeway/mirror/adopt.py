@@ -7,9 +7,7 @@ this one; so adopting twice is refused, as is adopting under a running mirror or
 
 from __future__ import annotations
 
-import getpass
 import os
-import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -22,9 +20,9 @@ from causeway.kafka.tails import Ending, Spot
 from causeway.mirror.clusters import cluster_of, limits_of, shards_of
 from causeway.mirror.hints import Asked, Hint, hints_of
 from causeway.mirror.lease import Control
+from causeway.mirror.operator import who
 from causeway.mirror.plan import Survey, plan_of, survey
 from causeway.mirror.seams import Comparison, Found
-from causeway.mirror.testimony import refuse_lost
 from causeway.model.order import Lane
 from causeway.model.position import Position
 from causeway.model.record import CONTROL, Adopted
@@ -95,7 +93,6 @@ class Adoption:
         """Commit the positions. Every row has an offset."""
         mirror = self.mirror
         shards = shards_of(mirror, self._partitions, os.cpu_count() or 1)
-        refuse_lost(self._view, mirror.name)
         ledger = ensure_topics(self._view, mirror.name, shards, mirror.replication_factor)
         control = Control(self._destination, mirror.name, mirror.delivery, limits_of(mirror))
         try:
@@ -196,7 +193,7 @@ class Adoption:
             begins.setdefault(row.lane.source.topic, []).append(str(row.offset))
         return Adopted(
             lease=lease,
-            by=f"{_user()}@{socket.gethostname()}",
+            by=who(),
             hint=self._asked.said(self.mirror),
             accepted=self._asked.accept,
             unchecked={str(row.lane.source): row.hint.offset for row in self.rows if row.unchecked},
@@ -204,10 +201,3 @@ class Adoption:
             ends={f"{topic}[{number}]": one.end for (topic, number), one in self._endings.items()},
             at=at,
         )
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return str(os.getuid())  # no name is known for it, as in some containers

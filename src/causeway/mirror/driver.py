@@ -22,7 +22,7 @@ from causeway.mirror.orders import make_orders
 from causeway.mirror.plan import plan_of, prepare, survey
 from causeway.mirror.progress import Gauge
 from causeway.mirror.routing import Known, Routes, edges, routes
-from causeway.mirror.testimony import refuse_lost, refuse_older
+from causeway.mirror.testimony import refuse_older
 from causeway.model.offsets import told
 from causeway.model.order import Order, Start
 from causeway.model.plan import Plan
@@ -94,7 +94,6 @@ class Driver:
         self._routes = routes(mirror, self._views, self._view)
         partitions = sum(route.source.partitions for route in self._routes.values())
         self.shards = shards_of(mirror, partitions, cores)
-        refuse_lost(self._view, self.name)
         self._ledger = ensure_topics(
             self._view,
             self.name,
@@ -289,9 +288,9 @@ class Driver:
 
     def stopped(self) -> list[Stopped]:
         """Partitions of the plan that stand still until somebody acts."""
-        planned = set(self._lane_sources())
-        found = [record for record in self._reader.image.stopped.values() if record.source in planned]
-        return sorted(found, key=lambda record: record.source)
+        known = self._reader.image.stopped
+        planned = set(self._lane_sources()) if known else set()
+        return [record for source, record in sorted(known.items()) if source in planned]
 
     def _measure(self) -> None:
         """What people are shown; kept as a value, since another thread shows it."""

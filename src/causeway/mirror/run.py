@@ -45,7 +45,6 @@ class Run:
         self._errors: list[CausewayError] = []
         self._threads: list[threading.Thread] = []
         self._spark: session.Spark | None = None
-        self.spark_log: Path | None = None
 
     def prepare(self) -> None:
         """Everything that can be wrong from the start, before Spark is even started."""

@@ -165,16 +165,17 @@ class Skip:
     def _logs(self, sources: list[SourcePartition]) -> dict[SourcePartition, Log]:
         (view,) = (view for view in self._sources.values() if view.cluster_id() == sources[0].cluster)
         facts = view.describe([source.topic for source in sources])
+        spots = [(source.topic, source.partition) for source in sources if source.topic in facts]
+        starts, ends = view.offsets(spots, "earliest"), view.offsets(spots, "latest")
         found = {}
         for source in sources:
             if source.topic not in facts:
                 found[source] = Log(None)
                 continue
             spot = source.topic, source.partition
-            start, end = view.offsets([spot], "earliest"), view.offsets([spot], "latest")
-            if spot not in start or spot not in end:
+            if spot not in starts or spot not in ends:
                 raise Unreachable(f"{source} has no leader", where=f'cluster "{view.cluster.alias}"')
-            found[source] = Log(facts[source.topic].topic_id, start[spot], end[spot])
+            found[source] = Log(facts[source.topic].topic_id, starts[spot], ends[spot])
         return found
 
     def _refuse(self, positions: list[Position], logs: dict[SourcePartition, Log]) -> None:

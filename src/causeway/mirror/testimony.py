@@ -1,4 +1,4 @@
-"""A ledger that is missing, a copy, or from an older day is detected before anything is carried."""
+"""A ledger that knows less than its offset map is detected before anything is carried."""
 
 from __future__ import annotations
 
@@ -15,23 +15,6 @@ from causeway.policy.testimony import Carried, contradicted
 
 TAIL = 200
 """So many offsets at the end of each partition of the map: a ledger that lost its end lacks what they say."""
-
-
-def refuse_lost(view: ClusterView, mirror: str) -> None:
-    """No ledger, where the offset map says that there must have been one. Before anything is created."""
-    ledger, offsets = ledger_topic(mirror), offset_map_topic(mirror)
-    known = view.describe([ledger, offsets])
-    if ledger in known or offsets not in known:
-        return
-    spots = [(offsets, number) for number in range(known[offsets].partitions)]
-    if any(view.offsets(spots, "latest").values()):
-        raise IntegrityError(
-            f'the ledger of mirror "{mirror}" is missing, but its offset map holds what it has carried',
-            where=f'topic {ledger} on cluster "{view.cluster.alias}"',
-            why="without positions everything would be carried again",
-            todo="carry under a new mirror name, or take over what is there: delete topic"
-            f" {offsets} and `causeway adopt`",
-        )
 
 
 def refuse_older(view: ClusterView, mirror: str, image: LedgerImage) -> None:
