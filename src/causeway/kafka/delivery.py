@@ -13,17 +13,15 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException
 
 from causeway import failpoint
-from causeway.kafka.failures import is_poison
 from causeway.kafka.handle import ProducerHandle
-from causeway.kafka.lane import NEVER, Aside, OpenLane, Stretch
-from causeway.kafka.outcome import Again, Stuck
+from causeway.kafka.lane import NEVER, OpenLane, Stretch
+from causeway.kafka.outcome import Again
 from causeway.model.cluster import Cluster
 from causeway.model.order import Limits
 from causeway.policy.provenance import marked
 from causeway.policy.quarantine import Label, labelled
 
 STUCK_SECONDS = 3.0
-REPORT_SECONDS = 1.0
 
 
 class IdempotentDelivery(ProducerHandle):
@@ -46,7 +44,6 @@ class IdempotentDelivery(ProducerHandle):
         self._origin: bytes | None = None
         self.records = 0
         self.bytes = 0
-        self._reporting: list[Stretch | Aside] = []
         super().__init__(
             cluster,
             compression_type=compression,
@@ -173,7 +170,6 @@ class IdempotentDelivery(ProducerHandle):
         size += len(held.value() or b"") + len(held.key() or b"")
         stretch.length = length
         stretch.last_at = stamp
-        self._reporting.append(stretch)
         lane.took(stretch, held.offset() + 1, held.leader_epoch(), size)
         self.records += length
         self.bytes += size
@@ -184,7 +180,6 @@ class IdempotentDelivery(ProducerHandle):
         reason = lane.why_not(offset, stamp).what
         label = Label(lane.lane.source, lane.position.topic_id, offset, stamp, reason)
         aside = lane.set_aside(offset, message.leader_epoch())
-        self._reporting.append(aside)
         headers = labelled(message.headers(), label)
         # Its own timestamp may be what was refused: it is in the label, and the client puts the time of now.
         self._send("quarantining", lane.quarantine, value, key, 0, aside.report, None, 0, headers)
@@ -237,7 +232,6 @@ class IdempotentDelivery(ProducerHandle):
             failpoint.reach("after-commit")
         self._begun = 0.0
         self.records = self.bytes = 0
-        self._reporting.clear()
 
     def _make_visible(self) -> None:
         """Without transactions everything acknowledged is visible already."""
@@ -245,25 +239,22 @@ class IdempotentDelivery(ProducerHandle):
     def _drain(self) -> None:
         """Wait until everything is acknowledged, or known to have failed.
 
-        A record that is refused makes the client stop sending, without a word unless that record
-        reports by itself. So a queue that does not move, on a connection that did not break, may be a
-        refusal; or a request was lost on a line that looks alive.
+        Where a record was refused, those sent behind it wait in vain until they time out. A queue that does
+        not move although nothing was refused and no connection broke: a request was lost on a line that
+        looks alive.
         """
         began = moved = time.monotonic()
         last = -1
-        failed_at = 0.0
+        refused = False
         while left := self._left(0.5):
+            if refused:
+                return
+            refused = self.refused  # once more: the record's own report comes beside that word
             now = time.monotonic()
-            errors = [one.error for one in self._reporting if one.error is not None]
-            if errors:
-                # Others fail with the record that was refused, and may report before it does.
-                failed_at = failed_at or now
-                if any(map(is_poison, errors)) or now - failed_at > REPORT_SECONDS:
-                    return
             if left != last:
                 last, moved = left, now
             if now - max(moved, self._throttled) > STUCK_SECONDS and not self._shaken:
-                raise Stuck(f"{self._cluster.alias} takes no more records of this transaction")
+                raise Again(f"{self._cluster.alias} takes no more records of this transaction")
             if now - began > self._limits.transaction_timeout:
                 raise Again(f"{self._cluster.alias} does not acknowledge{self._why()}")
 

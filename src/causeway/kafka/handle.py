@@ -18,6 +18,8 @@ from causeway.kafka.outcome import Again, Fenced, Refused
 from causeway.model.cluster import Cluster
 
 LOST = re.compile(r"^(FAIL\b.*in state UP|REQTMOUT\b)", re.DOTALL)
+REFUSED = re.compile(r"^TXNERR\b.*\(([A-Z]\w*)[^()]*\)\s*$", re.DOTALL)
+"""A transaction that failed by what the destination said; names of the client's own errors begin with _."""
 
 
 class ProducerHandle:
@@ -25,6 +27,9 @@ class ProducerHandle:
         self._cluster = cluster
         self._shaken = ""  # how a connection was lost that may have carried a request
         self._trouble = ""  # what the client said last
+        # By which error the open transaction failed. The client drops what it still holds then, and reports
+        # that as purged; of the record itself it speaks only where that record was to report.
+        self._refusal = ""
         self._throttled = 0.0  # until when the destination makes us wait, by a quota
         self._producer: Producer = clients.producer(
             cluster,
@@ -76,19 +81,35 @@ class ProducerHandle:
     def _on_log(self, line: str) -> None:
         if LOST.search(line):
             self._shaken = self._trouble = line
+        elif found := REFUSED.search(line):
+            self._refusal = found[1]
+            self._trouble = line
+
+    @property
+    def refused(self) -> bool:
+        """Whether the destination refused something that was sent, on a line that did not break."""
+        return bool(self._refusal) and not self._shaken
 
     def _why(self) -> str:
         return f" ({self._trouble})" if self._trouble else ""
 
     def _failed(self, doing: str, exception: BaseException) -> Exception:
         """Every failure starts the protocol anew, but for one: a newer attempt owns the id."""
-        if isinstance(exception, SystemError) and isinstance(exception.__cause__, KafkaException):
-            exception = exception.__cause__
-        if isinstance(exception, KafkaException):
-            error = error_of(exception)
-            if is_fenced(error):
+        told = exception
+        try:
+            self._producer.poll(0)  # what it logged is not said before: why it is in an erroneous state
+        except (KafkaException, SystemError) as more:
+            told = more
+        for error in (_error_in(exception), _error_in(told)):
+            if error is not None and is_fenced(error):
                 return Fenced(f"{doing}: {error.str()}")
-            # Only the ends of a stretch report; a record between them is heard of when the commit fails.
-            kind = Refused if error.txn_requires_abort() and not self._shaken else Again
-            return kind(f"{doing} on {self._cluster.alias}: {error.str()}{self._why()}")
-        return Again(f"{doing} on {self._cluster.alias}: {exception}{self._why()}")
+        found = _error_in(exception)
+        kind = Refused if self.refused else Again
+        why = found.str() if found is not None else exception
+        return kind(f"{doing} on {self._cluster.alias}: {why}{self._why()}")
+
+
+def _error_in(exception: BaseException) -> KafkaError | None:
+    if isinstance(exception, SystemError) and isinstance(exception.__cause__, KafkaException):
+        exception = exception.__cause__
+    return error_of(exception) if isinstance(exception, KafkaException) else None

@@ -198,8 +198,9 @@ class OpenLane:
         )
 
     def refused(self) -> list[tuple[int, KafkaError]]:
-        """Records that the destination did not take, as far as the reports tell."""
-        return [(one.source, one.error) for one in self.stretches if one.error is not None]
+        """Records that were not taken, here or by the quarantine, as far as the reports tell."""
+        reporting: list[Stretch | Aside] = [*self.stretches, *self.asides]
+        return [(one.source, one.error) for one in reporting if one.error is not None]
 
     def refusal(self, offset: int, error: KafkaError) -> Finding:
         """What is to be said of a record that the destination will never take."""
@@ -211,9 +212,9 @@ class OpenLane:
             offset,
         )
 
-    def refused_aside(self) -> KafkaError | None:
-        """Why not even the quarantine took a record."""
-        return next((aside.error for aside in self.asides if aside.error is not None), None)
+    def refused_aside(self) -> list[KafkaError]:
+        """Why not even the quarantine took records."""
+        return [aside.error for aside in self.asides if aside.error is not None]
 
     def settled(self, at: int) -> tuple[Position, dict[int, list[Run]]]:
         """The position behind what was carried, and the map's runs by the partition they landed in.

@@ -2,7 +2,6 @@
 
 Again       start the protocol anew at 1: the outcome is unknown, or trying again can help
 Refused     the same, and a record failed inside the transaction: find out which one
-Stuck       the same; met twice in a row it is like Refused
 LedgerGone  the same; met again and again, somebody deleted the ledger
 Fenced      another attempt owns the transactional id: end, and never start again by yourself
 """
@@ -16,10 +15,6 @@ class Again(Exception):
 
 class Refused(Again):
     """The transaction must be aborted since a record of it was not taken; nobody said which one."""
-
-
-class Stuck(Again):
-    """Records stay unacknowledged although nothing is known to be broken: refused, or lost on the way."""
 
 
 class LedgerGone(Again):

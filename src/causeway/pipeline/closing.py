@@ -22,7 +22,7 @@ from causeway.kafka.delivery import IdempotentDelivery
 from causeway.kafka.failures import is_poison
 from causeway.kafka.lane import OpenLane, Unmapped
 from causeway.kafka.ledger import check_ledger
-from causeway.kafka.outcome import Again
+from causeway.kafka.outcome import Again, Refused
 from causeway.model.order import Order
 from causeway.model.position import Position
 from causeway.model.record import Event, Heartbeat, Record, encode
@@ -132,9 +132,8 @@ class Closing:
         """
         memory = self._memory
         for lane in carried:
-            if (error := lane.refused_aside()) is not None:
-                if is_poison(error):
-                    memory.no_quarantine.add(lane.lane.source)
+            for error in filter(is_poison, lane.refused_aside()):
+                memory.no_quarantine.add(lane.lane.source)
                 raise Again(f"the quarantine did not take a record of {lane.lane.source}: {error.str()}")
         failed = [(lane, *refused) for lane in carried for refused in lane.refused()]
         if not failed:
@@ -145,9 +144,9 @@ class Closing:
             for one in poisonous:
                 memory.poison.setdefault(one[0].lane.source, {})[one[1]] = one[0].refusal(*one[1:])
             memory.single = False
-        elif poisonous:
-            memory.single = True
-        raise Again(f"{lane.lane.source} offset {offset} was not taken: {error.str()}")
+            raise Again(f"{lane.lane.source} offset {offset} is not taken: {error.str()}")
+        kind = Refused if poisonous or self._delivery.refused else Again
+        raise kind(f"{lane.lane.source} offset {offset} was not taken: {error.str()}")
 
     def _signs_of_life(self, at: int) -> list[Record]:
         order, memory = self._order, self._memory

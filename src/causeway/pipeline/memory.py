@@ -21,7 +21,6 @@ class Memory:
     event_number: int = 0
     events: list[tuple[str, str]] = field(default_factory=list)  # level and text, not yet in the ledger
     careful: set[SourcePartition] = field(default_factory=set)  # report each record, not each stretch
-    stuck: bool = False  # the last attempt ended with records that nobody acknowledged
     single: bool = False  # one record a batch, to find the one that the destination refuses
     poison: dict[SourcePartition, dict[int, Finding]] = field(default_factory=dict)  # by offset
     no_quarantine: set[SourcePartition] = field(default_factory=set)  # their records are refused even there

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 import pyarrow as pa
 
 from causeway.errors import CausewayError, ConfigError, IntegrityError, SecretMissing, Superseded
-from causeway.kafka.outcome import Again, Fenced, Refused, Stuck
+from causeway.kafka.outcome import Again, Fenced, Refused
 from causeway.model.order import Order
 from causeway.model.receipt import Outcome, Receipt
 from causeway.pipeline.attempt import Attempt
@@ -67,11 +67,7 @@ def carry(order: Order, pause: Callable[[float], None] = time.sleep) -> Receipt:
                 # Its executor is dead. To fence again would disturb whoever serves the shard now.
                 return _receipt(order, memory, "superseded", "nobody waits for this shard's receipt any more")
             memory.restarts += 1
-            # A lost request costs one attempt; a record that is refused is met again in the next. Where some
-            # were refused before, there will be more of them.
-            again = isinstance(error, Stuck) and (memory.stuck or bool(memory.poison))
-            memory.single |= isinstance(error, Refused) or again
-            memory.stuck = isinstance(error, Stuck)
+            memory.single |= isinstance(error, Refused)
             known = isinstance(error, (Again, CausewayError))
             memory.say("warning", f"starting again: {error if known else repr(error)}")
             memory.fruitless = 0 if memory.records > carried else memory.fruitless + 1
