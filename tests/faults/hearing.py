@@ -30,6 +30,17 @@ class Hearing:
         }
         return list(found.values())
 
+    def goes_on(self, suffix: str, partition: int) -> bool:
+        """Whether the last word about a partition is that it goes on: each run tries, and may stop again."""
+        self.said.note(self.day.journal)
+        topic = self.day.topic(suffix)
+        words = [
+            one.verdict
+            for one in self.day.journal.history().of(Verdict)
+            if (one.topic, one.partition) == (topic, partition)
+        ]
+        return words[-1:] == ["resumed"]
+
     def heard_of(self, suffix: str, policy: str, partitions: int = 0) -> bool:
         """Whether something was said of each partition, and it was done what the policy asks for."""
         self.said.note(self.day.journal)

@@ -106,7 +106,7 @@ def test_a_refused_record_stops_its_partition_until_the_destination_takes_it(new
         with day.fault("the destination takes it"):
             harm.alter("destination", place, **{"max.message.bytes": str(2 * TOO_LARGE)})
             mirror.start()
-            day.until(lambda: harm.heard("resumed", "u", 1), "the partition goes on")
+            day.until(lambda: harm.goes_on("u", 1), "the partition goes on")
         day.write(day.topics)
         day.recovered()
         day.end("I10")

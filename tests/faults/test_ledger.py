@@ -56,11 +56,14 @@ class Ledger:
         assert producer.flush(30) == 0
 
     def trim(self, partition: int) -> None:
-        """As retention would, if somebody took compaction away."""
+        """As retention would, while somebody had taken compaction away: brokers refuse it otherwise."""
         admin, servers = self.day.admins["destination"], self.day.servers["destination"]
+        harm = Harm(self.day, self.mirror)
+        harm.alter("destination", self.topic, **{"cleanup.policy": "delete"})
         end = end_offsets(servers, self.topic, len(self.copy()))[partition]
         for future in admin.delete_records([TopicPartition(self.topic, partition, end // 2)]).values():
             future.result()
+        harm.alter("destination", self.topic, **{"cleanup.policy": "compact"})
 
 
 def _disguised(value: bytes | None, ledger_id: str) -> bytes | None:

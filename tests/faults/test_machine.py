@@ -5,6 +5,7 @@ Configuration, secrets and scratch directories that vanish are with the crashes 
 
 from __future__ import annotations
 
+import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from support.world import now_ms
 pytestmark = pytest.mark.deep
 
 HOUR_MS = 3_600_000
+SLEEPS = Path(__file__).parent.parent / "support" / "another_clock"
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,7 @@ class Clock:
             # How long something takes is not what a wrong clock changes.
             "DONT_FAKE_MONOTONIC": "1",
             "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+            "PYTHONPATH": os.pathsep.join([str(SLEEPS), os.environ.get("PYTHONPATH", "")]),
         }
 
     def put(self, hours: int) -> None:
