@@ -37,6 +37,7 @@ Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
 Timestamps = Literal["preserve", "broker"]
 OntoExisting = Literal["refuse", "append"]
 OnGap = Literal["stop", "continue"]
+CarrierChoice = Literal["auto", "native", "object"]
 OnRecreate = Literal["stop", "restart"]
 OnPoison = Literal["stop", "quarantine"]
 Partitions = Literal["preserve", "by-key"]
@@ -233,6 +234,11 @@ class MirrorSettings(Table):
     )
     queue_records: Annotated[Count, Field(le=10_000_000)] = Field(
         default=2_000_000, description="Most records that a shard's producer holds."
+    )
+    carrier: CarrierChoice = Field(
+        default="auto",
+        description='What moves the records: "native" is the fast one, and "object" makes a Python object of '
+        "each, as filters and provenance need it. By itself the fastest that can be had is taken.",
     )
     max_records_per_second: fields.Rate = Field(
         default=0, description="Most records that all shards together deliver in a second; 0 is no limit."

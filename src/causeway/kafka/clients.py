@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, ThrottleEvent
 from confluent_kafka.admin import AdminClient
@@ -18,6 +19,9 @@ from causeway.model.cluster import Cluster
 
 MAX_MESSAGE_BYTES = 1_000_000_000
 """librdkafka's own default stops at 1 MB; the brokers decide instead."""
+
+Make = Callable[[dict[str, object]], Any]
+"""Makes a handle of its properties: one of the client's classes, or of the native lane's."""
 
 OnError = Callable[[KafkaError], None]
 OnLog = Callable[[str], None]
@@ -112,11 +116,12 @@ def consumer(
     cluster: Cluster,
     group: str,
     *,
+    make: Make = Consumer,
     on_error: OnError | None = None,
     on_commit: Callable[..., None] | None = None,
     fetch_bytes: int | None = None,
     **required: object,
-) -> Consumer:
+) -> Any:
     """A consumer that never commits by itself, never resets, and sees committed records alone.
 
     Keyword names use underscores for librdkafka's dots. `fetch_bytes` is the most that one answer brings,
@@ -129,7 +134,7 @@ def consumer(
     properties = _handle_properties(cluster, defaults, cluster.consumer, must, on_error)
     properties.pop("message.max.bytes", None)  # a producer's; the client would want fetches as large as that
     try:
-        return Consumer(properties)
+        return make(properties)
     except KafkaException as exception:
         raise _refused(cluster, exception) from None
 
@@ -137,11 +142,12 @@ def consumer(
 def producer(
     cluster: Cluster,
     *,
+    make: Make = Producer,
     on_error: OnError | None = None,
     on_log: OnLog | None = None,
     on_throttle: Callable[[ThrottleEvent], None] | None = None,
     **required: object,
-) -> Producer:
+) -> Any:
     """An idempotent producer; pass `transactional_id` and `transaction_timeout_ms` for transactions."""
     must = {name.replace("_", "."): value for name, value in required.items()}
     if on_log is not None:
@@ -155,7 +161,7 @@ def producer(
         logger.addHandler(_Ear(on_log))
         properties["logger"] = logger
     try:
-        return Producer(properties)
+        return make(properties)
     except KafkaException as exception:
         raise _refused(cluster, exception) from None
 

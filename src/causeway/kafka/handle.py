@@ -23,6 +23,8 @@ REFUSED = re.compile(r"^TXNERR\b.*\(([A-Z]\w*)[^()]*\)\s*$", re.DOTALL)
 
 
 class ProducerHandle:
+    make: clients.Make = staticmethod(Producer)
+
     def __init__(self, cluster: Cluster, **properties: object) -> None:
         self._cluster = cluster
         self._shaken = ""  # how a connection was lost that may have carried a request
@@ -31,8 +33,9 @@ class ProducerHandle:
         # that as purged; of the record itself it speaks only where that record was to report.
         self._refusal = ""
         self._throttled = 0.0  # until when the destination makes us wait, by a quota
-        self._producer: Producer = clients.producer(
+        self._producer = clients.producer(
             cluster,
+            make=self.make,
             on_error=self._on_error,
             on_log=self._on_log,
             on_throttle=self._on_throttle,

@@ -34,7 +34,7 @@ class Taken(NamedTuple):
     A lane fails with a reason, and with whether its log was truncated under its position.
     """
 
-    records: list[Any]
+    records: Any  # a list of messages, or the native carrier's batch of them
     ends: list[tuple[OpenLane, int]] = []  # noqa: RUF012
     lost: list[tuple[OpenLane, str, bool]] = []  # noqa: RUF012
 
@@ -44,6 +44,8 @@ NOTHING = Taken([])
 
 class Intake:
     """Consumes the lanes of one source cluster."""
+
+    make: clients.Make = staticmethod(Consumer)
 
     def __init__(
         self,
@@ -65,9 +67,10 @@ class Intake:
         self._group_at = 0.0
         self._group_done: dict[SourcePartition, int] = {}
         self._group_pending = 0
-        self._consumer: Consumer = clients.consumer(
+        self._consumer = clients.consumer(
             cluster,
             group or f"causeway.{mirror}",
+            make=self.make,
             on_error=self._on_error,
             queued_max_messages_kbytes=max(1024, limits.queue_bytes // 1024),
             queued_min_messages=min(100_000, limits.queue_records),
@@ -177,6 +180,12 @@ class Intake:
         records = [message for message in messages if message.error() is None]
         if len(records) == len(messages):
             return Taken(records)
+        return Taken(records, *self._heard(messages))
+
+    def _heard(
+        self, messages: Iterable[Any]
+    ) -> tuple[list[tuple[OpenLane, int]], list[tuple[OpenLane, str, bool]]]:
+        """What the messages say that are no records: ends that were reached, and lanes that failed."""
         ends, lost = [], []
         for message in messages:
             error = message.error()
@@ -191,7 +200,7 @@ class Intake:
                 lost.append((lane, why, TRUNCATED in why))
             else:
                 self.trouble = str(error.str())
-        return Taken(records, ends, lost)
+        return ends, lost
 
     def advance_group(self, positions: Iterable[Position], *, final: bool = False) -> None:
         """Tell the source's consumer group how far its records are committed (invariant E).

@@ -122,9 +122,13 @@ class OpenLane:
     def took(self, stretch: Stretch, offset: int, epoch: int | None, size: int) -> None:
         """A stretch was produced; the next offset to carry lies behind it."""
         self.stretches.append(stretch)
+        self.moved(stretch.length, offset, epoch, size)
+
+    def moved(self, records: int, offset: int, epoch: int | None, size: int) -> None:
+        """So many records were produced; the next offset to carry lies behind them."""
         self.next = offset
         self._saw(offset, epoch)
-        self.delivered += stretch.length
+        self.delivered += records
         self.bytes += size
 
     def reached(self, offset: int) -> int:

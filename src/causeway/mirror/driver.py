@@ -314,6 +314,7 @@ class Driver:
                 self._once("error", f"{record.source}: {told(record)}")
             case Heartbeat(shard=shard) if shard and record.lease == self._control.lease:
                 self._alive[shard] = time.monotonic()
+                self._once("info", f"carried by: {record.carrier}")
 
     def _changed(self) -> str:
         """Whether topics or partitions came, went or changed since the plan was made."""

@@ -65,6 +65,7 @@ def make_orders(
                     on_gap=mirror.on_gap,
                     on_recreate=mirror.on_recreate,
                     on_poison=mirror.on_poison,
+                    carrier=mirror.carrier,
                     ledger_id=ledger_id,
                 )
             )

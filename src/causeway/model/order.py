@@ -12,6 +12,8 @@ from causeway.model.position import Place, SourcePartition
 
 Delivery = Literal["exactly-once", "at-least-once"]
 
+CarrierChoice = Literal["auto", "native", "object"]
+
 OnGap = Literal["stop", "continue"]
 OnRecreate = Literal["stop", "restart"]
 OnPoison = Literal["stop", "quarantine"]
@@ -73,6 +75,7 @@ class Order:
     on_gap: OnGap = "stop"
     on_recreate: OnRecreate = "stop"
     on_poison: OnPoison = "stop"
+    carrier: CarrierChoice = "auto"
     ledger_id: str = ""  # of the ledger's topic: another one of its name is not to be trusted
 
     @property
@@ -89,7 +92,7 @@ class Order:
             for name in (
                 "mirror", "shard", "lease", "generation", "slice", "delivery", "compression",
                 "ledger", "offset_map", "groups", "tail", "partitioner", "provenance", "destination_id",
-                "on_gap", "on_recreate", "on_poison", "ledger_id",
+                "on_gap", "on_recreate", "on_poison", "carrier", "ledger_id",
             )
         }  # fmt: skip
         data["sources"] = {name: cluster.to_json() for name, cluster in self.sources.items()}

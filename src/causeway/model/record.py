@@ -51,6 +51,7 @@ class Heartbeat:
     at: int
     host: str
     pid: int
+    carrier: str = ""  # what carries a shard's records, and why not the native one
 
     def key(self) -> str:
         return f"{self.kind}|{self.shard}"

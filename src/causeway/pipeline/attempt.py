@@ -18,12 +18,12 @@ from typing import Any
 
 from causeway.errors import CausewayError, IntegrityError, Superseded
 from causeway.kafka.admin import ClusterView
+from causeway.kafka.carrier import Carrier, carrier
 from causeway.kafka.delivery import IdempotentDelivery
 from causeway.kafka.intake import Intake
 from causeway.kafka.lane import OpenLane
 from causeway.kafka.ledger import LedgerImage, LedgerReader, check_ledger
 from causeway.kafka.outcome import Again, LedgerGone
-from causeway.kafka.transaction import TransactionalDelivery
 from causeway.model.order import Order
 from causeway.model.position import Position, SourcePartition
 from causeway.model.receipt import Outcome
@@ -67,9 +67,10 @@ class Attempt:
         )
         self._sieve = Sieve(order.filters, order.destination_id if order.provenance else None)
         self._throttle = Throttle(limits.records_per_second, limits.bytes_per_second)
-        self._delivery: IdempotentDelivery = _delivery(order, memory)
+        self._carrier = carrier(order.carrier, _looks(order))
+        self._delivery: IdempotentDelivery = _delivery(order, memory, self._carrier)
         self._destination = ClusterView(order.destination)
-        self._closing = Closing(order, self._delivery, self._destination, memory)
+        self._closing = Closing(order, self._delivery, self._destination, memory, self._carrier.told)
         self._reader: LedgerReader | None = None
 
     def run(self) -> Outcome:
@@ -87,7 +88,8 @@ class Attempt:
             lanes = [lane for lane in order.lanes if lane.source.cluster == cluster_id]
             if lanes:
                 group = order.groups.get(cluster_id)
-                self._intakes.append(Intake(cluster, cluster_id, lanes, group, order.mirror, order.limits))
+                kind = self._carrier.intake
+                self._intakes.append(kind(cluster, cluster_id, lanes, group, order.mirror, order.limits))
         while True:
             for intake in self._intakes:
                 if intake.due():
@@ -158,7 +160,7 @@ class Attempt:
             intake.postpone(f"{lane.lane.source}: {why}")
             self._memory.say("warning", f"{lane.lane.source} at offset {lane.next}: {why}")
 
-    def _carry(self, intake: Intake, records: list[Any]) -> None:
+    def _carry(self, intake: Intake, records: Any) -> None:
         delivery = self._delivery
         count, size = delivery.records, delivery.bytes
         kept = self._sieve.sift(records, intake.open) if self._sieve.active else records
@@ -294,16 +296,22 @@ def _positions(order: Order, image: LedgerImage) -> dict[SourcePartition, Positi
     return {source: position for source, position in found.items() if source in mine}
 
 
-def _delivery(order: Order, memory: Memory) -> IdempotentDelivery:
+def _looks(order: Order) -> str:
+    """Who looks at each record."""
+    found = (["filters"] if order.filters else []) + (["provenance marks"] if order.provenance else [])
+    return " and ".join(found)
+
+
+def _delivery(order: Order, memory: Memory, carried_by: Carrier) -> IdempotentDelivery:
     if order.delivery == "at-least-once":
-        return IdempotentDelivery(
+        return carried_by.at_least_once(
             order.destination,
             order.limits,
             order.compression,
             partitioner=order.partitioner,
             single=memory.single,
         )
-    return TransactionalDelivery(
+    return carried_by.exactly_once(
         order.destination,
         order.limits,
         order.compression,

@@ -41,12 +41,18 @@ class Closing:
     """Turns what the lanes carried into one committed transaction."""
 
     def __init__(
-        self, order: Order, delivery: IdempotentDelivery, destination: ClusterView, memory: Memory
+        self,
+        order: Order,
+        delivery: IdempotentDelivery,
+        destination: ClusterView,
+        memory: Memory,
+        carrier: str,
     ) -> None:
         self._order = order
         self._delivery = delivery
         self._destination = destination
         self._memory = memory
+        self._carrier = carrier
         self._heartbeat_at = 0.0
 
     @property
@@ -59,7 +65,7 @@ class Closing:
     ) -> float:
         """Commit what the lanes carried, with further ledger records; answers how long the flush took."""
         moved = [lane for lane in lanes if lane.next > lane.position.offset]
-        carried = [lane for lane in moved if lane.stretches or lane.filtered or lane.asides]
+        carried = [lane for lane in moved if lane.delivered or lane.filtered or lane.asides]
         delivery, memory = self._delivery, self._memory
         asked = self._ask(moved, sources)
         count, size = delivery.records, delivery.bytes
@@ -157,7 +163,8 @@ class Closing:
         if time.monotonic() >= self._heartbeat_at:
             self._heartbeat_at = time.monotonic() + order.limits.heartbeat
             host = socket.gethostname()
-            signs.append(Heartbeat(order.shard, order.lease, order.slice, at, host, os.getpid()))
+            sign = Heartbeat(order.shard, order.lease, order.slice, at, host, os.getpid(), self._carrier)
+            signs.append(sign)
         return signs
 
     def _entry(self, record: Record) -> Entry:

@@ -1,0 +1,185 @@
+"""Delivery in the native lane: the same protocol, with the compiled loop in the place of Python's.
+
+Every record reports where it landed, into an array: that costs next to nothing here. The lanes hear of it
+when everything is flushed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from confluent_kafka import KafkaError, KafkaException
+
+from causeway import failpoint
+from causeway.kafka.delivery import IdempotentDelivery
+from causeway.kafka.lane import OpenLane, Stretch
+from causeway.kafka.native import loop
+from causeway.kafka.native.intake import MOST, Batch
+from causeway.kafka.native.producer import NativeProducer, arguments
+from causeway.kafka.outcome import Again
+from causeway.kafka.transaction import TransactionalDelivery
+
+Lanes = Mapping[tuple[str, int], OpenLane]
+
+
+class Table:
+    """The open lanes of one source as the loop reads them, and whose rows they are."""
+
+    def __init__(self, lanes: Lanes, batch: Batch, producer: NativeProducer, first: int) -> None:
+        self.of = tuple(lanes.values())
+        rows = []
+        for number, lane in enumerate(self.of):
+            source, place = lane.lane.source, lane.lane.place
+            row = [0] * loop.COLUMNS
+            row[loop.RKT], row[loop.PARTITION] = batch.consumer.topic(source.topic), source.partition
+            row[loop.TO_RKT], row[loop.TO_PARTITION] = producer.topic(place.topic), place.partition
+            row[loop.NUMBER] = first + number
+            rows.append(row)
+        rows.sort()
+        self.rows = np.array(rows, np.int64).reshape(len(rows), loop.COLUMNS)
+        self.lanes = [self.of[row[loop.NUMBER] - first] for row in rows]
+        self._row_of = {lane: row for row, lane in enumerate(self.lanes)}
+        self.touched = np.zeros(len(rows), np.int64)
+
+    def show(self, lane: OpenLane) -> None:
+        """Where a lane is, for the loop."""
+        row = self.rows[self._row_of[lane]]
+        row[loop.NEXT], row[loop.BARRIER] = lane.next, lane.barrier
+        row[loop.OPEN] = lane.finding is None
+
+    def told(self, row: int) -> None:
+        """What the loop did, for the lane."""
+        found = self.rows[row]
+        records = int(found[loop.RECORDS])
+        if records:
+            epoch = int(found[loop.EPOCH])
+            offset, size = int(found[loop.NEXT]), int(found[loop.BYTES])
+            self.lanes[row].moved(records, offset, epoch if epoch >= 0 else None, size)
+            found[loop.RECORDS] = found[loop.BYTES] = 0
+
+
+class _Native(IdempotentDelivery):
+    """What is native about both kinds of delivery."""
+
+    _producer: NativeProducer
+    make = staticmethod(NativeProducer)
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        # A transaction is full at its limit, and takes the rest of the batch in which it got there.
+        capacity = self._limits.records + MOST + 1
+        self._rows = np.zeros((capacity, 3), np.int64)
+        self._slots = np.zeros((capacity, 2), np.int64)
+        self._row = 0
+        self._members: list[OpenLane] = []  # lanes by the numbers that rows know them by
+        self._tables: dict[int, Table] = {}
+        self._arguments = arguments()
+        self._out = np.zeros(4, np.int64)
+
+    def carry(self, messages: Any, lanes: Lanes, origin: bytes | None = None) -> None:
+        """Produce what was consumed. All messages are destroyed, however it ends."""
+        batch: Batch = messages
+        self.begin()
+        table = self._table(lanes, batch)
+        index = 0
+        try:
+            count = loop.touched(batch.addresses, batch.count, table.rows, table.touched)
+            rows = [int(row) for row in table.touched[:count]]
+            for row in rows:
+                table.show(table.lanes[row])
+            while index < batch.count:
+                before = self._row
+                index = loop.carry(
+                    batch.addresses, index, batch.count, table.rows, self._rows, self._row,
+                    self._slots.ctypes.data, self._arguments, self._producer.handle, self._out,
+                )  # fmt: skip
+                how, self._row, error = (int(found) for found in self._out[:3])
+                self.records += self._row - before
+                self.bytes += sum(int(table.rows[row, loop.BYTES]) for row in rows)
+                for row in rows:
+                    table.told(row)
+                if how == loop.FAILED:
+                    self._wait_for_room(error)
+                elif how == loop.ODD and self._decide(batch.at(index), table, lanes):
+                    batch.at(index).destroy()
+                    index += 1
+        finally:
+            for rest in range(index, batch.count):
+                batch.at(rest).destroy()
+        self._poll()
+        failpoint.reach("after-produce")
+
+    def _decide(self, message: Any, table: Table, lanes: Lanes) -> bool:
+        """A message that is not ordinary; answers whether the loop must not have it again."""
+        lane = lanes.get((message.topic(), message.partition()))
+        if lane is None or lane.finding is not None:
+            return True
+        offset, stamp = message.offset(), message.timestamp()[1]
+        if offset < lane.next:
+            lane.recognize(offset, message.leader_epoch())
+        elif offset < lane.barrier and stamp > 0:
+            raise Again(f"{lane.lane.source} offset {offset}: the loop did not take it")
+        elif offset >= lane.reached(offset) or stamp <= 0:
+            if lane.quarantine:
+                self._set_aside(lane, message, stamp)
+            else:
+                lane.stop_before(offset, stamp)
+        else:
+            table.show(lane)
+            return False  # a refused record that is gone was in the way
+        table.show(lane)
+        return True
+
+    def _wait_for_room(self, error: int) -> None:
+        deadline = time.monotonic() + self._limits.transaction_timeout
+        before = self._producer.waiting
+        try:
+            self._producer.failed(error)
+        except BufferError:
+            while self._producer.waiting >= before:
+                self._poll(0.1)
+                if time.monotonic() > deadline:
+                    raise Again(f"the queue to {self._cluster.alias} stayed full{self._why()}") from None
+        except (KafkaException, SystemError) as exception:
+            raise self._failed("producing", exception) from None
+
+    def _table(self, lanes: Lanes, batch: Batch) -> Table:
+        known = self._tables.get(id(lanes))
+        if known is None or known.of != tuple(lanes.values()):
+            known = Table(lanes, batch, self._producer, len(self._members))
+            self._members += known.of
+            self._tables[id(lanes)] = known
+        return known
+
+    def flush(self) -> float:
+        seconds = super().flush()
+        self._tell()
+        return seconds
+
+    def _tell(self) -> None:
+        """What the destination reported, to the lanes."""
+        found = np.zeros((self._row, 8), np.int64)
+        last = np.zeros(len(self._members), np.int64)
+        count = loop.stretches(self._rows, self._slots, self._row, last, found)
+        for number, source, length, partition, offset, first_at, last_at, error in found[:count].tolist():
+            stretch = Stretch(source)
+            stretch.length, stretch.partition = length, partition
+            stretch.first, stretch.last = offset, offset + length - 1
+            stretch.first_at, stretch.last_at = first_at, last_at
+            stretch.error = KafkaError(error) if error else None
+            self._members[number].stretches.append(stretch)
+
+    def commit(self, ledger: Any) -> None:
+        super().commit(ledger)
+        self._row = 0
+
+
+class NativeIdempotentDelivery(_Native):
+    """At-least-once."""
+
+
+class NativeTransactionalDelivery(_Native, TransactionalDelivery):
+    """Exactly-once."""

@@ -1,0 +1,90 @@
+"""What both kinds of handles need: properties in, and what the client says out."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException, ThrottleEvent
+
+from causeway.kafka.native import library
+from causeway.kafka.native.library import Library
+
+_REASON_BYTES = 512
+_OWN = frozenset({"error_cb", "throttle_cb", "on_commit", "logger"})
+"""Properties of the client's Python classes alone: functions, called when a handle is polled."""
+
+
+class Told:
+    """What the client tells while it is polled. Nothing here may raise: nobody would see it."""
+
+    def __init__(self, properties: Mapping[str, Any]) -> None:
+        self.fatal = False
+        self._on_error: Callable[[KafkaError], None] = properties["error_cb"]
+        self._on_throttle: Callable[[ThrottleEvent], None] | None = properties.get("throttle_cb")
+        self._on_commit: Callable[[KafkaError | None, Any], None] | None = properties.get("on_commit")
+        self._logger: logging.Logger = properties["logger"]
+        self._kept = (
+            library.ON_ERROR(self._error),
+            library.ON_LOG(self._log),
+            library.ON_THROTTLE(self._throttle),
+            library.ON_COMMIT(self._commit),
+        )
+
+    def listen(self, lib: Library, conf: int) -> None:
+        error, log, throttle, commit = self._kept
+        lib.conf_set_error_cb(conf, error)
+        lib.conf_set_log_cb(conf, log)
+        if self._on_throttle is not None:
+            lib.conf_set_throttle_cb(conf, throttle)
+        if self._on_commit is not None:
+            lib.conf_set_offset_commit_cb(conf, commit)
+
+    def _error(self, _handle: Any, code: int, reason: bytes | None, _opaque: Any) -> None:
+        self.fatal |= code == KafkaError._FATAL
+        self._on_error(KafkaError(code, (reason or b"").decode(errors="replace")))
+
+    def _log(self, _handle: Any, _level: int, facility: bytes | None, text: bytes | None) -> None:
+        self._logger.info("%s %s", _text(facility), _text(text))
+
+    def _throttle(self, _handle: Any, broker: bytes | None, number: int, ms: int, _opaque: Any) -> None:
+        if self._on_throttle is not None:
+            self._on_throttle(ThrottleEvent(_text(broker), number, ms / 1000))
+
+    def _commit(self, _handle: Any, code: int, _partitions: Any, _opaque: Any) -> None:
+        if self._on_commit is not None:
+            self._on_commit(KafkaError(code) if code else None, None)
+
+
+def _text(found: bytes | None) -> str:
+    return (found or b"").decode(errors="replace")
+
+
+def make(lib: Library, kind: int, properties: Mapping[str, Any], told: Told, on_report: int = 0) -> int:
+    """A handle. Raises KafkaException where a property is not accepted."""
+    conf = lib.conf_new()
+    reason = ctypes.create_string_buffer(_REASON_BYTES)
+    for name, value in {**properties, "log.queue": True}.items():
+        if name in _OWN:
+            continue
+        given = str(value).lower() if isinstance(value, bool) else str(value)
+        if lib.conf_set(conf, name.encode(), given.encode(), reason, _REASON_BYTES):
+            lib.conf_destroy(conf)
+            raise KafkaException(KafkaError(KafkaError._INVALID_ARG, _text(reason.value)))
+    told.listen(lib, conf)
+    if on_report:
+        lib.conf_set_dr_msg_cb(conf, on_report)
+    handle = lib.new(kind, conf, reason, _REASON_BYTES)
+    if not handle:
+        lib.conf_destroy(conf)
+        raise KafkaException(KafkaError(KafkaError._INVALID_ARG, _text(reason.value)))
+    lib.set_log_queue(handle, None)  # log lines come out of polling, like everything else
+    return int(handle)
+
+
+def fatal_error(lib: Library, handle: int) -> KafkaException:
+    reason = ctypes.create_string_buffer(_REASON_BYTES)
+    code = lib.fatal_error(handle, reason, _REASON_BYTES)
+    return KafkaException(KafkaError(code, _text(reason.value), True))

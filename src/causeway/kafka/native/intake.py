@@ -1,0 +1,49 @@
+"""A shard's intake in the native lane: the same lanes and the same looks, messages by their addresses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from causeway.kafka.intake import NOTHING, Intake, Taken
+from causeway.kafka.native import loop
+from causeway.kafka.native.consumer import NativeConsumer, NativeMessage
+
+MOST = 10_000
+
+
+class Batch:
+    """Messages that were consumed; whoever carries them destroys them."""
+
+    def __init__(self, consumer: NativeConsumer, addresses: Any, count: int) -> None:
+        self.consumer = consumer
+        self.addresses = addresses
+        self.count = count
+
+    def __len__(self) -> int:
+        return self.count
+
+    def at(self, index: int) -> NativeMessage:
+        return NativeMessage(self.consumer.library, int(self.addresses[index]))
+
+
+class NativeIntake(Intake):
+    _consumer: NativeConsumer
+    make = staticmethod(NativeConsumer)
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._found = np.zeros(MOST + 1, np.int64)
+        self._errors = np.zeros(MOST + 1, np.int64)
+
+    def take(self, most: int, seconds: float) -> Taken:
+        count = self._consumer.fill(self._found, most, seconds)
+        if not count:
+            return NOTHING
+        errors = loop.take_out_errors(self._found, count, self._errors)
+        messages = [NativeMessage(self._consumer.library, int(one)) for one in self._errors[:errors]]
+        ends, lost = self._heard(messages)
+        for message in messages:
+            message.destroy()
+        return Taken(Batch(self._consumer, self._found, count - errors), ends, lost)

@@ -1,0 +1,184 @@
+"""The librdkafka that the confluent-kafka wheel ships, called directly.
+
+Handles are our own: a callback of the client's Python classes, served inside a loop that does not hold
+the interpreter's lock, would end the process. What is relied on here are public structs and functions; a
+library of a version that was never tried is not used (`Absent`), and the object lane carries instead.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import POINTER, c_char_p, c_int, c_int32, c_int64, c_size_t, c_ssize_t, c_void_p
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import confluent_kafka
+from confluent_kafka import KafkaError, KafkaException
+
+KNOWN = frozenset({(2, 16)})
+"""Versions whose structs were seen to be as they are here."""
+
+PRODUCER, CONSUMER = 0, 1
+NO_CONSUMER_CLOSE, IMMEDIATE = 0x8, 0x4
+PURGE_QUEUE, PURGE_INFLIGHT = 0x1, 0x2
+UNASSIGNED = -1  # a partition: the client's partitioner chooses
+
+
+class Absent(Exception):
+    """There is no library that can be used, and why."""
+
+
+class Message(ctypes.Structure):
+    _fields_ = (
+        ("err", c_int32),
+        ("rkt", c_void_p),
+        ("partition", c_int32),
+        ("payload", c_void_p),
+        ("len", c_size_t),
+        ("key", c_void_p),
+        ("key_len", c_size_t),
+        ("offset", c_int64),
+        ("opaque", c_void_p),
+    )
+
+
+class Partition(ctypes.Structure):
+    _fields_ = (
+        ("topic", c_char_p),
+        ("partition", c_int32),
+        ("offset", c_int64),
+        ("metadata", c_void_p),
+        ("metadata_size", c_size_t),
+        ("opaque", c_void_p),
+        ("err", c_int32),
+        ("private", c_void_p),
+    )
+
+
+ON_ERROR = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_char_p, c_void_p)
+ON_LOG = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_char_p, c_char_p)
+ON_THROTTLE = ctypes.CFUNCTYPE(None, c_void_p, c_char_p, c_int32, c_int, c_void_p)
+ON_COMMIT = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_void_p, c_void_p)
+
+_P = c_void_p
+_SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    "version": (c_int, ()),
+    "err2str": (c_char_p, (c_int,)),
+    "conf_new": (_P, ()),
+    "conf_destroy": (None, (_P,)),
+    "conf_set": (c_int, (_P, c_char_p, c_char_p, c_char_p, c_size_t)),
+    "conf_set_dr_msg_cb": (None, (_P, _P)),
+    "conf_set_error_cb": (None, (_P, ON_ERROR)),
+    "conf_set_log_cb": (None, (_P, ON_LOG)),
+    "conf_set_throttle_cb": (None, (_P, ON_THROTTLE)),
+    "conf_set_offset_commit_cb": (None, (_P, ON_COMMIT)),
+    "new": (_P, (c_int, _P, c_char_p, c_size_t)),
+    "destroy_flags": (None, (_P, c_int)),
+    "set_log_queue": (c_int, (_P, _P)),
+    "fatal_error": (c_int, (_P, c_char_p, c_size_t)),
+    "poll": (c_int, (_P, c_int)),
+    "flush": (c_int, (_P, c_int)),
+    "purge": (c_int, (_P, c_int)),
+    "outq_len": (c_int, (_P,)),
+    "metadata": (c_int, (_P, c_int, _P, POINTER(_P), c_int)),
+    "metadata_destroy": (None, (_P,)),
+    "init_transactions": (_P, (_P, c_int)),
+    "begin_transaction": (_P, (_P,)),
+    "commit_transaction": (_P, (_P, c_int)),
+    "error_code": (c_int, (_P,)),
+    "error_string": (c_char_p, (_P,)),
+    "error_is_fatal": (c_int, (_P,)),
+    "error_is_retriable": (c_int, (_P,)),
+    "error_txn_requires_abort": (c_int, (_P,)),
+    "error_destroy": (None, (_P,)),
+    "topic_new": (_P, (_P, c_char_p, _P)),
+    "topic_destroy": (None, (_P,)),
+    "topic_name": (c_char_p, (_P,)),
+    "produceva": (_P, (_P, _P, c_size_t)),
+    "headers_new": (_P, (c_size_t,)),
+    "headers_destroy": (None, (_P,)),
+    "header_add": (c_int, (_P, c_char_p, c_ssize_t, c_char_p, c_ssize_t)),
+    "header_get_all": (c_int, (_P, c_size_t, POINTER(c_char_p), POINTER(_P), POINTER(c_size_t))),
+    "poll_set_consumer": (c_int, (_P,)),
+    "queue_get_consumer": (_P, (_P,)),
+    "queue_destroy": (None, (_P,)),
+    "consumer_poll": (_P, (_P, c_int)),
+    "consume_batch_queue": (c_ssize_t, (_P, c_int, _P, c_size_t)),
+    "message_destroy": (None, (_P,)),
+    "message_errstr": (c_char_p, (_P,)),
+    "message_timestamp": (c_int64, (_P, POINTER(c_int))),
+    "message_leader_epoch": (c_int32, (_P,)),
+    "message_headers": (c_int, (_P, POINTER(_P))),
+    "incremental_assign": (_P, (_P, _P)),
+    "incremental_unassign": (_P, (_P, _P)),
+    "assign": (c_int, (_P, _P)),
+    "commit": (c_int, (_P, _P, c_int)),
+    "topic_partition_list_new": (_P, (c_int,)),
+    "topic_partition_list_add": (POINTER(Partition), (_P, c_char_p, c_int32)),
+    "topic_partition_list_destroy": (None, (_P,)),
+    "topic_partition_set_leader_epoch": (None, (_P, c_int32)),
+}
+
+
+class Library:
+    """Its functions by their names without `rd_kafka_`; each call lets other threads run."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            found = ctypes.CDLL(str(path))
+            for name, (result, arguments) in _SIGNATURES.items():
+                function = getattr(found, f"rd_kafka_{name}")
+                function.restype, function.argtypes = result, arguments
+                setattr(self, name, function)
+        except (OSError, AttributeError) as error:
+            raise Absent(f"{path.name}: {error}") from None
+
+    def __getattr__(self, name: str) -> Any:  # what the loop above sets
+        raise AttributeError(name)
+
+    def check(self, error: int | None, doing: str = "") -> None:
+        """Raise what an error object says, as the client's classes would."""
+        if error:
+            told = KafkaError(
+                self.error_code(error),
+                self.error_string(error).decode(errors="replace"),
+                bool(self.error_is_fatal(error)),
+                bool(self.error_is_retriable(error)),
+                bool(self.error_txn_requires_abort(error)),
+            )
+            self.error_destroy(error)
+            raise KafkaException(told)
+
+    def check_code(self, code: int) -> None:
+        if code:
+            raise KafkaException(KafkaError(code))
+
+
+@cache
+def load() -> Library:
+    """The wheel's library, if it is one that we know. Raises Absent."""
+    beside = Path(confluent_kafka.__file__).parent.parent
+    found = [
+        *beside.glob("confluent_kafka.libs/librdkafka-*.so*"),
+        *beside.glob("confluent_kafka/.dylibs/librdkafka*"),
+    ]
+    if len(found) != 1:
+        raise Absent(f"{len(found)} libraries beside confluent_kafka")
+    library = Library(found[0])
+    number = library.version()
+    version = (number >> 24, number >> 16 & 0xFF)
+    if version not in KNOWN:
+        raise Absent(f"librdkafka {version[0]}.{version[1]} was never tried")
+    _check_structs(library)
+    return library
+
+
+def _check_structs(library: Library) -> None:
+    partitions = library.topic_partition_list_new(1)
+    added = library.topic_partition_list_add(partitions, b"causeway", 7).contents
+    as_known = (added.topic, added.partition, added.offset, added.err) == (b"causeway", 7, -1001, 0)
+    library.topic_partition_list_destroy(partitions)
+    if not as_known or ctypes.sizeof(Message) != 72:
+        raise Absent("its structs are laid out in another way")

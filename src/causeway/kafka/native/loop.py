@@ -1,0 +1,232 @@
+"""The hot loop, compiled: consumed messages in, produced messages out, no Python object for any of them.
+
+Everything out of the ordinary ends the loop at that message, and Python decides: a record before the
+position or at a barrier, one without a timestamp, a queue that is full. Numbers travel in arrays:
+
+    lanes    a row for each source partition, sorted by (topic handle, partition): see the columns below
+    rows     a row for each record of the open transaction: lane, source offset, timestamp
+    slots    where the destination's report of each of them goes: offset, error and partition
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import cfunc, njit, types
+from numba.extending import intrinsic
+
+# Columns of `lanes`.
+RKT, PARTITION, NEXT, BARRIER, OPEN, TO_RKT, TO_PARTITION, EPOCH, RECORDS, BYTES, NUMBER = range(11)
+COLUMNS = 11
+
+# Fields of a message, in bytes (library.Message).
+_ERR, _RKT, _PARTITION, _PAYLOAD, _LEN, _KEY, _KEY_LEN, _OFFSET, _OPAQUE = 0, 8, 16, 24, 32, 40, 48, 56, 64
+
+# A produce call's arguments: tagged values of nine words each.
+WORDS = 9
+V_RKT, V_PARTITION, V_VALUE, V_KEY, V_TIMESTAMP, V_OPAQUE, V_FLAGS, V_HEADERS = range(8)
+TAGS = (2, 3, 4, 5, 8, 6, 7, 10)
+ARGUMENTS = len(TAGS)
+COPY = 2
+
+PENDING = -(1 << 62)
+DONE, ODD, FAILED = 0, 1, 2
+
+_timestamp = types.ExternalFunction("rd_kafka_message_timestamp", types.int64(types.intp, types.intp))
+_epoch = types.ExternalFunction("rd_kafka_message_leader_epoch", types.int32(types.intp))
+_detach = types.ExternalFunction("rd_kafka_message_detach_headers", types.int32(types.intp, types.intp))
+_attach = types.ExternalFunction("rd_kafka_message_set_headers", types.void(types.intp, types.intp))
+_produce = types.ExternalFunction("rd_kafka_produceva", types.intp(types.intp, types.intp, types.intp))
+_destroy = types.ExternalFunction("rd_kafka_message_destroy", types.void(types.intp))
+
+
+def _load(bits: int) -> Any:
+    kind = types.int64 if bits == 64 else types.int32
+
+    @intrinsic
+    def load(_typing: Any, _address: Any) -> Any:
+        def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+            pointer = builder.inttoptr(arguments[0], context.get_value_type(kind).as_pointer())
+            return builder.load(pointer)
+
+        return kind(types.int64), generate
+
+    return load
+
+
+_load64, _load32 = _load(64), _load(32)
+
+
+@intrinsic
+def _store64(_typing: Any, _address: Any, _value: Any) -> Any:
+    def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        pointer = builder.inttoptr(arguments[0], context.get_value_type(types.int64).as_pointer())
+        builder.store(arguments[1], pointer)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), generate
+
+
+@cfunc(types.void(types.intp, types.intp, types.intp), cache=True)
+def report(_handle: int, message: int, _opaque: int) -> None:
+    """The client's delivery report: into the slot that the record was produced with."""
+    slot = _load64(message + _OPAQUE)
+    if slot != 0:
+        _store64(slot, _load64(message + _OFFSET))
+        _store64(
+            slot + 8,
+            (types.int64(_load32(message + _ERR)) << 32)
+            | (types.int64(_load32(message + _PARTITION)) & 0xFFFFFFFF),
+        )
+
+
+@njit(types.int64(types.int64[:, ::1], types.int64, types.int64), cache=True)
+def _find(lanes: Any, rkt: int, partition: int) -> int:
+    low, high = 0, lanes.shape[0]
+    while low < high:
+        middle = (low + high) // 2
+        if lanes[middle, RKT] < rkt or (lanes[middle, RKT] == rkt and lanes[middle, PARTITION] < partition):
+            low = middle + 1
+        else:
+            high = middle
+    if low < lanes.shape[0] and lanes[low, RKT] == rkt and lanes[low, PARTITION] == partition:
+        return low
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def take_out_errors(messages: Any, count: int, errors: Any) -> int:
+    """Messages that are errors, into an array of their own; the others move up. Answers how many they are."""
+    found = 0
+    for index in range(count):
+        message = messages[index]
+        if _load32(message + _ERR) != 0:
+            errors[found] = message
+            found += 1
+        else:
+            messages[index - found] = message
+    return found
+
+
+@njit(cache=True, nogil=True)
+def touched(messages: Any, count: int, lanes: Any, rows: Any) -> int:
+    """The rows of all lanes that messages are of; answers how many there are."""
+    rkt, partition, found = types.int64(0), types.int64(-1), 0
+    for index in range(count):
+        message = messages[index]
+        its_rkt, its_partition = _load64(message + _RKT), types.int64(_load32(message + _PARTITION))
+        if its_rkt != rkt or its_partition != partition:
+            rkt, partition = its_rkt, its_partition
+            lane = _find(lanes, rkt, partition)
+            if lane >= 0 and lanes[lane, OPEN] != -1:
+                lanes[lane, OPEN] = -1
+                rows[found] = lane
+                found += 1
+    return found
+
+
+@njit(cache=True, nogil=True)
+def carry(
+    messages: Any, begin: int, count: int, lanes: Any, rows: Any, row: int, slots: int, arguments: Any,
+    handle: int, out: Any,
+) -> int:  # fmt: skip
+    """Produce messages from `begin` on; answers where it ended, and how: `out` has (how, row, error).
+
+    A message that was produced is destroyed; the one where the loop ended still has everything it had.
+    """
+    rkt, partition, lane = types.int64(0), types.int64(-1), types.int64(-1)
+    call = arguments.ctypes.data
+    scratch = out.ctypes.data + 8 * 3
+    out[0] = DONE
+    index = begin
+    while index < count:
+        message = messages[index]
+        its_rkt, its_partition = _load64(message + _RKT), types.int64(_load32(message + _PARTITION))
+        if its_rkt != rkt or its_partition != partition:
+            rkt, partition = its_rkt, its_partition
+            lane = _find(lanes, rkt, partition)
+        if lane < 0:
+            out[0] = ODD
+            break
+        if lanes[lane, OPEN] == 0:
+            _destroy(message)
+            index += 1
+            continue
+        offset = _load64(message + _OFFSET)
+        stamp = _timestamp(message, scratch)
+        if offset < lanes[lane, NEXT] or offset >= lanes[lane, BARRIER] or stamp <= 0 or row >= rows.shape[0]:
+            out[0] = ODD
+            break
+        size, key_size = _load64(message + _LEN), _load64(message + _KEY_LEN)
+        arguments[V_RKT * WORDS + 1] = lanes[lane, TO_RKT]
+        arguments[V_PARTITION * WORDS + 1] = lanes[lane, TO_PARTITION]
+        arguments[V_VALUE * WORDS + 1] = _load64(message + _PAYLOAD)
+        arguments[V_VALUE * WORDS + 2] = size
+        arguments[V_KEY * WORDS + 1] = _load64(message + _KEY)
+        arguments[V_KEY * WORDS + 2] = key_size
+        arguments[V_TIMESTAMP * WORDS + 1] = stamp
+        slot = slots + 16 * row
+        arguments[V_OPAQUE * WORDS + 1] = slot
+        _store64(slot + 8, PENDING)
+        given = ARGUMENTS - 1
+        if _detach(message, scratch) == 0:
+            arguments[V_HEADERS * WORDS + 1] = _load64(scratch)
+            given = ARGUMENTS
+        error = _produce(handle, call, given)
+        if error != 0:
+            if given == ARGUMENTS:
+                _attach(message, arguments[V_HEADERS * WORDS + 1])
+            out[0] = FAILED
+            out[2] = error
+            break
+        rows[row, 0] = lanes[lane, NUMBER]
+        rows[row, 1] = offset
+        rows[row, 2] = stamp
+        row += 1
+        lanes[lane, NEXT] = offset + 1
+        lanes[lane, EPOCH] = _epoch(message)
+        lanes[lane, RECORDS] += 1
+        lanes[lane, BYTES] += size + key_size
+        _destroy(message)
+        index += 1
+    out[1] = row
+    return index
+
+
+@njit(cache=True)
+def stretches(rows: Any, slots: Any, count: int, last: Any, found: Any) -> int:
+    """Records side by side on both sides, as rows of `found`; answers how many.
+
+    lane, first source offset, length, partition, first destination offset, first and last timestamp, error
+    """
+    number = 0
+    last[:] = -1
+    for row in range(count):
+        lane, source, stamp = rows[row, 0], rows[row, 1], rows[row, 2]
+        offset, told = slots[row, 0], slots[row, 1]
+        error, partition = told >> 32, told & 0xFFFFFFFF
+        if told == PENDING:
+            continue
+        at = last[lane]
+        if (
+            at >= 0
+            and error == 0
+            and found[at, 7] == 0
+            and found[at, 1] + found[at, 2] == source
+            and found[at, 4] + found[at, 2] == offset
+            and found[at, 3] == partition
+        ):
+            found[at, 2] += 1
+            found[at, 6] = stamp
+            continue
+        found[number, 0] = lane
+        found[number, 1] = source
+        found[number, 2] = 1
+        found[number, 3] = partition
+        found[number, 4] = offset
+        found[number, 5] = stamp
+        found[number, 6] = stamp
+        found[number, 7] = error
+        last[lane] = number
+        number += 1
+    return number
