@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -32,7 +33,7 @@ class NativeConsumer:
         """Messages, at most so many, into an array; waits up to so long for the first."""
         count = 0
         if seconds > 0:
-            first = self.library.consumer_poll(self.handle, int(seconds * 1000))
+            first = self.library.consumer_poll(self.handle, math.ceil(seconds * 1000))
             if not first:
                 return 0
             found[0] = first
@@ -44,7 +45,7 @@ class NativeConsumer:
 
     def poll(self, seconds: float) -> None:
         """Let the client report; a message that comes is dropped."""
-        message = self.library.consumer_poll(self.handle, int(seconds * 1000))
+        message = self.library.consumer_poll(self.handle, math.ceil(seconds * 1000))
         if message:
             self.library.message_destroy(message)
 

@@ -74,6 +74,7 @@ class _Native(IdempotentDelivery):
         self._rows = np.zeros((capacity, 3), np.int64)
         self._slots = np.zeros((capacity, 2), np.int64)
         self._row = 0
+        self._batch = 0
         self._members: list[OpenLane] = []  # lanes by the numbers that rows know them by
         self._tables: dict[int, Table] = {}
         self._arguments = arguments()
@@ -81,12 +82,14 @@ class _Native(IdempotentDelivery):
 
     def carry(self, messages: Any, lanes: Lanes, origin: bytes | None = None) -> None:
         """Produce what was consumed. All messages are destroyed, however it ends."""
+        assert origin is None, "marks are made on objects"
         batch: Batch = messages
         self.begin()
         table = self._table(lanes, batch)
         index = 0
         try:
-            count = loop.touched(batch.addresses, batch.count, table.rows, table.touched)
+            self._batch += 1
+            count = loop.touched(batch.addresses, batch.count, table.rows, table.touched, self._batch)
             rows = [int(row) for row in table.touched[:count]]
             for row in rows:
                 table.show(table.lanes[row])

@@ -10,14 +10,15 @@ position or at a barrier, one without a timestamp, a queue that is full. Numbers
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from numba import cfunc, njit, types
 from numba.extending import intrinsic
 
 # Columns of `lanes`.
-RKT, PARTITION, NEXT, BARRIER, OPEN, TO_RKT, TO_PARTITION, EPOCH, RECORDS, BYTES, NUMBER = range(11)
-COLUMNS = 11
+RKT, PARTITION, NEXT, BARRIER, OPEN, TO_RKT, TO_PARTITION, EPOCH, RECORDS, BYTES, NUMBER, BATCH = range(12)
+COLUMNS = 12
 
 # Fields of a message, in bytes (library.Message).
 _ERR, _RKT, _PARTITION, _PAYLOAD, _LEN, _KEY, _KEY_LEN, _OFFSET, _OPAQUE = 0, 8, 16, 24, 32, 40, 48, 56, 64
@@ -38,6 +39,23 @@ _detach = types.ExternalFunction("rd_kafka_message_detach_headers", types.int32(
 _attach = types.ExternalFunction("rd_kafka_message_set_headers", types.void(types.intp, types.intp))
 _produce = types.ExternalFunction("rd_kafka_produceva", types.intp(types.intp, types.intp, types.intp))
 _destroy = types.ExternalFunction("rd_kafka_message_destroy", types.void(types.intp))
+
+
+def _kept(compile_it: Callable[..., Any]) -> Any:
+    """What was compiled is kept beside the sources, or for the user; where neither can be, not at all."""
+    try:
+        return compile_it(cache=True)
+    except RuntimeError:
+        return compile_it()
+
+
+def _compiled(function: Any) -> Any:
+    return _kept(lambda **options: njit(nogil=True, **options)(function))
+
+
+def _callback(function: Any) -> Any:
+    signature = types.void(types.intp, types.intp, types.intp)
+    return _kept(lambda **options: cfunc(signature, **options)(function))
 
 
 def _load(bits: int) -> Any:
@@ -67,7 +85,7 @@ def _store64(_typing: Any, _address: Any, _value: Any) -> Any:
     return types.void(types.int64, types.int64), generate
 
 
-@cfunc(types.void(types.intp, types.intp, types.intp), cache=True)
+@_callback
 def report(_handle: int, message: int, _opaque: int) -> None:
     """The client's delivery report: into the slot that the record was produced with."""
     slot = _load64(message + _OPAQUE)
@@ -80,7 +98,7 @@ def report(_handle: int, message: int, _opaque: int) -> None:
         )
 
 
-@njit(types.int64(types.int64[:, ::1], types.int64, types.int64), cache=True)
+@_compiled
 def _find(lanes: Any, rkt: int, partition: int) -> int:
     low, high = 0, lanes.shape[0]
     while low < high:
@@ -94,7 +112,7 @@ def _find(lanes: Any, rkt: int, partition: int) -> int:
     return -1
 
 
-@njit(cache=True, nogil=True)
+@_compiled
 def take_out_errors(messages: Any, count: int, errors: Any) -> int:
     """Messages that are errors, into an array of their own; the others move up. Answers how many they are."""
     found = 0
@@ -108,9 +126,9 @@ def take_out_errors(messages: Any, count: int, errors: Any) -> int:
     return found
 
 
-@njit(cache=True, nogil=True)
-def touched(messages: Any, count: int, lanes: Any, rows: Any) -> int:
-    """The rows of all lanes that messages are of; answers how many there are."""
+@_compiled
+def touched(messages: Any, count: int, lanes: Any, rows: Any, batch: int) -> int:
+    """The rows of all lanes that messages are of; answers how many there are. `batch` differs each time."""
     rkt, partition, found = types.int64(0), types.int64(-1), 0
     for index in range(count):
         message = messages[index]
@@ -118,14 +136,14 @@ def touched(messages: Any, count: int, lanes: Any, rows: Any) -> int:
         if its_rkt != rkt or its_partition != partition:
             rkt, partition = its_rkt, its_partition
             lane = _find(lanes, rkt, partition)
-            if lane >= 0 and lanes[lane, OPEN] != -1:
-                lanes[lane, OPEN] = -1
+            if lane >= 0 and lanes[lane, BATCH] != batch:
+                lanes[lane, BATCH] = batch
                 rows[found] = lane
                 found += 1
     return found
 
 
-@njit(cache=True, nogil=True)
+@_compiled
 def carry(
     messages: Any, begin: int, count: int, lanes: Any, rows: Any, row: int, slots: int, arguments: Any,
     handle: int, out: Any,
@@ -193,7 +211,7 @@ def carry(
     return index
 
 
-@njit(cache=True)
+@_compiled
 def stretches(rows: Any, slots: Any, count: int, last: Any, found: Any) -> int:
     """Records side by side on both sides, as rows of `found`; answers how many.
 

@@ -1,0 +1,106 @@
+"""Intake and delivery without a mirror around them: what a carrier does with some partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Self
+
+from causeway.kafka.carrier import carrier
+from causeway.kafka.lane import OpenLane
+from causeway.model.cluster import Cluster
+from causeway.model.order import CarrierChoice, Lane, Limits
+from causeway.model.position import Place, Position, SourcePartition
+from causeway.policy.integrity import Finding
+from causeway.policy.runs import Run
+from support.process import eventually
+from support.world import World
+
+CLUSTER_ID = "c"
+
+
+@dataclass
+class Carrying:
+    """One transaction: all of a source topic, to a topic of the same number of partitions, or by key."""
+
+    world: World
+    kind: CarrierChoice
+    topic: str
+    to: str
+    partitions: int = 1
+    single: bool = False
+    poison: Mapping[int, Mapping[int, Finding]] = field(default_factory=dict)  # by partition and offset
+    quarantine: str = ""
+    places: Mapping[int, int] = field(default_factory=dict)  # where partitions go that keep not their number
+    starts: Mapping[int, int] = field(default_factory=dict)
+    batch_bytes: int = 1_000_000
+
+    def __enter__(self) -> Self:
+        carried_by = carrier(self.kind, "")
+        assert carried_by.name == self.kind, carried_by.why
+        limits = Limits(1_000_000, 1 << 30, 60, 10, 1 << 24, 1_000_000, self.batch_bytes, 1)
+        source, destination = (
+            Cluster(name, {"bootstrap.servers": self.world.servers[name]})
+            for name in ("source", "destination")
+        )
+        lanes = [
+            Lane(
+                SourcePartition(CLUSTER_ID, self.topic, number),
+                "id",
+                Place(self.to, "id", self.places.get(number, number)),
+                "earliest",
+                None,
+            )
+            for number in range(self.partitions)
+        ]
+        self.intake = carried_by.intake(source, CLUSTER_ID, lanes, None, self.world.mirror, limits)
+        self.delivery = carried_by.exactly_once(
+            destination,
+            limits,
+            "lz4",
+            transactional_id=f"{self.world.mirror}.{self.kind}",
+            single=self.single,
+        )
+        self.delivery.fence()
+        self.lanes = [self._open(lane) for lane in lanes]
+        self.intake.assign(self.lanes)
+        return self
+
+    def _open(self, lane: Lane) -> OpenLane:
+        number = lane.source.partition
+        start = self.starts.get(number, 0)
+        position = Position(lane.source, "id", 0, start, -1, lane.place, 0, -1, 1, 0)
+        known = self.poison.get(number, {})
+        return OpenLane(lane, position, self.single or lane.place.partition < 0, known, self.quarantine)
+
+    def to_the_end(self) -> None:
+        """Carry until every lane has come to its end, or stands still."""
+        ended: set[OpenLane] = set()
+
+        def step() -> bool:
+            taken = self.intake.take(1_000, 0.1)
+            if taken.records:
+                self.delivery.carry(taken.records, self.intake.open)
+            for lane, offset in taken.ends:
+                lane.passed(offset)
+                ended.add(lane)
+            return all(lane in ended or lane.finding for lane in self.lanes)
+
+        eventually(step, "everything is carried")
+
+    def settled(self, at: int = 1) -> list[tuple[Position, dict[int, list[Run]]]]:
+        """Where the lanes stand, and where their records landed; all is committed."""
+        self.delivery.flush()
+        found = [lane.settled(at) for lane in self.lanes]
+        self.delivery.commit([])
+        return found
+
+    def refused(self) -> list[tuple[int, Any]]:
+        return [one for lane in self.lanes for one in lane.refused()]
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        self.intake.close()
+        self.delivery.close()
