@@ -37,7 +37,7 @@ setup:
 
 # requirements.txt from pyproject.toml: needs uv.
 lock:
-	uv pip compile --python-version 3.11 --universal --extra dev --generate-hashes \
+	uv pip compile --python-version 3.11 --universal --extra dev --extra fast --generate-hashes \
 		--no-emit-index-url --no-emit-find-links --no-annotate --no-header \
 		-o requirements.txt pyproject.toml
 

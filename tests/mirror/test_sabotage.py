@@ -20,7 +20,7 @@ SABOTEUR = Path(__file__).parents[1] / "support" / "sabotage"
 def test_verify_finds_a_sabotaged_record(world: World, tmp_path: Path, kind: str, found: str) -> None:
     topic = world.topic("t", 2)
     world.produce(topic, world.numbers(2_000, 2))
-    config = world.config()
+    config = world.config(carrier="object")  # the saboteur works on objects; verify reads both sides itself
     world.carry_all(config, env={"SABOTAGE": f"{kind}:500", "PYTHONPATH": str(SABOTEUR)})
 
     verify = Causeway("verify", config, "-o", "json", log=tmp_path / "verify.log")

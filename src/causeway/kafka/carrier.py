@@ -11,6 +11,7 @@ from typing import NamedTuple
 from causeway.errors import ConfigError
 from causeway.kafka.delivery import IdempotentDelivery
 from causeway.kafka.intake import Intake
+from causeway.kafka.native.library import Absent
 from causeway.kafka.transaction import TransactionalDelivery
 from causeway.model.order import CarrierChoice
 
@@ -44,9 +45,9 @@ def _native(looks: str) -> Carrier:
         return _object(f"{looks} look at each record")
     try:
         from causeway.kafka.native import delivery, intake
-        from causeway.kafka.native.library import Absent
     except ImportError as error:
-        return _object(f"no {error.name or error}")
+        missing = (error.name or str(error)).partition(".")[0]
+        return _object(f"{missing} is not installed, causeway[fast] brings it")
     except Absent as error:
         return _object(str(error))
     return Carrier(

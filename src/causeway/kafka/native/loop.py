@@ -13,8 +13,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from llvmlite import binding
 from numba import cfunc, njit, types
 from numba.extending import intrinsic
+
+from causeway.kafka.native import library
+
+binding.load_library_permanently(str(library.load().path))  # its functions are called by their names
 
 # Columns of `lanes`.
 RKT, PARTITION, NEXT, BARRIER, OPEN, TO_RKT, TO_PARTITION, EPOCH, RECORDS, BYTES, NUMBER, BATCH = range(12)
@@ -41,6 +46,9 @@ _produce = types.ExternalFunction("rd_kafka_produceva", types.intp(types.intp, t
 _destroy = types.ExternalFunction("rd_kafka_message_destroy", types.void(types.intp))
 
 
+_I, _ROW, _TABLE = types.int64, types.int64[::1], types.int64[:, ::1]
+
+
 def _kept(compile_it: Callable[..., Any]) -> Any:
     """What was compiled is kept beside the sources, or for the user; where neither can be, not at all."""
     try:
@@ -49,8 +57,9 @@ def _kept(compile_it: Callable[..., Any]) -> Any:
         return compile_it()
 
 
-def _compiled(function: Any) -> Any:
-    return _kept(lambda **options: njit(nogil=True, **options)(function))
+def _compiled(*arguments: Any) -> Any:
+    """For these kinds of arguments alone, so that it is done when the module is loaded for the first time."""
+    return lambda function: _kept(lambda **options: njit(_I(*arguments), nogil=True, **options)(function))
 
 
 def _callback(function: Any) -> Any:
@@ -98,7 +107,7 @@ def report(_handle: int, message: int, _opaque: int) -> None:
         )
 
 
-@_compiled
+@_compiled(_TABLE, _I, _I)
 def _find(lanes: Any, rkt: int, partition: int) -> int:
     low, high = 0, lanes.shape[0]
     while low < high:
@@ -112,7 +121,7 @@ def _find(lanes: Any, rkt: int, partition: int) -> int:
     return -1
 
 
-@_compiled
+@_compiled(_ROW, _I, _ROW)
 def take_out_errors(messages: Any, count: int, errors: Any) -> int:
     """Messages that are errors, into an array of their own; the others move up. Answers how many they are."""
     found = 0
@@ -126,7 +135,7 @@ def take_out_errors(messages: Any, count: int, errors: Any) -> int:
     return found
 
 
-@_compiled
+@_compiled(_ROW, _I, _TABLE, _ROW, _I)
 def touched(messages: Any, count: int, lanes: Any, rows: Any, batch: int) -> int:
     """The rows of all lanes that messages are of; answers how many there are. `batch` differs each time."""
     rkt, partition, found = types.int64(0), types.int64(-1), 0
@@ -143,7 +152,7 @@ def touched(messages: Any, count: int, lanes: Any, rows: Any, batch: int) -> int
     return found
 
 
-@_compiled
+@_compiled(_ROW, _I, _I, _TABLE, _TABLE, _I, _I, _ROW, _I, _ROW)
 def carry(
     messages: Any, begin: int, count: int, lanes: Any, rows: Any, row: int, slots: int, arguments: Any,
     handle: int, out: Any,
@@ -211,7 +220,7 @@ def carry(
     return index
 
 
-@_compiled
+@_compiled(_TABLE, _TABLE, _I, _ROW, _TABLE)
 def stretches(rows: Any, slots: Any, count: int, last: Any, found: Any) -> int:
     """Records side by side on both sides, as rows of `found`; answers how many.
 
