@@ -28,7 +28,7 @@ RECEIPTS_DDL = "shard int, receipt string"
 FIRST_BACKOFF_SECONDS = 0.05
 LAST_BACKOFF_SECONDS = 2.0
 SECRET_SECONDS = 10.0
-"""So long a secret that is gone is waited for before anybody hears of it: the other shards go on meanwhile."""
+"""So long a secret that is gone is waited for before anybody hears of it: the others go on meanwhile."""
 
 
 def relay(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
