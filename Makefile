@@ -3,12 +3,13 @@
 # make faults  every fault of the harness, the deep ones too
 # make faults-mm2  the same faults done to Causeway and to a real MirrorMaker 2, side by side
 # make soak    a mirror through random faults: SECONDS=600 SEED=7; says where it keeps what it saw
+# make bench   Causeway against MirrorMaker 2 and the limits: QUICK=1 for the headline, FULL=1 for all shapes
 # All set up .venv and Java first. ARGS goes to the program: make test ARGS="-k ledger"
 
 ARGS ?=
 BIN := .venv/bin
 
-.PHONY: demo test faults faults-mm2 soak check setup lock clean
+.PHONY: demo test faults faults-mm2 soak bench check setup lock clean
 
 demo: setup
 	$(BIN)/causeway demo $(ARGS)
@@ -25,6 +26,9 @@ faults-mm2: setup
 SECONDS ?= 600
 soak: setup
 	PYTHONPATH=tests $(BIN)/python -m faults.soak --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(ARGS)
+
+bench: setup
+	PYTHONPATH=tests:. $(BIN)/python -m bench $(if $(QUICK),--quick) $(if $(FULL),--full) $(ARGS)
 
 check: setup
 	$(BIN)/ruff check
@@ -43,4 +47,4 @@ lock:
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
-	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -165,22 +165,20 @@ def test_scratch_directories_vanish_while_it_runs(
 
 @deep
 def test_configuration_and_secrets_vanish_while_it_runs(new_day: NewDay, tmp_path: Path) -> None:
-    """What has read them goes on, slice after slice; what has not waits for them, or says what is missing."""
+    """What has read them goes on, slice after slice; what has not waits, and says what is missing."""
     secret = tmp_path / "secret"
     secret.write_text("causeway\n")
     of_cluster = {"properties": {"client.id": f"${{file:{secret}}}"}}
     day, mirror = new_day(slice="2s", clusters={"src": of_cluster, "dst": of_cluster})
     with day:
         day.start()
-        with day.fault("configuration and secrets are gone"):
+        with day.fault("configuration and secrets are gone", crash=True):
             mirror.config.unlink()
             secret.unlink()
             began = mirror.ledger().heartbeats[1].slice
             day.until(lambda: mirror.ledger().heartbeats[1].slice > began + 1, "slices go on")
             day.advances()
-        day.recovered()
-        with day.fault("and new workers need them", crash=True):
-            kill(mirror.run.workers())
+            kill(mirror.run.workers())  # new ones need them
             day.until(lambda: "No such file" in mirror.output, "it says what it waits for")
             secret.write_text("causeway\n")
         day.recovered()

@@ -6,8 +6,10 @@ import time
 import uuid
 from typing import Any, NamedTuple
 
-from confluent_kafka import Consumer, KafkaError, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
+
+_NO_LEADER_YET = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE)
 
 Headers = tuple[tuple[str, bytes | None], ...]
 
@@ -69,7 +71,16 @@ def _rec(message: Any) -> Rec:
     return Rec(message.key(), message.value(), tuple(message.headers() or ()), message.timestamp()[1])
 
 
-def end_offsets(servers: str, topic: str, partitions: int) -> dict[int, int]:
+def end_offsets(servers: str, topic: str, partitions: int, *, seconds: float = 30.0) -> dict[int, int]:
+    """The ends of now. A topic that was created a moment ago may not have its leaders yet."""
     admin = AdminClient({"bootstrap.servers": servers})
-    asked = admin.list_offsets({TopicPartition(topic, n): OffsetSpec.latest() for n in range(partitions)})
-    return {partition.partition: future.result().offset for partition, future in asked.items()}
+    wanted = {TopicPartition(topic, n): OffsetSpec.latest() for n in range(partitions)}
+    deadline = time.monotonic() + seconds
+    while True:
+        asked = admin.list_offsets(wanted)
+        try:
+            return {partition.partition: future.result().offset for partition, future in asked.items()}
+        except KafkaException as exception:
+            if exception.args[0].code() not in _NO_LEADER_YET or time.monotonic() > deadline:
+                raise
+            admin.list_topics(topic, timeout=10)  # the client asks a leader that it knows, until it looks

@@ -130,10 +130,6 @@ def serve(driver: Driver, spark: session.Spark, stopping: threading.Event) -> No
             watch(driver, piece, len(orders), stopping)
             if not piece.failure:
                 _check(piece.receipts, driver)
-                if any(receipt.outcome == "unready" for receipt in piece.receipts):
-                    stopping.wait(backoff)
-                    backoff = min(LAST_BACKOFF_SECONDS, 2 * backoff)
-                    continue
                 backoff = FIRST_BACKOFF_SECONDS
                 if driver.stop_at_end and all(receipt.outcome == "done" for receipt in piece.receipts):
                     break

@@ -27,6 +27,8 @@ RECEIPTS_DDL = "shard int, receipt string"
 
 FIRST_BACKOFF_SECONDS = 0.05
 LAST_BACKOFF_SECONDS = 2.0
+SECRET_SECONDS = 10.0
+"""So long a secret that is gone is waited for before anybody hears of it: the others go on meanwhile."""
 
 
 def relay(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -45,6 +47,8 @@ def carry(order: Order, pause: Callable[[float], None] = time.sleep) -> Receipt:
     parent = os.getppid()
     ends_at = None if order.tail is None else time.monotonic() + order.tail
     backoff = FIRST_BACKOFF_SECONDS
+    patience = min(SECRET_SECONDS, order.tail or SECRET_SECONDS)
+    missed_at = 0.0
     while True:
         carried = memory.records
         try:
@@ -58,7 +62,11 @@ def carry(order: Order, pause: Callable[[float], None] = time.sleep) -> Receipt:
         except Superseded as error:
             return _receipt(order, memory, "superseded", str(error))
         except SecretMissing as error:
-            return _receipt(order, memory, "unready", str(error))  # no client, so no event either
+            # Without it there is no client, so no event either: nobody hears of it but by the receipt.
+            missed_at = missed_at or time.monotonic()
+            if time.monotonic() - missed_at > patience:
+                return _receipt(order, memory, "unready", str(error))
+            pause(FIRST_BACKOFF_SECONDS)
         except (IntegrityError, ConfigError) as error:
             parts = (error.code, error.what, error.where, error.why, error.todo)
             return _receipt(order, memory, "broken", json.dumps(parts))
