@@ -9,7 +9,7 @@ import pytest
 
 from causeway.model.order import Lane
 from causeway.model.position import Place, Position, SourcePartition, Tally
-from causeway.policy.integrity import NO_TOPIC_ID, Found, Verdict, judge, same_topic
+from causeway.policy.integrity import NO_TOPIC_ID, Found, Verdict, falls_short, judge, same_topic
 
 SOURCE = SourcePartition("cluster", "orders", 3)
 IDS = ("a", "b", NO_TOPIC_ID)
@@ -131,3 +131,23 @@ def test_findings_say_their_offsets_in_numbers_too() -> None:
 def test_ids_tell_topics_apart_where_there_are_any(known: str, found: str) -> None:
     assert same_topic(known, found) is (known == found or NO_TOPIC_ID in (known, found))
     assert same_topic(known, found) is same_topic(found, known)
+
+
+@pytest.mark.parametrize(
+    ("offset", "topic_id", "reached", "short"),
+    [
+        (None, "A", -1, False),  # nobody knows anything yet
+        (None, "A", 0, True),  # a start is a position, too
+        (None, "A", 7, True),
+        (6, "A", 7, True),
+        (7, "A", 7, False),
+        (8, "A", 7, False),
+        (0, "B", 7, False),  # another topic was begun with
+        (0, NO_TOPIC_ID, 7, False),  # nobody can tell whether it is another one
+    ],
+)
+def test_a_ledger_that_shows_less_than_is_known_falls_short(
+    offset: int | None, topic_id: str, reached: int, short: bool
+) -> None:
+    known = position(offset, "A" if topic_id == "B" else topic_id, "P") if offset is not None else None
+    assert falls_short(known, topic_id, reached) is short

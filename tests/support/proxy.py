@@ -30,6 +30,7 @@ from support.wire import BUFFER_BYTES, Link, Way, Wire
 
 PRODUCE = 0
 FETCH = 1
+LIST_OFFSETS = 2
 ADD_PARTITIONS_TO_TXN = 24
 END_TXN = 26
 

@@ -79,7 +79,9 @@ def end_offsets(servers: str, topic: str, partitions: int, *, seconds: float = 3
     while True:
         asked = admin.list_offsets(wanted)
         try:
-            return {partition.partition: future.result().offset for partition, future in asked.items()}
+            ends = {partition.partition: future.result().offset for partition, future in asked.items()}
+            assert min(ends.values(), default=0) >= 0, f"{topic}: a leader did not answer"
+            return ends
         except KafkaException as exception:
             if exception.args[0].code() not in _NO_LEADER_YET or time.monotonic() > deadline:
                 raise

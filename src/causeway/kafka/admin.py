@@ -18,7 +18,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from causeway.errors import CausewayError
+from causeway.errors import CausewayError, Unreachable
 from causeway.kafka import clients
 from causeway.kafka.failures import as_user_error, error_of, is_denied, is_gone, is_late, is_unled
 from causeway.model.cluster import Cluster
@@ -26,6 +26,9 @@ from causeway.model.topic import TopicFacts
 
 At = Literal["earliest", "latest", "stable"] | int
 """A point of a log: its start, its end, the end of what is committed, or a timestamp in milliseconds."""
+
+BEHIND = -1
+"""What a broker answers to a timestamp behind the last record."""
 
 CONNECT_SECONDS = 8.0
 REQUEST_SECONDS = 10.0
@@ -147,7 +150,8 @@ class ClusterView:
     def offsets(
         self, partitions: Iterable[tuple[str, int]], at: At, *, again: bool = True
     ) -> dict[tuple[str, int], int]:
-        """Where that point is in each partition; partitions that do not exist, or have no leader, are absent.
+        """Where that point is in each partition. Absent: those that do not exist, have no leader, or whose
+        leader does not answer; where that must not pass for an answer, ask for `all_offsets`.
 
         A handle goes on asking the leaders it has heard of: only new metadata names others (`again`).
 
@@ -166,6 +170,7 @@ class ClusterView:
         isolation = IsolationLevel.READ_COMMITTED if at == "stable" else IsolationLevel.READ_UNCOMMITTED
         found: dict[tuple[str, int], int] = {}
         unled: list[tuple[str, int]] = []
+        behind: list[tuple[str, int]] = []
         if not wanted:
             return found
         self.cluster_id()  # a handle that knows no broker yet would let this wait for a second
@@ -176,7 +181,14 @@ class ClusterView:
         )
         for partition, future in asked.items():
             try:
-                found[partition.topic, partition.partition] = future.result().offset
+                offset = int(future.result().offset)
+                if offset >= 0:
+                    found[partition.topic, partition.partition] = offset
+                elif offset == BEHIND and not isinstance(at, str):
+                    behind.append((partition.topic, partition.partition))
+                # Anything else is what the client had put there before it asked: where a leader does not
+                # answer it stays there, without an error. Taken for an end, it would be the end of an empty
+                # log: a ledger without positions, a source whose records are all gone.
             except KafkaException as exception:
                 error = error_of(exception)
                 if is_unled(error):
@@ -187,9 +199,20 @@ class ClusterView:
         if unled and again:
             self._metadata(RENEW_SECONDS)
             found.update(self.offsets(unled, at, again=False))
-        behind = [partition for partition, offset in found.items() if offset < 0]
-        if behind and at != "latest":
+        if behind:
             found.update(self.offsets(behind, "latest", again=again))
+        return found
+
+    def all_offsets(self, partitions: Iterable[tuple[str, int]], at: At) -> dict[tuple[str, int], int]:
+        """The same of every one of them; raises Unreachable where one is absent."""
+        wanted = sorted(set(partitions))
+        found = self.offsets(wanted, at)
+        for topic, number in wanted:
+            if (topic, number) not in found:
+                raise Unreachable(
+                    f"{topic}[{number}] has no leader, or it does not answer",
+                    where=f'cluster "{self.cluster.alias}" at {self.cluster.bootstrap_servers}',
+                )
         return found
 
     def create_topic(self, name: str, partitions: int, replication: int, config: Mapping[str, str]) -> bool:

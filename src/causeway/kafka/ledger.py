@@ -300,7 +300,7 @@ def ensure_topics(
 def _refuse_lost(view: ClusterView, mirror: str, partitions: int) -> None:
     """Before a new ledger is created: without positions everything would be carried again."""
     ledger, offsets = ledger_topic(mirror), offset_map_topic(mirror)
-    if any(view.offsets([(offsets, number) for number in range(partitions)], "latest").values()):
+    if any(view.all_offsets([(offsets, number) for number in range(partitions)], "latest").values()):
         raise IntegrityError(
             f'the ledger of mirror "{mirror}" is missing, but its offset map holds what it has carried',
             where=f'topic {ledger} on cluster "{view.cluster.alias}"',

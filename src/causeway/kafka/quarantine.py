@@ -39,11 +39,11 @@ def read_labels(
     if facts is None:
         return Quarantine()
     spots = [(name, number) for number in range(facts.partitions)]
-    starts, ends = view.offsets(spots, "earliest"), _settled_ends(view, spots)
+    starts, ends = view.all_offsets(spots, "earliest"), _settled_ends(view, spots)
     labels: list[Label] = []
     unlabelled = 0
     for spot in spots:
-        begin, end = starts.get(spot, 0), ends.get(spot, 0)
+        begin, end = starts[spot], ends[spot]
         while begin < end and (most is None or len(labels) < most):
             until = end if most is None else min(end, begin + AT_ONCE)
             (found,) = read_spans(view.cluster, {spot: (begin, until)}, _label).values()
@@ -61,11 +61,11 @@ def _settled_ends(view: ClusterView, spots: list[tuple[str, int]]) -> dict[tuple
     """Up to where committed records can be read. The markers of a commit that the ledger shows come a
     moment later: what is written by now is waited for, unless somebody holds it back.
     """
-    written = view.offsets(spots, "latest")
+    written = view.all_offsets(spots, "latest")
     deadline = time.monotonic() + MARKER_SECONDS
     while True:
-        stable = view.offsets(spots, "stable")
-        if all(stable.get(spot, end) >= end for spot, end in written.items()):
+        stable = view.all_offsets(spots, "stable")
+        if all(stable[spot] >= end for spot, end in written.items()):
             return written
         if time.monotonic() > deadline:
             return stable

@@ -122,7 +122,8 @@ class Adoption:
     def _written(self, lanes: Sequence[Lane], partitions: Mapping[str, int]) -> list[Lane]:
         """Lanes of topics whose destination holds, or held, records. The others have nothing to adopt."""
         topics = {lane.place.topic for lane in lanes}
-        ends = self._view.offsets([(name, n) for name in topics for n in range(partitions[name])], "latest")
+        spots = [(name, n) for name in topics for n in range(partitions[name])]
+        ends = self._view.all_offsets(spots, "latest")
         written = {topic for (topic, _), end in ends.items() if end > 0}
         return [lane for lane in lanes if lane.place.topic in written]
 

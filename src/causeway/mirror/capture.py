@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
 from causeway.config import MirrorSettings, Settings
-from causeway.errors import Unreachable
 from causeway.kafka.admin import At, ClusterView
 from causeway.kafka.ledger import LedgerImage, read_image
 from causeway.kafka.quarantine import read_labels
@@ -138,13 +137,10 @@ class Capture:
 
     def _on_source(self, sources: Iterable[SourcePartition], at: At) -> dict[SourcePartition, int]:
         found: dict[SourcePartition, int] = {}
-        for alias, view in self._views.items():
+        for view in self._views.values():
             mine = [one for one in sources if one.cluster == view.cluster_id()]
-            offsets = view.offsets([(one.topic, one.partition) for one in mine], at)
-            for one in mine:
-                if (one.topic, one.partition) not in offsets:
-                    raise Unreachable(f"{one} has no leader", where=f'cluster "{alias}"')
-                found[one] = offsets[one.topic, one.partition]
+            offsets = view.all_offsets([(one.topic, one.partition) for one in mine], at)
+            found |= {one: offsets[one.topic, one.partition] for one in mine}
         return found
 
     def _labels(self) -> dict[tuple[SourcePartition, str], Counter[int]]:

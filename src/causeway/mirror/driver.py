@@ -189,6 +189,7 @@ class Driver:
             slice_number=self.slice_number,
             ledger_id=self._ledger.topic_id,
             until=self._until if self.stop_at_end else None,
+            positions=self._reader.image.positions,
         )
         self._alive = {order.shard: time.monotonic() + STARTING_SECONDS for order in orders}
         self.ended = 0

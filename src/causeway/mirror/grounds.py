@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 
 from causeway.config import MirrorSettings
-from causeway.errors import Unreachable
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.ledger import LedgerImage
 from causeway.model.position import Position
@@ -39,19 +38,17 @@ def look(
             continue
         if spreads(position):
             spread |= {(place.topic, number) for number in range(homes[place.topic].partitions)}
-        else:
+        elif place.partition < homes[place.topic].partitions:
             spot = place.topic, place.partition
             carried[spot] = max(position.place_end, carried.get(spot, -1))
     # Where the key chose the partition, the ledger does not know its end: all that is written by now.
-    written = view.offsets(spread, "latest")
-    if unled := sorted(spread - written.keys()):
-        raise Unreachable("{}[{}] has no leader".format(*unled[0]), where=f'cluster "{view.cluster.alias}"')
+    written = view.all_offsets(spread, "latest")
     carried |= {spot: max(end, carried.get(spot, -1)) for spot, end in written.items()}
-    starts = view.offsets(carried, "earliest")
+    starts = view.all_offsets(carried, "earliest")
     deadline = time.monotonic() + MARKER_SECONDS
     while True:
-        ends = view.offsets(carried, "stable")
-        late = [spot for spot, end in carried.items() if ends.get(spot, end) < end]
+        ends = view.all_offsets(carried, "stable")
+        late = [spot for spot, end in carried.items() if ends[spot] < end]
         if not late or time.monotonic() > deadline:
             break
         pause(POLL_SECONDS)
@@ -61,7 +58,7 @@ def look(
         for topic, number in late
         if (topic, number) in written
     ]
-    return {spot: Ground(starts[spot], end) for spot, end in ends.items() if spot in starts}, held_back
+    return {spot: Ground(starts[spot], end) for spot, end in ends.items()}, held_back
 
 
 def adopted(image: LedgerImage, grounds: Iterable[Spot]) -> dict[Spot, int]:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from causeway.config import MirrorSettings
-from causeway.errors import PlanRefused, Unreachable
+from causeway.errors import PlanRefused
 from causeway.kafka.admin import At, ClusterView
 from causeway.kafka.groups import committed, members
 from causeway.model.order import Lane
@@ -85,10 +85,7 @@ def hints_of(
 def offsets_of(view: ClusterView, sources: Iterable[SourcePartition], at: At) -> dict[SourcePartition, int]:
     """Where that point is in each partition; raises Unreachable where one has no leader."""
     wanted = list(sources)
-    found = view.offsets([(one.topic, one.partition) for one in wanted], at)
-    for one in wanted:
-        if (one.topic, one.partition) not in found:
-            raise Unreachable(f"{one} has no leader", where=f'cluster "{view.cluster.alias}"')
+    found = view.all_offsets([(one.topic, one.partition) for one in wanted], at)
     return {one: found[one.topic, one.partition] for one in wanted}
 
 

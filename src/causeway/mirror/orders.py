@@ -9,9 +9,9 @@ from causeway.config import MirrorSettings
 from causeway.mirror.clusters import group_of, limits_of
 from causeway.model.cluster import Cluster
 from causeway.model.filtering import FilterSpec
-from causeway.model.order import Order, ledger_topic, offset_map_topic
+from causeway.model.order import Lane, Order, ledger_topic, offset_map_topic
 from causeway.model.plan import Plan
-from causeway.model.position import SourcePartition
+from causeway.model.position import Position, SourcePartition
 from causeway.policy.sharding import shard_of
 
 
@@ -29,12 +29,13 @@ def make_orders(
     slice_number: int,
     ledger_id: str,
     until: Mapping[SourcePartition, int] | None,
+    positions: Mapping[SourcePartition, Position],
 ) -> list[Order]:
     """An order for each shard that has a partition; with `until` there is an end, and no tailing."""
     ids = {cluster.alias: cluster_id for cluster_id, cluster in sources.items()}
     groups = {ids[alias]: group for alias in ids if (group := group_of(mirror, alias)) is not None}
     working = len({shard_of(lane.source, shards) for lane in plan.lanes})
-    lanes = plan.lanes
+    lanes = tuple(_reached(lane, positions.get(lane.source)) for lane in plan.lanes)
     if until is not None:
         lanes = tuple(replace(lane, until=until.get(lane.source, 0)) for lane in lanes)
     orders = []
@@ -70,3 +71,9 @@ def make_orders(
                 )
             )
     return orders
+
+
+def _reached(lane: Lane, position: Position | None) -> Lane:
+    if position is None or position.topic_id != lane.topic_id:
+        return lane
+    return replace(lane, reached=position.offset)

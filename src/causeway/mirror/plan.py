@@ -146,7 +146,7 @@ def _occupied(mirror: MirrorSettings, destination: ClusterView, found: TopicFact
     if mirror.onto_existing == "append":
         return None
     partitions = [(found.name, number) for number in range(found.partitions)]
-    held = sum(destination.offsets(partitions, "latest").values())
+    held = sum(destination.all_offsets(partitions, "latest").values())
     if not held:
         return None
     return Refuse(

@@ -122,12 +122,9 @@ class Comparison:
     ) -> None:
         """Records of transactions that were aborted, or are open: the old tool may have left them out."""
         gaps = [spot for spot, (begin, end) in spans.items() if len(read[spot]) < end - begin]
-        stable = view.offsets(spans, "stable")
-        behind = [spot for spot, (_, end) in spans.items() if stable.get(spot, end) < end]
-        some = {
-            spot: (spans[spot][0], min(spans[spot][1], stable.get(spot, spans[spot][1])))
-            for spot in {*gaps, *behind}
-        }
+        stable = view.all_offsets(spans, "stable")
+        behind = [spot for spot, (_, end) in spans.items() if stable[spot] < end]
+        some = {spot: (spans[spot][0], min(spans[spot][1], stable[spot])) for spot in {*gaps, *behind}}
         for spot, kept in read_spans(view.cluster, some, lambda record: record.offset).items():
             committed = set(kept)
             read[spot] = [

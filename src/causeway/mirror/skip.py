@@ -166,15 +166,13 @@ class Skip:
         (view,) = (view for view in self._sources.values() if view.cluster_id() == sources[0].cluster)
         facts = view.describe([source.topic for source in sources])
         spots = [(source.topic, source.partition) for source in sources if source.topic in facts]
-        starts, ends = view.offsets(spots, "earliest"), view.offsets(spots, "latest")
+        starts, ends = view.all_offsets(spots, "earliest"), view.all_offsets(spots, "latest")
         found = {}
         for source in sources:
             if source.topic not in facts:
                 found[source] = Log(None)
                 continue
             spot = source.topic, source.partition
-            if spot not in starts or spot not in ends:
-                raise Unreachable(f"{source} has no leader", where=f'cluster "{view.cluster.alias}"')
             found[source] = Log(facts[source.topic].topic_id, starts[spot], ends[spot])
         return found
 

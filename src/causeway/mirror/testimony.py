@@ -24,12 +24,8 @@ def refuse_older(view: ClusterView, mirror: str, image: LedgerImage) -> None:
     if offsets not in known:
         return
     spots = [(offsets, number) for number in range(known[offsets].partitions)]
-    starts, ends = view.offsets(spots, "earliest"), view.offsets(spots, "stable")
-    spans = {
-        spot: (max(starts[spot], ends[spot] - TAIL), ends[spot])
-        for spot in spots
-        if spot in starts and spot in ends
-    }
+    starts, ends = view.all_offsets(spots, "earliest"), view.all_offsets(spots, "stable")
+    spans = {spot: (max(starts[spot], ends[spot] - TAIL), ends[spot]) for spot in spots}
     said = [one for found in read_spans(view.cluster, spans, _carried).values() for one in found]
     carried = contradicted(said, image.positions, image.gaps.values())
     if carried is None:

@@ -32,6 +32,7 @@ class Lane:
     start: Start
     until: int | None  # carry at least to here; None where there is no end
     shared: bool = False  # other lanes write to the same place
+    reached: int = -1  # where the driver knows it to be: a ledger that shows less was not read to its end
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,15 @@ class Order:
         data["destination"] = self.destination.to_json()
         data["limits"] = asdict(self.limits)
         data["lanes"] = [
-            [list(lane.source), lane.topic_id, list(lane.place), lane.start, lane.until, lane.shared]
+            [
+                list(lane.source),
+                lane.topic_id,
+                list(lane.place),
+                lane.start,
+                lane.until,
+                lane.shared,
+                lane.reached,
+            ]
             for lane in self.lanes
         ]
         data["filters"] = [asdict(spec) for spec in self.filters]

@@ -32,6 +32,7 @@ from causeway.pipeline.closing import Closing
 from causeway.pipeline.memory import Memory
 from causeway.pipeline.opening import open_lanes, stopped
 from causeway.pipeline.sieve import Sieve
+from causeway.policy.integrity import falls_short
 from causeway.policy.pacing import Pace, first_pace, next_pace
 from causeway.policy.throttle import Throttle
 
@@ -83,6 +84,7 @@ class Attempt:
         self._check_lease(self._reader)
         self._stopped_before = dict(image.stopped)
         self._positions = _positions(order, image)
+        self._check_reached()
         self._reader.follow(CONTROL)
         for cluster_id, cluster in order.sources.items():
             lanes = [lane for lane in order.lanes if lane.source.cluster == cluster_id]
@@ -119,6 +121,31 @@ class Attempt:
                 f" delete topic {order.offset_map} and `causeway adopt`",
             ) from None
         memory.without_ledger = 0
+
+    def _check_reached(self) -> None:
+        """What this task has committed, and what the driver has read, must be in what was read now.
+
+        Brokers and clients have shown an empty end for one that they did not know. To go on from there would
+        carry everything once more.
+        """
+        order, memory = self._order, self._memory
+        for lane in order.lanes:
+            position = self._positions.get(lane.source)
+            topic_id, offset = memory.reached.get(lane.source, ("", -1))
+            if falls_short(position, lane.topic_id, lane.reached) or falls_short(position, topic_id, offset):
+                told = f"the ledger shows {lane.source} at {position.offset if position else 'no offset'}"
+                least = f"it was at {max(lane.reached, offset)} before"
+                memory.short_ledger += 1
+                if memory.short_ledger < LEDGER_LOOKS:
+                    raise Again(f"{told}, {least}: reading it again")
+                raise IntegrityError(
+                    "the ledger has lost what was committed to it",
+                    where=f"{order.ledger}[{order.shard}]",
+                    why=f"{told}, {least}",
+                    todo="it was changed, or cut off by an unclean election: going on would repeat records;"
+                    " carry under a new mirror name, or `causeway adopt` under it",
+                )
+        memory.short_ledger = 0
 
     def close(self) -> None:
         for intake in self._intakes:
@@ -208,6 +235,9 @@ class Attempt:
         flushed = self._closing.commit(self._lanes.values(), self._records, views)
         self._records = []
         self._positions.update({source: lane.position for source, lane in self._lanes.items()})
+        self._memory.reached.update(
+            {source: (lane.position.topic_id, lane.position.offset) for source, lane in self._lanes.items()}
+        )
         for source in [source for source, lane in self._lanes.items() if lane.finding is not None]:
             del self._lanes[source]
         if records and self._memory.single:

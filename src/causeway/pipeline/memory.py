@@ -25,6 +25,10 @@ class Memory:
     poison: dict[SourcePartition, dict[int, Finding]] = field(default_factory=dict)  # by offset
     no_quarantine: set[SourcePartition] = field(default_factory=set)  # their records are refused even there
     without_ledger: int = 0  # attempts in a row that did not find it
+    short_ledger: int = 0  # attempts in a row that found less in it than was committed
+    reached: dict[SourcePartition, tuple[str, int]] = field(
+        default_factory=dict
+    )  # topic id, committed offset
     # Logs that were cut off under their positions, in the client's words. It says so once: the next fetch
     # would go on as if nothing had happened.
     truncated: dict[SourcePartition, str] = field(default_factory=dict)

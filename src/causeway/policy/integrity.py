@@ -58,6 +58,16 @@ def same_topic(known: str, found: str) -> bool:
     return known == found or NO_TOPIC_ID in (known, found)
 
 
+def falls_short(position: Position | None, topic_id: str, reached: int) -> bool:
+    """Whether the ledger shows less than what is known to be in it.
+
+    Positions of a topic never go back while a mirror runs. Of another topic under that name they begin anew.
+    """
+    if reached < 0:
+        return False
+    return position is None or (position.topic_id == topic_id != NO_TOPIC_ID and position.offset < reached)
+
+
 def shown(topic_id: str) -> str:
     """A topic id as Kafka's own tools write it."""
     return topic_id.translate(str.maketrans("+/", "-_"))

@@ -1,0 +1,116 @@
+"""A contender as a process of its own, with everything that it starts."""
+
+from __future__ import annotations
+
+import signal
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from bench.usage import Usage, used
+from causeway.embedded import process
+from causeway.embedded.broker import meaningful
+from causeway.embedded.process import Watchdog
+from support.process import eventually, processes, send
+
+FAMILY_SECONDS = 1.0
+"""How often it is looked who belongs to it: that reads all of /proc, on cores that are being measured."""
+STOP_SECONDS = 40.0
+
+
+class Failed(Exception):
+    """A contender did not do what it was started for; says so in one line."""
+
+
+class Child:
+    """A running contender; what it says goes to a file."""
+
+    def __init__(
+        self, command: Sequence[str], directory: Path, *,
+        env: Mapping[str, str] | None = None,
+        besides: Callable[[], Sequence[int]] = list,  # others that work for it: a Spark cluster's
+    ) -> None:  # fmt: skip
+        directory.mkdir(parents=True, exist_ok=True)
+        self.log = directory / "output.log"
+        self._mark = f"BENCH_RUN={uuid.uuid4().hex}"
+        self._besides = besides
+        variables = [f"{name}={value}" for name, value in (env or {}).items()]
+        self.began = time.monotonic()
+        self._process = process.spawn(["env", self._mark, *variables, *command], directory, self.log)
+        self._watchdog = Watchdog(self._process)
+        self._known: list[int] = [self._process.pid]
+        self._known_at = 0.0
+        self._most_cpu = 0.0
+
+    @property
+    def alive(self) -> bool:
+        return process.is_alive(self._process)
+
+    @property
+    def output(self) -> str:
+        return self.log.read_text(errors="replace")
+
+    @property
+    def seconds(self) -> float:
+        """Since the command."""
+        return time.monotonic() - self.began
+
+    def pids(self) -> list[int]:
+        """Everything that lives of it, as of a moment ago."""
+        if time.monotonic() - self._known_at > FAMILY_SECONDS:
+            self._known = [*self.family(), *self._besides()]
+            self._known_at = time.monotonic()
+        return self._known
+
+    def family(self) -> list[int]:
+        """What it started, and itself.
+
+        A session's number is given to somebody else when its last process is gone, so the mark decides.
+        """
+        session, mark = str(self._process.pid), self._mark.encode()
+        mates = [pid for pid, fields in processes().items() if fields[3] == session]
+        return sorted(pid for pid in mates if mark in _environment(pid))
+
+    def usage(self) -> Usage:
+        now = used(self.pids())
+        # Between the look at a child and the one at its parent the child may have ended.
+        self._most_cpu = max(self._most_cpu, now.cpu)
+        return Usage(self._most_cpu, now.memory)
+
+    def must_live(self) -> None:
+        """Raises Failed with its last words when it has ended."""
+        if not self.alive:
+            last = " / ".join(meaningful(self.output.splitlines(), 2))
+            raise Failed(f"it ended by itself: {last or 'without a word'}")
+
+    def wait(self, seconds: float) -> None:
+        """Until it has ended by itself. Raises Failed."""
+        if not process.wait_gone(self._process, seconds):
+            raise Failed(f"it did not end within {seconds:.0f} s")
+
+    def stop(self) -> None:
+        """SIGTERM, and by force whoever does not listen. Returns when all are gone."""
+        process.send(self._process, signal.SIGTERM)
+        process.wait_gone(self._process, STOP_SECONDS)
+
+        def gone() -> bool:
+            family = self.family()  # asked again: some of them start others
+            send(signal.SIGKILL, family)
+            return not family and not self.alive
+
+        eventually(gone, "everything that was started is gone", 20)
+        self._watchdog.disarm()
+
+    def __enter__(self) -> Child:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+def _environment(pid: int) -> list[bytes]:
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return []

@@ -1,0 +1,110 @@
+"""Latency: from the sender's clock to a read_committed reader at the destination, at a steady pace.
+
+A mirror is running and has carried its first records when the pace begins; the first seconds do not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+
+from bench.child import Child
+from bench.contenders.job import Mirror
+from bench.content import Original
+from bench.figures import percentiles
+from bench.load import fill
+from bench.measures.bench import Bench, voiding
+from bench.samples import Sample
+from bench.scale import rotated
+from bench.shapes import CENTRE, Shape
+from bench.stage import Stage
+from bench.traffic import Flow, Trip, reading, sending
+from bench.watch import until_arrived
+
+WARM_SECONDS = 5.0
+OPENING = 400  # records that wait for the mirror: when they have arrived, it runs
+BOUNDARY_RATE = 1_000
+BOUNDARY_SLICE_SECONDS = 10
+BOUNDARY_SECONDS = 45.0
+_NANOSECONDS = 1e9
+
+
+@dataclass(frozen=True)
+class Pace:
+    rate: int
+    seconds: float
+
+
+def latency(bench: Bench) -> None:
+    """Every pace, every round, every mirror."""
+    wanted = bench.scale.latency_systems
+    mirrors = [mirror for mirror in bench.mirrors if not wanted or mirror.name in wanted]
+    for rate in bench.scale.rates:
+        bench.stage.say(f"latency: {rate:,} records/s")
+        for number in range(bench.scale.latency_rounds):
+            for mirror in rotated(mirrors, number):
+                sample = Sample("latency", f"{rate:,} records/s", mirror.name, number)
+                paced(bench, mirror, sample, Pace(rate, bench.scale.latency_seconds))
+
+
+def boundary(bench: Bench) -> None:
+    """What is seen of a slice's end: Causeway with slices so short that several end while one looks."""
+    bench.stage.say(f"slice boundary: slices of {BOUNDARY_SLICE_SECONDS} s")
+    mirror = replace(bench.causeway, mirror={**bench.causeway.mirror, "slice": f"{BOUNDARY_SLICE_SECONDS}s"})
+    case = f"slices of {BOUNDARY_SLICE_SECONDS} s, {BOUNDARY_RATE:,} records/s"
+    sample = Sample("boundary", case, mirror.name, 0)
+    paced(bench, mirror, sample, Pace(BOUNDARY_RATE, BOUNDARY_SECONDS), BOUNDARY_SLICE_SECONDS)
+
+
+def paced(bench: Bench, mirror: Mirror, sample: Sample, pace: Pace, slices: float = 0.0) -> None:
+    """One mirror, once, on a topic of its own; with the pauses of its slices, where they have a length."""
+    stage, shape = bench.stage, CENTRE
+    with voiding(lambda why: bench.note(replace(sample, void=why))):
+        topic = stage.name("pace")
+        there = mirror.arrives_in(topic)
+        stage.destination.create({there: shape.partitions})
+        fill(stage.source, topic, shape, OPENING)
+        job = bench.job(bench.place(sample), [topic], shape.partitions, shape.compression)
+        bench.introduce(mirror, job)
+        with mirror.start(job) as child:
+            until_arrived(child, stage.destination, there, shape.counts(OPENING))
+            trips = watched(stage, child, (topic, there), shape, pace)
+        original = Original(stage.source.servers, topic, shape.partitions)
+        wrong = original.difference(stage.destination.servers, there, whole=mirror.keeps_all)
+        found = figures(trips, WARM_SECONDS)
+        if slices:
+            found["pause"] = median(pauses(trips, WARM_SECONDS, slices))
+        bench.note(replace(sample, figures=found, void=wrong))
+    stage.clean()
+
+
+def watched(stage: Stage, child: Child, topics: tuple[str, str], shape: Shape, pace: Pace) -> list[Trip]:
+    """Send at a pace behind the opening, and read all of it at the other end."""
+    here, there = topics
+    flow = Flow(here, shape.partitions, OPENING, pace.rate, WARM_SECONDS + pace.seconds, shape.size)
+    with (
+        reading(stage.destination, there, stage.destination.ends(there, shape.partitions)) as reader,
+        sending(stage.source, flow) as sender,
+    ):
+        sent = sender.wait()
+        until_arrived(child, stage.destination, there, shape.counts(OPENING + sent))
+        return reader.trips(sent)
+
+
+def pauses(trips: Sequence[Trip], warm: float, slices: float) -> list[float]:
+    """The longest trip in each stretch as long as a slice, in milliseconds: one boundary lies in each."""
+    began = min(trip.sent for trip in trips) + warm * _NANOSECONDS
+    longest: dict[int, float] = {}
+    for trip in trips:
+        stretch = int((trip.sent - began) // (slices * _NANOSECONDS))
+        longest[stretch] = max(longest.get(stretch, 0.0), trip.took / 1e6)
+    last = max(longest)  # it ended before its time
+    return [value for stretch, value in longest.items() if 0 <= stretch < last]
+
+
+def figures(trips: Sequence[Trip], warm: float) -> dict[str, float]:
+    """Milliseconds, of what was sent after the first seconds."""
+    began = min((trip.sent for trip in trips), default=0) + warm * _NANOSECONDS
+    counted = [trip.took / 1e6 for trip in trips if trip.sent >= began]
+    return {**percentiles(counted), "longest": max(counted), "counted": float(len(counted))}

@@ -1,0 +1,115 @@
+"""The two clusters, their topics, and nothing left of one run when the next begins."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
+
+from causeway.embedded import EmbeddedCluster
+from support.process import eventually
+from support.world import UNBOUNDED
+
+BROKERS = {
+    # What a run leaves is gone before the next one begins.
+    "log.segment.delete.delay.ms": "500",
+    "message.max.bytes": "10000000",
+    # Every partition maps two indices of 10 MB by default; growth has thousands of partitions.
+    "log.index.size.max.bytes": "1048576",
+}
+HEAP = "1g"
+_KAFKAS_OWN = ("__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata")
+_ONE_REQUEST = 200  # topics that are created or deleted at once
+
+
+@dataclass
+class Side:
+    """A cluster as the benchmark sees it. The client is kept: futures of one that is gone never end."""
+
+    servers: str
+    admin: AdminClient = field(init=False)
+
+    def __post_init__(self) -> None:
+        # It outlives the cluster for a moment, and what it says about that is of no use.
+        self.admin = AdminClient(
+            {"bootstrap.servers": self.servers, "log_level": 0, "error_cb": print_nothing}
+        )
+
+    def create(self, topics: Mapping[str, int]) -> None:
+        """Topics by name, with their number of partitions; nothing in them is ever deleted by age."""
+        names = list(topics)
+        for at in range(0, len(names), _ONE_REQUEST):
+            asked = [
+                NewTopic(name, topics[name], 1, config=UNBOUNDED) for name in names[at : at + _ONE_REQUEST]
+            ]
+            for future in self.admin.create_topics(asked, operation_timeout=60).values():
+                future.result()
+
+    def names(self) -> set[str]:
+        return {name for name in self.admin.list_topics(timeout=20).topics if name not in _KAFKAS_OWN}
+
+    def delete(self, names: Sequence[str]) -> None:
+        for at in range(0, len(names), _ONE_REQUEST):
+            asked = self.admin.delete_topics(list(names[at : at + _ONE_REQUEST]), operation_timeout=60)
+            for future in asked.values():
+                future.result()
+        eventually(lambda: not self.names() & set(names), "topics are deleted", 120)
+
+    def ends(self, topic: str, partitions: int) -> list[int]:
+        """Where a read_committed reader would come to an end; zeros for a topic that is not there yet."""
+        asked = {TopicPartition(topic, number): OffsetSpec.latest() for number in range(partitions)}
+        found = self.admin.list_offsets(asked, isolation_level=IsolationLevel.READ_COMMITTED)
+        try:
+            ends = {place.partition: future.result().offset for place, future in found.items()}
+        except KafkaException:
+            # Asking for a topic's leaders does not: once told that it is not there, the client believes it.
+            self.admin.list_topics(topic, timeout=20)
+            return [0] * partitions
+        return [ends[number] for number in range(partitions)]
+
+
+def print_nothing(_error: object) -> None:
+    """For what a client says while its cluster goes away."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    source: Side
+    destination: Side
+    directory: Path
+    say: Callable[[str], None]
+
+    def place(self, *names: object) -> Path:
+        """A directory for a run's logs and settings."""
+        return self.directory.joinpath(*("-".join(str(name).split()) for name in names))
+
+    def name(self, what: str) -> str:
+        return f"{what}-{uuid.uuid4().hex[:6]}"
+
+    def clean(self, keep: Sequence[str] = ()) -> None:
+        """Delete all topics but those that are kept on the source, and let the disk come to rest."""
+        self.destination.delete(sorted(self.destination.names()))
+        self.source.delete(sorted(self.source.names() - set(keep)))
+        os.sync()
+
+
+@contextmanager
+def set_up(directory: Path, say: Callable[[str], None]) -> Iterator[Stage]:
+    """Two clusters of one broker each; gone afterwards, with everything in them."""
+    say("starting two Kafka clusters")
+    # Not below /tmp, which is memory on some machines.
+    places = [directory / "clusters" / name for name in ("source", "destination")]
+    for place in places:
+        place.mkdir(parents=True)
+    with (
+        EmbeddedCluster.start("source", config=BROKERS, heap=HEAP, directory=places[0]) as source,
+        EmbeddedCluster.start("destination", config=BROKERS, heap=HEAP, directory=places[1]) as destination,
+    ):
+        sides = Side(source.bootstrap_servers), Side(destination.bootstrap_servers)
+        yield Stage(*sides, directory, say)

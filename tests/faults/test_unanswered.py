@@ -1,0 +1,94 @@
+"""A leader that does not answer where its log ends: that is no answer, and never the end of an empty log.
+
+The client fills in a number before it asks, and leaves it there, without an error, where no answer comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import Producer
+
+from causeway.errors import Unreachable
+from causeway.kafka.admin import At, ClusterView
+from causeway.kafka.ledger import ensure_topics, read_image
+from causeway.model.cluster import Cluster
+from causeway.model.order import ledger_topic
+from causeway.model.position import Place, Position, SourcePartition
+from causeway.model.record import encode
+from faults.network import Lines, lines
+from support.proxy import LIST_OFFSETS
+from support.world import now_ms
+
+
+@pytest.fixture(scope="module")
+def line(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lines]:
+    with lines("unanswered", tmp_path_factory.mktemp("unanswered")) as made:
+        yield made
+
+
+@pytest.fixture
+def view(line: Lines, monkeypatch: pytest.MonkeyPatch) -> ClusterView:
+    monkeypatch.setattr("causeway.kafka.admin.REQUEST_SECONDS", 2.0)
+    made = ClusterView(Cluster("far", {"bootstrap.servers": line.cluster.proxied_servers}))
+    made.connect()
+    return made
+
+
+def fill(line: Lines, topic: str, *records: tuple[bytes | None, bytes]) -> None:
+    producer = Producer({"bootstrap.servers": line.cluster.bootstrap_servers})
+    for key, value in records:
+        producer.produce(topic, value, key, 1)
+    assert producer.flush(10) == 0
+
+
+def lose_the_next_answer(line: Lines) -> None:
+    (proxy,) = line.proxies
+    proxy.lose_answer(LIST_OFFSETS, hang_up=False)
+
+
+@pytest.mark.parametrize("at", ["earliest", "latest", "stable", 1])
+def test_without_an_answer_there_is_no_offset(
+    line: Lines, view: ClusterView, at: At, topic_name: str
+) -> None:
+    assert view.create_topic(topic_name, 2, 1, {})
+    fill(line, topic_name, *[(None, b"x")] * 10)
+    spot = topic_name, 1
+    end = 0 if at in ("earliest", 1) else 10
+
+    assert view.offsets([spot], at) == {spot: end}
+    lose_the_next_answer(line)
+    assert view.offsets([spot], at) == {}
+    lose_the_next_answer(line)
+    with pytest.raises(Unreachable, match="does not answer"):
+        view.all_offsets([spot], at)
+    assert view.offsets([spot], now_ms() + 60_000) == {spot: 10}, "from now on"
+
+
+def test_a_ledger_whose_end_is_not_known_is_asked_again(line: Lines, view: ClusterView) -> None:
+    """Taken for empty, it would have everything carried once more."""
+    ensure_topics(view, "unanswered", 1, 1)
+    source = SourcePartition("c", "t", 0)
+    position = Position(source, "id", 0, 7, -1, Place("t", "id", 0), 0, 7, 1, now_ms())
+    key, value = encode(position)
+    fill(line, ledger_topic("unanswered"), (key, value))
+    lose_the_next_answer(line)
+
+    image = read_image(view.cluster, "unanswered")
+
+    assert image.positions[source].offset == 7
+
+
+def test_a_ledger_is_not_made_anew_while_nobody_knows_whether_there_was_one(
+    line: Lines, view: ClusterView
+) -> None:
+    ensure_topics(view, "lost", 1, 1)
+    fill(line, "__causeway.lost.offsets", (b"c|t|0", b"{}"))
+    view._admin.delete_topics([ledger_topic("lost")])[ledger_topic("lost")].result()
+    lose_the_next_answer(line)
+
+    with pytest.raises(Unreachable, match="does not answer"):
+        ensure_topics(view, "lost", 1, 1)
+
+    assert not view.describe([ledger_topic("lost")])

@@ -1,0 +1,77 @@
+"""What a task does with its order when the ledger does not show what it must."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from causeway.kafka.admin import ClusterView
+from causeway.kafka.ledger import ensure_topics
+from causeway.model.cluster import Cluster
+from causeway.model.order import Lane, Limits, Order, ledger_topic, offset_map_topic
+from causeway.model.position import Place, SourcePartition
+from causeway.pipeline.relay import carry
+from support.world import World
+
+
+def order_of(world: World, topic: str, until: int) -> Order:
+    source, destination = (
+        ClusterView(Cluster(name, {"bootstrap.servers": world.servers[name]}))
+        for name in ("source", "destination")
+    )
+    ledger = ensure_topics(destination, world.mirror, 1, 1)
+    facts, place = source.describe([topic])[topic], destination.describe([topic])[topic]
+    at = SourcePartition(source.cluster_id(), topic, 0)
+    return Order(
+        mirror=world.mirror,
+        shard=1,
+        lease=1,
+        generation=1,
+        slice=1,
+        delivery="exactly-once",
+        compression="none",
+        sources={at.cluster: source.cluster},
+        destination=destination.cluster,
+        ledger=ledger_topic(world.mirror),
+        offset_map=offset_map_topic(world.mirror),
+        groups={},
+        lanes=(Lane(at, facts.topic_id, Place(topic, place.topic_id, 0), "earliest", until),),
+        tail=None,
+        limits=Limits(1_000, 1 << 20, 1, 10, 1 << 24, 10_000, 100_000, 1),
+        ledger_id=ledger.topic_id,
+    )
+
+
+def test_a_ledger_that_shows_less_than_was_committed_is_not_gone_on_from(world: World) -> None:
+    topic = world.topic("t")
+    world.topic("t", on="destination")
+    world.produce(topic, world.numbers(100))
+    order = order_of(world, topic, 100)
+    assert carry(order).outcome == "done"
+    world.produce(topic, world.numbers(50))
+    (lane,) = order.lanes
+
+    ahead = carry(replace(order, lanes=(replace(lane, until=150, reached=101),)), pause=lambda _: None)
+
+    assert ahead.outcome == "broken"
+    code, what, where, why, todo = json.loads(ahead.note)
+    assert (code, where) == ("integrity", f"{order.ledger}[1]")
+    assert "has lost" in what
+    assert "at 100, it was at 101 before" in why
+    assert todo
+    assert len(world.read(topic)[0]) == 100
+    as_known = carry(replace(order, lanes=(replace(lane, until=150, reached=100),)))
+    assert as_known.outcome == "done"
+    assert world.read(topic) == world.read(topic, "source")
+
+
+def test_a_ledger_that_shows_nothing_of_what_is_known_is_not_begun_anew(world: World) -> None:
+    topic = world.topic("t")
+    world.topic("t", on="destination")
+    world.produce(topic, world.numbers(10))
+    order = order_of(world, topic, 10)
+    (lane,) = order.lanes
+    known = carry(replace(order, lanes=(replace(lane, reached=0),)), pause=lambda _: None)
+    assert known.outcome == "broken"
+    assert "at no offset" in known.note
+    assert world.read(topic) == {0: []}
