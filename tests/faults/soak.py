@@ -150,7 +150,10 @@ def soak(options: argparse.Namespace, directory: Path) -> bool:
         try:
             with day:
                 day.begin(sides)
-                _faults(day, schedule(options.seed, known), options.seconds, options.faults)
+                if known:
+                    _faults(day, schedule(options.seed, known), options.seconds, options.faults)
+                else:
+                    _quiet(day, options.seconds)
                 print("quiet: the rest is carried, both sides are read, the checker decides", flush=True)
                 report = day.end(judge=False, seconds=PATIENCE_SECONDS)
         except Exception as error:
@@ -180,6 +183,12 @@ def _faults(day: Soak, steps: Iterator[Step], seconds: float, most: int) -> None
         print(f"[{passed:.0f}/{seconds:.0f} s] fault {number + 1}: {step}, {step.seconds} s", flush=True)
         day.go_through(step)
         number += len(step.kinds)
+
+
+def _quiet(day: Soak, seconds: float) -> None:
+    """Nothing but records, in one run: what its processes use must not grow."""
+    over = time.monotonic() + seconds
+    day.until(lambda: time.monotonic() >= over, "time has passed", seconds + PATIENCE_SECONDS)
 
 
 @contextmanager
@@ -216,7 +225,9 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=600.0, help="how long faults are injected")
     parser.add_argument("--seed", type=int, default=None, help="the same seed gives the same faults")
     parser.add_argument("--three", choices=get_args(Side), default="destination", help="has three brokers")
-    parser.add_argument("--families", default=",".join(FAMILIES), help="of faults, with commas between")
+    parser.add_argument(
+        "--families", default=",".join(FAMILIES), help="of faults, with commas between; none: a quiet day"
+    )
     parser.add_argument("--faults", type=int, default=sys.maxsize, help="at most so many")
     parser.add_argument(
         "--directory", type=Path, default=None, help="for everything that is kept; new or empty"
