@@ -1,9 +1,10 @@
 """A mirror through a long day of random faults: `make soak SECONDS=600 SEED=7`.
 
-One side has three brokers, the other one (on a quiet day both one); a proxy stands before each. The same seed gives the same faults
-in the same order. After each one the mirror has to be back at zero lag, then the next one comes; now and
-then two come together. A supervisor starts the mirror again whenever it has ended. In the end both sides
-are read, and the checker decides; what it rests on stays in a directory: history, verdict, plot, logs.
+One side has three brokers, the other one (on a quiet day both one); a proxy stands before each. The same
+seed gives the same faults in the same order. After each one the mirror has to be back at zero lag, then the
+next one comes; now and then two come together. A supervisor starts the mirror again whenever it has ended.
+In the end both sides are read, and the checker decides; what it rests on stays in a directory: history,
+verdict, plot, logs.
 
 Exit code 0: no anomaly. 1: there is one, or the day could not be brought to its end.
 """
