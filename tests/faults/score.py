@@ -43,10 +43,11 @@ def wrong(
 ) -> list[str]:
     """Every anomaly, and every invariant that has to be shown and was not.
 
-    Only a mirror that was `restarted` has had two writers. What processes use says nothing in a short run,
-    most of which is warming up.
+    Only a mirror that was `restarted` has had two writers, and a quiet day shows no recovery. What processes
+    use says nothing in a short run, most of which is warming up.
     """
-    required = [*RECORDS, "I7", "I8", "I9", "I11", "I12", *(["I13"] if restarted else [])]
+    after_faults = ["I11", "I12", *(["I13"] if restarted else [])] if history.of(Fault) else []
+    required = [*RECORDS, "I7", "I8", "I9", *after_faults]
     unknown = [report.rulings[name] for name in required if report.rulings[name].answer == "unknown"]
     used = [one.at for one in history.of(Usage)]
     short = not used or used[-1] - used[0] < LONG_MS

@@ -1,9 +1,10 @@
 """A mirror through a long day of random faults: `make soak SECONDS=600 SEED=7`.
 
-One side has three brokers, the other one; a proxy stands before each. The same seed gives the same faults
-in the same order. After each one the mirror has to be back at zero lag, then the next one comes; now and
-then two come together. A supervisor starts the mirror again whenever it has ended. In the end both sides
-are read, and the checker decides; what it rests on stays in a directory: history, verdict, plot, logs.
+One side has three brokers, the other one (on a quiet day both one); a proxy stands before each. The same
+seed gives the same faults in the same order. After each one the mirror has to be back at zero lag, then the
+next one comes; now and then two come together. A supervisor starts the mirror again whenever it has ended.
+In the end both sides are read, and the checker decides; what it rests on stays in a directory: history,
+verdict, plot, logs.
 
 Exit code 0: no anomaly. 1: there is one, or the day could not be brought to its end.
 """
@@ -133,7 +134,7 @@ class Soak(Day):
 
 def soak(options: argparse.Namespace, directory: Path) -> bool:
     """Whether nothing was wrong."""
-    known = kinds(options.three, options.families)
+    known = kinds(options.three, options.families) if options.families else []
     report: Report | None = None
     with _clusters(directory, options.three) as sides:
         mirror = Kept(
@@ -150,7 +151,10 @@ def soak(options: argparse.Namespace, directory: Path) -> bool:
         try:
             with day:
                 day.begin(sides)
-                _faults(day, schedule(options.seed, known), options.seconds, options.faults)
+                if known:
+                    _faults(day, schedule(options.seed, known), options.seconds, options.faults)
+                else:
+                    _quiet(day, options.seconds)
                 print("quiet: the rest is carried, both sides are read, the checker decides", flush=True)
                 report = day.end(judge=False, seconds=PATIENCE_SECONDS)
         except Exception as error:
@@ -182,8 +186,14 @@ def _faults(day: Soak, steps: Iterator[Step], seconds: float, most: int) -> None
         number += len(step.kinds)
 
 
+def _quiet(day: Soak, seconds: float) -> None:
+    """Nothing but records, in one run: what its processes use must not grow."""
+    over = time.monotonic() + seconds
+    day.until(lambda: time.monotonic() >= over, "time has passed", seconds + PATIENCE_SECONDS)
+
+
 @contextmanager
-def _clusters(directory: Path, three: Side) -> Iterator[dict[Side, Lines]]:
+def _clusters(directory: Path, three: Side | None) -> Iterator[dict[Side, Lines]]:
     with ExitStack() as stack:
         found: dict[Side, Lines] = {}
         for side in get_args(Side):
@@ -215,8 +225,10 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make soak", description="A mirror through random faults.")
     parser.add_argument("--seconds", type=float, default=600.0, help="how long faults are injected")
     parser.add_argument("--seed", type=int, default=None, help="the same seed gives the same faults")
-    parser.add_argument("--three", choices=get_args(Side), default="destination", help="has three brokers")
-    parser.add_argument("--families", default=",".join(FAMILIES), help="of faults, with commas between")
+    parser.add_argument("--three", choices=get_args(Side), help="has three brokers; the destination, or none")
+    parser.add_argument(
+        "--families", default=",".join(FAMILIES), help="of faults, with commas between; none: a quiet day"
+    )
     parser.add_argument("--faults", type=int, default=sys.maxsize, help="at most so many")
     parser.add_argument(
         "--directory", type=Path, default=None, help="for everything that is kept; new or empty"
@@ -225,6 +237,8 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     options.families = [name for name in options.families.split(",") if name]
     if unknown := sorted(set(options.families) - set(FAMILIES)):
         parser.error(f"no such family: {', '.join(unknown)}; there are {', '.join(FAMILIES)}")
+    if options.three is None and options.families:
+        options.three = "destination"
     if options.seed is None:
         options.seed = Random().randrange(1_000_000)
     return options
