@@ -12,9 +12,8 @@ from typing import Any
 
 from bench.child import Child, Failed
 from bench.contenders.job import Job
-from bench.usage import command
 from causeway.config.toml import written
-from support.process import processes
+from support.process import python_workers
 
 CHECK_SECONDS = 300
 
@@ -81,7 +80,4 @@ class Causeway:
         return topic
 
     def workers(self, child: Child) -> Sequence[int]:
-        """Spark's Python workers: the daemon's children, which look like it."""
-        parents = {pid: int(fields[1]) for pid, fields in processes().items()}
-        python = [pid for pid in child.pids() if b"pyspark.daemon" in command(pid)]
-        return [pid for pid in python if parents.get(pid) in python]
+        return python_workers(child.pids())

@@ -5,11 +5,16 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import pytest
+
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.ledger import ensure_topics
+from causeway.kafka.outcome import Again
 from causeway.model.cluster import Cluster
 from causeway.model.order import Lane, Limits, Order, ledger_topic, offset_map_topic
 from causeway.model.position import Place, SourcePartition
+from causeway.pipeline.attempt import Attempt
+from causeway.pipeline.memory import Memory
 from causeway.pipeline.relay import carry
 from support.world import World
 
@@ -75,3 +80,24 @@ def test_a_ledger_that_shows_nothing_of_what_is_known_is_not_begun_anew(world: W
     assert known.outcome == "broken"
     assert "at no offset" in known.note
     assert world.read(topic) == {0: []}
+
+
+def test_what_a_task_has_committed_itself_must_be_in_the_ledger(world: World) -> None:
+    """An order is older than what its task has carried since."""
+    topic = world.topic("t")
+    world.topic("t", on="destination")
+    world.produce(topic, world.numbers(10))
+    order = order_of(world, topic, 10)
+    (lane,) = order.lanes
+    memory = Memory()
+    first = Attempt(order, memory, None)
+    assert first.run() == "done"
+    first.close()
+    assert memory.positions[lane.source].offset == 10
+    memory.positions[lane.source] = replace(memory.positions[lane.source], offset=11)
+    second = Attempt(order, memory, None)
+    try:
+        with pytest.raises(Again, match="at 10, it was at 11 before"):
+            second.run()
+    finally:
+        second.close()

@@ -128,13 +128,17 @@ class Causeway:
         return sorted(pid for pid in mates if mark in _of(pid, "environ").split(b"\0"))
 
     def workers(self) -> list[int]:
-        """Spark's Python workers: the daemon's children, which look like it."""
-        parents = {pid: int(fields[1]) for pid, fields in processes().items()}
-        python = [pid for pid in self.family() if b"pyspark.daemon" in _of(pid, "cmdline")]
-        return [pid for pid in python if parents.get(pid) in python]
+        return python_workers(self.family())
 
     def jvm(self) -> list[int]:
         return [pid for pid in self.family() if _of(pid, "cmdline").split(b"\0")[0].endswith(b"java")]
+
+
+def python_workers(family: Iterable[int]) -> list[int]:
+    """Spark's Python workers among these: the daemon's children, which look like it."""
+    parents = {pid: int(fields[1]) for pid, fields in processes().items()}
+    python = [pid for pid in family if b"pyspark.daemon" in _of(pid, "cmdline")]
+    return [pid for pid in python if parents.get(pid) in python]
 
 
 def _of(pid: int, what: str) -> bytes:

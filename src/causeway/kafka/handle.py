@@ -18,7 +18,7 @@ from causeway.kafka.outcome import Again, Fenced, Refused
 from causeway.model.cluster import Cluster
 
 LOST = re.compile(r"^(FAIL\b.*in state UP|REQTMOUT\b)", re.DOTALL)
-REFUSED = re.compile(r"^TXNERR\b.*\(([A-Z]\w*)[^()]*\)\s*$", re.DOTALL)
+REFUSED = re.compile(r"^TXNERR\b.*\([A-Z]\w*[^()]*\)\s*$", re.DOTALL)
 """A transaction that failed by what the destination said; names of the client's own errors begin with _."""
 
 
@@ -29,7 +29,7 @@ class ProducerHandle:
         self._cluster = cluster
         self._shaken = ""  # how a connection was lost that may have carried a request
         self._trouble = ""  # what the client said last
-        # By which error the open transaction failed. The client drops what it still holds then, and reports
+        # How the open transaction failed. The client drops what it still holds then, and reports
         # that as purged; of the record itself it speaks only where that record was to report.
         self._refusal = ""
         self._throttled = 0.0  # until when the destination makes us wait, by a quota
@@ -84,9 +84,8 @@ class ProducerHandle:
     def _on_log(self, line: str) -> None:
         if LOST.search(line):
             self._shaken = self._trouble = line
-        elif found := REFUSED.search(line):
-            self._refusal = found[1]
-            self._trouble = line
+        elif REFUSED.search(line):
+            self._refusal = self._trouble = line
 
     @property
     def refused(self) -> bool:
@@ -98,15 +97,14 @@ class ProducerHandle:
 
     def _failed(self, doing: str, exception: BaseException) -> Exception:
         """Every failure starts the protocol anew, but for one: a newer attempt owns the id."""
-        told = exception
+        found = told = _error_in(exception)
         try:
             self._producer.poll(0)  # what it logged is not said before: why it is in an erroneous state
         except (KafkaException, SystemError) as more:
-            told = more
-        for error in (_error_in(exception), _error_in(told)):
+            told = _error_in(more)
+        for error in (found, told):
             if error is not None and is_fenced(error):
                 return Fenced(f"{doing}: {error.str()}")
-        found = _error_in(exception)
         kind = Refused if self.refused else Again
         why = found.str() if found is not None else exception
         return kind(f"{doing} on {self._cluster.alias}: {why}{self._why()}")

@@ -17,6 +17,7 @@ from causeway.kafka.admin import At, ClusterView
 from causeway.kafka.ledger import LedgerImage, read_image
 from causeway.kafka.quarantine import read_labels
 from causeway.mirror.clusters import cluster_of, filters_of
+from causeway.mirror.ends import offsets_of
 from causeway.mirror.grounds import adopted, ground_of, held_before, look, not_compared
 from causeway.mirror.routing import routes
 from causeway.model.cluster import Cluster
@@ -138,9 +139,7 @@ class Capture:
     def _on_source(self, sources: Iterable[SourcePartition], at: At) -> dict[SourcePartition, int]:
         found: dict[SourcePartition, int] = {}
         for view in self._views.values():
-            mine = [one for one in sources if one.cluster == view.cluster_id()]
-            offsets = view.all_offsets([(one.topic, one.partition) for one in mine], at)
-            found |= {one: offsets[one.topic, one.partition] for one in mine}
+            found |= offsets_of(view, (one for one in sources if one.cluster == view.cluster_id()), at)
         return found
 
     def _labels(self) -> dict[tuple[SourcePartition, str], Counter[int]]:

@@ -1,4 +1,4 @@
-"""Where the sources' partitions end."""
+"""Where the sources' partitions begin and end."""
 
 from __future__ import annotations
 
@@ -46,3 +46,10 @@ def ends_of_now(
         if time.monotonic() > deadline:
             raise Unreachable(f"partitions have no leader: {', '.join(map(str, unled[:10]))}")
         time.sleep(0.1)
+
+
+def offsets_of(view: ClusterView, sources: Iterable[SourcePartition], at: At) -> dict[SourcePartition, int]:
+    """Where that point is in each partition; raises Unreachable where one has no leader."""
+    wanted = list(sources)
+    found = view.all_offsets([(one.topic, one.partition) for one in wanted], at)
+    return {one: found[one.topic, one.partition] for one in wanted}

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
 from causeway.config import MirrorSettings
 from causeway.errors import PlanRefused
-from causeway.kafka.admin import At, ClusterView
+from causeway.kafka.admin import ClusterView
 from causeway.kafka.groups import committed, members
+from causeway.mirror.ends import offsets_of
 from causeway.model.order import Lane
 from causeway.model.position import SourcePartition
 from causeway.model.seam import Accept
@@ -80,13 +81,6 @@ def hints_of(
             todo="name it with --group, or use --from destination-end or --from timestamp",
         )
     return found
-
-
-def offsets_of(view: ClusterView, sources: Iterable[SourcePartition], at: At) -> dict[SourcePartition, int]:
-    """Where that point is in each partition; raises Unreachable where one has no leader."""
-    wanted = list(sources)
-    found = view.all_offsets([(one.topic, one.partition) for one in wanted], at)
-    return {one: found[one.topic, one.partition] for one in wanted}
 
 
 def _from_ends(

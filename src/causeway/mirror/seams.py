@@ -11,7 +11,8 @@ from causeway.config import MirrorSettings
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.tails import Ending, Spot, fingerprint, last_records, read_spans
 from causeway.mirror.clusters import filters_of
-from causeway.mirror.hints import Asked, Hint, offsets_of
+from causeway.mirror.ends import offsets_of
+from causeway.mirror.hints import Asked, Hint
 from causeway.model.filtering import Record
 from causeway.model.order import Lane
 from causeway.model.position import SourcePartition

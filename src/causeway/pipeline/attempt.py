@@ -14,6 +14,7 @@ Errors stay inside the task: `Again` starts over, `Fenced` and `Superseded` end 
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from causeway.errors import CausewayError, IntegrityError, Superseded
@@ -83,8 +84,9 @@ class Attempt:
         image = self._reader.read_to_end(LEDGER_SECONDS)
         self._check_lease(self._reader)
         self._stopped_before = dict(image.stopped)
-        self._positions = _positions(order, image)
-        self._check_reached()
+        found = _positions(order, image)
+        self._check_reached(found)
+        self._positions = self._memory.positions = found
         self._reader.follow(CONTROL)
         for cluster_id, cluster in order.sources.items():
             lanes = [lane for lane in order.lanes if lane.source.cluster == cluster_id]
@@ -122,7 +124,7 @@ class Attempt:
             ) from None
         memory.without_ledger = 0
 
-    def _check_reached(self) -> None:
+    def _check_reached(self, found: Mapping[SourcePartition, Position]) -> None:
         """What this task has committed, and what the driver has read, must be in what was read now.
 
         Brokers and clients have shown an empty end for one that they did not know. To go on from there would
@@ -130,8 +132,8 @@ class Attempt:
         """
         order, memory = self._order, self._memory
         for lane in order.lanes:
-            position = self._positions.get(lane.source)
-            topic_id, offset = memory.reached.get(lane.source, ("", -1))
+            position, known = found.get(lane.source), memory.positions.get(lane.source)
+            topic_id, offset = (known.topic_id, known.offset) if known else ("", -1)
             if falls_short(position, lane.topic_id, lane.reached) or falls_short(position, topic_id, offset):
                 told = f"the ledger shows {lane.source} at {position.offset if position else 'no offset'}"
                 least = f"it was at {max(lane.reached, offset)} before"
@@ -235,9 +237,6 @@ class Attempt:
         flushed = self._closing.commit(self._lanes.values(), self._records, views)
         self._records = []
         self._positions.update({source: lane.position for source, lane in self._lanes.items()})
-        self._memory.reached.update(
-            {source: (lane.position.topic_id, lane.position.offset) for source, lane in self._lanes.items()}
-        )
         for source in [source for source, lane in self._lanes.items() if lane.finding is not None]:
             del self._lanes[source]
         if records and self._memory.single:

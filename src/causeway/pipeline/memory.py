@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
-from causeway.model.position import SourcePartition
+from causeway.model.position import Position, SourcePartition
 from causeway.policy.integrity import Finding
 
 EVENTS_WAITING = 20
@@ -26,9 +26,7 @@ class Memory:
     no_quarantine: set[SourcePartition] = field(default_factory=set)  # their records are refused even there
     without_ledger: int = 0  # attempts in a row that did not find it
     short_ledger: int = 0  # attempts in a row that found less in it than was committed
-    reached: dict[SourcePartition, tuple[str, int]] = field(
-        default_factory=dict
-    )  # topic id, committed offset
+    positions: dict[SourcePartition, Position] = field(default_factory=dict)  # as the last attempt left them
     # Logs that were cut off under their positions, in the client's words. It says so once: the next fetch
     # would go on as if nothing had happened.
     truncated: dict[SourcePartition, str] = field(default_factory=dict)
