@@ -75,6 +75,24 @@ def test_what_never_left_has_failed_for_certain(tmp_path: Path) -> None:
         assert set(trace(journal.history()).fates.values()) == {"hidden"}
 
 
+@pytest.mark.parametrize(("shaken", "outcome"), [(False, "aborted"), (True, "unknown")])
+@pytest.mark.parametrize("by", ["the next transaction", "the end"])
+def test_an_abort_is_believed_when_the_connection_held_until_its_markers_were_there(
+    world: World, tmp_path: Path, shaken: bool, outcome: str, by: str
+) -> None:
+    with Journal(tmp_path / "history.jsonl") as journal:
+        workload = Workload(world.servers["source"], {world.topic("t", 2): 2}, journal, seed=1)
+        workload._transaction(3, commit=False)
+        assert workload._transactional is not None
+        assert not journal.history().of(Ended), "answered is not believed yet"
+        workload._transactional.connection.shaken = shaken
+        if by == "the next transaction":
+            workload._transaction(3, commit=True)
+            assert [event.outcome for event in journal.history().of(Ended)] == [outcome, "committed"]
+        workload.settle()
+        assert journal.history().of(Ended)[0].outcome == outcome
+
+
 def test_one_mirror_run_holds_every_promise_about_records_and_books(world: World, tmp_path: Path) -> None:
     topic, other = world.topic("t", 3), world.topic("u", 1)
     ids = topic_ids(world.admin(), [topic, other])

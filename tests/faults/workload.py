@@ -5,6 +5,11 @@ not answered for certain is unknown, never failed. A transaction whose commit wa
 become visible, whatever happened to its abort: the next producer under the id ends it. A commit that was
 slow, or a connection that broke, costs the producer its epoch, since librdkafka's own late copy of the
 commit could otherwise commit the next transaction.
+
+An abort is answered when it is decided, before its markers are written. A broker that dies in between may
+take its partitions for deleted when it comes back and leave the markers out; the next transaction of the id
+then commits what was aborted. So an abort is believed when the id's next transaction is under way over
+connections that held, and is unknown otherwise.
 """
 
 from __future__ import annotations
@@ -57,6 +62,7 @@ class Workload:
         self._waiting: set[str] = set()  # tokens that nobody has answered for
         self._plain: Producer | None = None
         self._transactional: _Transactional | None = None
+        self._unproven: tuple[str, int] | None = None  # an answered abort, and its records
         self._left_open = False  # a transaction that hides what comes behind it, until a producer ends it
         self._thread: threading.Thread | None = None
 
@@ -103,6 +109,8 @@ class Workload:
             self._plain.flush(seconds)
             self._give_up(self._plain)
         if self._transactional is not None:
+            connection = self._transactional.connection
+            self._prove(self._unproven is not None and self._fenced() is not None and not connection.shaken)
             self._give_up(self._transactional.producer)
         self._plain = self._transactional = None
         while self._left_open and time.monotonic() < deadline:
@@ -179,19 +187,31 @@ class Workload:
                 sent += 1
             if tx.producer.flush(_PATIENCE_SECONDS):
                 raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "records are still on their way"))
+            self._prove(not tx.connection.shaken)  # markers come before the next transaction's first record
             if commit:
                 began, asked = time.monotonic(), True
                 tx.producer.commit_transaction(_PATIENCE_SECONDS)
                 tx.connection.shaken |= time.monotonic() - began > _SLOW_COMMIT_SECONDS
+                self._end(name, "committed", sent)
             else:
                 tx.producer.abort_transaction(_PATIENCE_SECONDS)
-            self._end(name, "committed" if commit else "aborted", sent)
+                self._unproven = name, sent
         except KafkaException as error:
             tx.connection.shaken = self._left_open = True
+            self._prove(False)
             self._end(name, "unknown" if asked else "aborted", sent, str(error))
         if tx.connection.shaken:
+            self._prove(False)
             self._give_up(tx.producer)
             self._transactional = None
+
+    def _prove(self, proven: bool) -> None:
+        """The abort that was answered last is believed, or is unknown."""
+        if self._unproven is not None:
+            name, records = self._unproven
+            self._unproven = None
+            why = "" if proven else "it was answered, and the connection broke before its markers were seen"
+            self._end(name, "aborted" if proven else "unknown", records, why)
 
     def _end(self, transaction: str, outcome: Any, records: int, why: str = "") -> None:
         self.counts[outcome] += 1
