@@ -24,7 +24,7 @@ from causeway.kafka.delivery import IdempotentDelivery
 from causeway.kafka.intake import Intake
 from causeway.kafka.lane import OpenLane
 from causeway.kafka.ledger import LedgerImage, LedgerReader, check_ledger
-from causeway.kafka.outcome import Again, LedgerGone
+from causeway.kafka.outcome import Again, LedgerGone, Refused
 from causeway.model.order import Order
 from causeway.model.position import Position, SourcePartition
 from causeway.model.receipt import Outcome
@@ -194,7 +194,15 @@ class Attempt:
         count, size = delivery.records, delivery.bytes
         kept = self._sieve.sift(records, intake.open) if self._sieve.active else records
         if kept:
-            delivery.carry(kept, intake.open, intake.cluster_id.encode() if self._order.provenance else None)
+            try:
+                origin = intake.cluster_id.encode() if self._order.provenance else None
+                delivery.carry(kept, intake.open, origin)
+            except Refused:
+                # One by one the refused record reports itself, but only to whoever waits for reports. Not to
+                # wait would mean to come here again and again as long as there are many records behind it.
+                if self._memory.single:
+                    self._commit()
+                raise
         self._sieve.settle()
         self._throttle.took(delivery.records - count, delivery.bytes - size)
 
