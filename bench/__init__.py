@@ -3,6 +3,7 @@
     __main__                      the command line
     scale, shapes                 how much of what is measured; which records
     stage                         the two clusters, their topics, and what is left of them between runs
+    warming                       brokers that have compiled what they will be asked for
     load, traffic                 records that lie there; records that come at a pace
     child, usage                  a contender's processes, what they use
     watch → course                what arrives at the destination, and when; figures of that

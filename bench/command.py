@@ -21,14 +21,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench import content, machine, samples
+from bench import machine, samples
 from bench.child import Failed
 from bench.contenders import copyloop, others
 from bench.contenders.causeway import Causeway
 from bench.contenders.job import Mirror
 from bench.contenders.kafka_tools import ConsumerLimit, Limit, ProducerLimit
 from bench.contenders.mirrormaker import MirrorMaker2
-from bench.load import fill
 from bench.measures import catch_up, growth, latency, throughput
 from bench.measures.bench import TROUBLE, Bench, reason, voiding
 from bench.report.page import publish
@@ -36,7 +35,8 @@ from bench.report.screen import show
 from bench.samples import Run
 from bench.scale import FULL, MEASURES, QUICK, WHOLE, Scale
 from bench.shapes import CENTRE, around, combinations
-from bench.stage import Stage, set_up
+from bench.stage import set_up
+from bench.warming import warm
 from causeway.errors import CausewayError
 
 DOCS = Path("docs")
@@ -95,7 +95,7 @@ def measured(asked: argparse.Namespace) -> tuple[Run, Path]:
     with set_up((asked.into / name).absolute(), say) as stage:
         causeway = Causeway(overrides=tuple(asked.X))
         bench = Bench(stage, scale, run, causeway, mirrors, limits, lambda: samples.write(run, kept))
-        warm(stage, min(WARMING, scale.records))
+        warm(stage, min(WARMING, scale.records), scale.warm_seconds)
         for measure in scale.measures:
             with voiding(partial(given_up, run, measure)):
                 DO[measure](bench)
@@ -161,14 +161,6 @@ def variant(text: str, overrides: Sequence[str]) -> Causeway:
     if not (name and colon and settings):
         raise ValueError(f"{text!r} is not NAME:KEY=VALUE,KEY=VALUE")
     return Causeway(f"causeway-{name}", f"Causeway, {name}", overrides=(*overrides, *settings.split(",")))
-
-
-def warm(stage: Stage, records: int) -> None:
-    """Let both brokers compile what they need, so that the first contender is not their rehearsal."""
-    for side in (stage.source, stage.destination):
-        filled = fill(side, stage.name("warm"), CENTRE, records)
-        content.read(side.servers, filled.topic, CENTRE.partitions)
-    stage.clean()
 
 
 def say(text: str) -> None:

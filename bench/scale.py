@@ -19,6 +19,7 @@ class Scale:
     measures: tuple[str, ...]
     shapes: tuple[Shape, ...]
     rounds: int
+    warm_seconds: float
     records: int  # of a throughput run, at most
     megabytes: int  # of a throughput run, at most
     idle_seconds: float
@@ -31,15 +32,15 @@ class Scale:
 
 
 QUICK = Scale(
-    name="quick", measures=("throughput", "latency"), shapes=(CENTRE,), rounds=1, records=2_000_000,
-    megabytes=2_000, idle_seconds=5, rates=(1_000,), latency_seconds=12, latency_rounds=1,
+    name="quick", measures=("throughput", "latency"), shapes=(CENTRE,), rounds=1, warm_seconds=30,
+    records=2_000_000, megabytes=2_000, idle_seconds=5, rates=(1_000,), latency_seconds=12, latency_rounds=1,
     latency_systems=("causeway", "mm2-exactly-once"), backlog_megabytes=0, growth=(),
 )  # fmt: skip
 """The headline rows, in under five minutes on two cores."""
 
 WHOLE = Scale(
-    name="whole", measures=MEASURES, shapes=tuple(around()), rounds=3, records=4_000_000, megabytes=2_000,
-    idle_seconds=15, rates=(100, 1_000, 20_000), latency_seconds=30, latency_rounds=3,
+    name="whole", measures=MEASURES, shapes=tuple(around()), rounds=3, warm_seconds=60, records=4_000_000,
+    megabytes=2_000, idle_seconds=15, rates=(100, 1_000, 20_000), latency_seconds=30, latency_rounds=3,
     latency_systems=(), backlog_megabytes=3_000, growth=(10, 100, 1_000, 5_000),
 )  # fmt: skip
 

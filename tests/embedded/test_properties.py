@@ -18,7 +18,7 @@ def shape_of(
         brokers=brokers,
         port=port,
         version="4.3.1",
-        heap="512m",
+        java_options="-Xmx512m",
         config=config or {},
         proxied=proxied or {},
     )

@@ -38,7 +38,7 @@ _TROUBLE = (" ERROR ", " FATAL ", "Exception", "Error:", "Caused by")
 
 class Broker:
     def __init__(
-        self, shape: BrokerShape, directory: Path, *, version: str, heap: str, detached: bool
+        self, shape: BrokerShape, directory: Path, *, version: str, java_options: str, detached: bool
     ) -> None:
         self.id = shape.id
         self.port = shape.client_port
@@ -47,7 +47,7 @@ class Broker:
         self.log = directory / "broker.log"
         self._internal_port = shape.internal_port
         self._version = version
-        self._heap = heap
+        self._java_options = java_options
         self._detached = detached
         self._watchdog: Watchdog | None = None
         self._process_file = directory / "process.json"
@@ -67,7 +67,7 @@ class Broker:
         if self.is_up:
             return
         java, jars = find_java(), kafka_jars(self._version)
-        kafka = [f"-Xmx{self._heap}", "-XX:+UseSerialGC", *_LOGGING, "-cp", f"{jars}/*", "kafka.Kafka"]
+        kafka = [*self._java_options.split(), *_LOGGING, "-cp", f"{jars}/*", "kafka.Kafka"]
         self._log_start = self.log.stat().st_size if self.log.exists() else 0
         running = process.spawn([str(java), *kafka, SETTINGS], self.directory, self.log)
         if not self._detached:

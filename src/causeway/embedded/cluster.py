@@ -31,6 +31,10 @@ _MOST_BROKERS = 9
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 
+SMALL = "-Xmx512m -XX:+UseSerialGC"
+"""Options for brokers that come in numbers and live for minutes."""
+
+
 class EmbeddedCluster:
     """Made by `start` (a new one) or `open` (one that exists); a context manager that destroys it."""
 
@@ -47,7 +51,7 @@ class EmbeddedCluster:
                 broker,
                 broker_directory(directory, broker.id),
                 version=cluster.version,
-                heap=cluster.heap,
+                java_options=cluster.java_options,
                 detached=detached,
             )
             for broker in cluster.brokers
@@ -65,7 +69,7 @@ class EmbeddedCluster:
         *,
         detached: bool = False,
         proxied: Mapping[int, int] | None = None,
-        heap: str = "512m",
+        java_options: str = SMALL,
         timeout: float = START_SECONDS,
     ) -> EmbeddedCluster:
         """A new cluster, ready for use.
@@ -84,7 +88,7 @@ class EmbeddedCluster:
             brokers=brokers,
             port=port,
             version=version,
-            heap=heap,
+            java_options=java_options,
             config=config or {},
             proxied=proxied or {},
         )

@@ -34,7 +34,7 @@ class ClusterShape:
     name: str
     version: str
     cluster_id: str
-    heap: str
+    java_options: str
     config: Mapping[str, str]
     brokers: tuple[BrokerShape, ...]
 
@@ -72,7 +72,7 @@ def new_shape(
     brokers: int,
     port: int | None,
     version: str,
-    heap: str,
+    java_options: str,
     config: Mapping[str, str],
     proxied: Mapping[int, int],
 ) -> ClusterShape:
@@ -91,7 +91,7 @@ def new_shape(
         )
         for node in range(brokers)
     )
-    return ClusterShape(name, version, new_uuid(), heap, dict(config), shapes)
+    return ClusterShape(name, version, new_uuid(), java_options, dict(config), shapes)
 
 
 def new_uuid() -> str:

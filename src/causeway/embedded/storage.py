@@ -39,7 +39,7 @@ def format_broker(
 
 
 def _make_checkpoint(java: Path, jars: Path, checkpoint: Path) -> None:
-    shape = new_shape("format", brokers=1, port=None, version="", heap="", config={}, proxied={})
+    shape = new_shape("format", brokers=1, port=None, version="", java_options="", config={}, proxied={})
     with tempfile.TemporaryDirectory(dir=jars.parent, prefix=".format-") as scratch:
         properties = Path(scratch) / "server.properties"
         properties.write_text(render(server_properties(shape, shape.brokers[0])))
