@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from causeway.kafka.lane import NEVER, OpenLane, Stretch
+from causeway.kafka.outcome import Again
 from causeway.model.order import Lane
 from causeway.model.position import Place, Position, SourcePartition
 from causeway.policy.integrity import Finding
@@ -27,6 +28,14 @@ def took(one: OpenLane, offset: int, epoch: int) -> None:
     stretch.length = 1
     stretch.first = stretch.last = 100 + offset
     one.took(stretch, offset + 1, epoch, 1)
+
+
+def test_what_was_sent_and_never_acknowledged_is_not_settled() -> None:
+    one = lane()
+    took(one, 0, 7)
+    one.moved(1, 2, 7, 1)  # nobody reports of it
+    with pytest.raises(Again, match="1 of 2 records"):
+        one.settled(1)
 
 
 @pytest.mark.parametrize("offset", [1, 3, 4])

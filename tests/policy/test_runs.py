@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import pairwise
 
 from hypothesis import given
@@ -25,18 +26,30 @@ def maps(draw: st.DrawFn) -> Pairs:
     return pairs
 
 
+def joined(*pieces: Iterable[Run]) -> list[Run]:
+    found: list[Run] = []
+    for piece in pieces:
+        join(found, list(piece))
+    return found
+
+
+def single(pairs: Pairs) -> list[Run]:
+    """As the runs of single records come."""
+    return joined(*([Run(source, destination, 1)] for source, destination in pairs))
+
+
 def spelled(runs: list[Run]) -> Pairs:
     return [(run.source + i, run.destination + i) for run in runs for i in range(run.length)]
 
 
 @given(maps())
 def test_joining_keeps_the_map_exact(pairs: Pairs) -> None:
-    assert spelled(join(Run(source, destination, 1) for source, destination in pairs)) == pairs
+    assert spelled(single(pairs)) == pairs
 
 
 @given(maps())
 def test_no_two_runs_could_be_one(pairs: Pairs) -> None:
-    runs = join(Run(source, destination, 1) for source, destination in pairs)
+    runs = single(pairs)
     for before, after in pairwise(runs):
         both_go_on = (before.source + before.length, before.destination + before.length)
         assert both_go_on != (after.source, after.destination)
@@ -44,18 +57,18 @@ def test_no_two_runs_could_be_one(pairs: Pairs) -> None:
 
 @given(maps(), st.lists(st.integers(1, 5), max_size=60))
 def test_it_does_not_matter_how_the_map_came_in_pieces(pairs: Pairs, sizes: list[int]) -> None:
-    whole = join(Run(source, destination, 1) for source, destination in pairs)
+    whole = single(pairs)
     pieces, rest = [], list(pairs)
     for size in [*sizes, len(pairs)]:
         piece, rest = rest[:size], rest[size:]
-        pieces += join(Run(source, destination, 1) for source, destination in piece)
-    assert join(pieces) == whole
-    assert join(whole) == whole
+        pieces.append(single(piece))
+    assert joined(*pieces) == whole
+    assert joined(whole) == whole
 
 
 def test_the_drawing_at_the_top_of_the_module() -> None:
     pairs = [(10, 7), (11, 8), (12, 9), (15, 10), (16, 11)]
-    assert join(Run(source, destination, 1) for source, destination in pairs) == [(10, 7, 3), (15, 10, 2)]
+    assert single(pairs) == [(10, 7, 3), (15, 10, 2)]
 
 
 @given(st.integers(0, 100), st.lists(st.integers(0, 3), min_size=0, max_size=30))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from confluent_kafka import KafkaError
 
+from causeway.kafka.outcome import Again
 from causeway.model.order import Lane
 from causeway.model.position import NO_LATENCY, Position
 from causeway.model.route import BY_KEY
@@ -46,6 +47,29 @@ class Stretch:
         self.first = self.last = message.offset()
         self.partition = message.partition()
 
+    def refused(self) -> list[tuple[int, KafkaError]]:
+        return [(self.source, self.error)] if self.error is not None else []
+
+    def settle(self, place: int, at: int, runs: dict[int, list[Run]], latency: list[int]) -> None:
+        if not contiguous(self.first, self.last, self.length):
+            raise Unmapped
+        landed = self.partition if place == BY_KEY else place
+        join(runs.setdefault(landed, []), [Run(self.source, self.first, self.length)])
+        # Two records stand for the stretch: a report for each would cost more than carrying it.
+        half = self.length // 2
+        latency[latency_bucket(at - self.first_at)] += half
+        latency[latency_bucket(at - self.last_at)] += self.length - half
+
+
+class Landed(Protocol):
+    """Records of one lane that were produced, and what the destination reports of them."""
+
+    def refused(self) -> list[tuple[int, KafkaError]]:
+        """Those that were not taken: source offset and why."""
+
+    def settle(self, place: int, at: int, runs: dict[int, list[Run]], latency: list[int]) -> None:
+        """Add where they landed, by partition, and how long they took. Raises Unmapped."""
+
 
 class Aside:
     """A record that goes to the quarantine instead of its place."""
@@ -69,7 +93,7 @@ class OpenLane:
 
     __slots__ = (
         "asides", "barrier", "bytes", "careful", "delivered", "epoch", "fetch_from", "filtered", "finding",
-        "lane", "next", "poison", "position", "quarantine", "recognized", "seen", "stretches",
+        "landed", "lane", "next", "poison", "position", "quarantine", "recognized", "seen",
     )  # fmt: skip
 
     def __init__(
@@ -93,7 +117,7 @@ class OpenLane:
         self.delivered = 0
         self.filtered = 0
         self.bytes = 0
-        self.stretches: list[Stretch] = []
+        self.landed: list[Landed] = []
         self.careful = careful  # every record reports, not only the ends of a stretch
         self.asides: list[Aside] = []
         # Records that the destination refused, by offset; the first of them must not be carried.
@@ -121,7 +145,7 @@ class OpenLane:
 
     def took(self, stretch: Stretch, offset: int, epoch: int | None, size: int) -> None:
         """A stretch was produced; the next offset to carry lies behind it."""
-        self.stretches.append(stretch)
+        self.landed.append(stretch)
         self.moved(stretch.length, offset, epoch, size)
 
     def moved(self, records: int, offset: int, epoch: int | None, size: int) -> None:
@@ -203,8 +227,8 @@ class OpenLane:
 
     def refused(self) -> list[tuple[int, KafkaError]]:
         """Records that were not taken, here or by the quarantine, as far as the reports tell."""
-        reporting: list[Stretch | Aside] = [*self.stretches, *self.asides]
-        return [(one.source, one.error) for one in reporting if one.error is not None]
+        aside = [(one.source, one.error) for one in self.asides if one.error is not None]
+        return [refused for landed in self.landed for refused in landed.refused()] + aside
 
     def refusal(self, offset: int, error: KafkaError) -> Finding:
         """What is to be said of a record that the destination will never take."""
@@ -228,15 +252,11 @@ class OpenLane:
         place = self.lane.place.partition
         runs: dict[int, list[Run]] = {}
         latency = list(NO_LATENCY)
-        for stretch in self.stretches:
-            if not contiguous(stretch.first, stretch.last, stretch.length):
-                raise Unmapped
-            landed = stretch.partition if place == BY_KEY else place
-            runs.setdefault(landed, []).append(Run(stretch.source, stretch.first, stretch.length))
-            # Two records stand for the stretch: a report for each would cost more than carrying it.
-            half = stretch.length // 2
-            latency[latency_bucket(at - stretch.first_at)] += half
-            latency[latency_bucket(at - stretch.last_at)] += stretch.length - half
+        for landed in self.landed:
+            landed.settle(place, at, runs, latency)
+        mapped = sum(run.length for found in runs.values() for run in found)
+        if mapped != self.delivered:
+            raise Again(f"{self.lane.source}: {mapped} of {self.delivered} records were acknowledged")
         carried = Carried(
             offset=self.next,
             epoch=self.epoch,
@@ -248,10 +268,10 @@ class OpenLane:
             latency=latency,
             seen=self.seen,
         )
-        return advance(self.position, carried, at), {number: join(found) for number, found in runs.items()}
+        return advance(self.position, carried, at), runs
 
     def committed(self, position: Position) -> None:
         self.position = position
         self.delivered = self.filtered = self.bytes = 0
-        self.stretches = []
+        self.landed = []
         self.asides = []

@@ -9,7 +9,7 @@ Contiguous on both sides; cut wherever either side jumps. So the map is exact fo
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import NamedTuple
 
 
@@ -19,17 +19,14 @@ class Run(NamedTuple):
     length: int
 
 
-def join(runs: Iterable[Run]) -> list[Run]:
-    """The same map in as few runs as it takes; runs come in source order."""
-    joined: list[Run] = []
-    for run in runs:
-        if joined:
-            last = joined[-1]
-            if (last.source + last.length, last.destination + last.length) == (run.source, run.destination):
-                joined[-1] = Run(last.source, last.destination, last.length + run.length)
-                continue
-        joined.append(run)
-    return joined
+def join(found: list[Run], more: Sequence[Run]) -> None:
+    """Go on with a map, in source order: what was in as few runs as it takes on both sides stays so."""
+    for number, run in enumerate(more):
+        last = found[-1] if found else None
+        if last is None or (last.source + last.length, last.destination + last.length) != run[:2]:
+            found += more[number:]
+            return
+        found[-1] = Run(last.source, last.destination, last.length + run.length)
 
 
 def contiguous(first: int, last: int, length: int) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,15 @@ from confluent_kafka import KafkaError, KafkaException
 
 from causeway import failpoint
 from causeway.kafka.delivery import IdempotentDelivery
-from causeway.kafka.lane import OpenLane, Stretch
+from causeway.kafka.lane import OpenLane, Unmapped
 from causeway.kafka.native import loop
 from causeway.kafka.native.intake import MOST, Batch
 from causeway.kafka.native.producer import NativeProducer, arguments
 from causeway.kafka.outcome import Again
 from causeway.kafka.transaction import TransactionalDelivery
+from causeway.model.position import LATENCY_BOUNDS_MS
+from causeway.model.route import BY_KEY
+from causeway.policy.runs import Run, join
 
 Lanes = Mapping[tuple[str, int], OpenLane]
 
@@ -59,6 +63,32 @@ class Table:
             offset, size = int(found[loop.NEXT]), int(found[loop.BYTES])
             self.lanes[row].moved(records, offset, epoch if epoch >= 0 else None, size)
             found[loop.RECORDS] = found[loop.BYTES] = 0
+
+
+class Stretches:
+    """Records of one lane, a row for those side by side on both sides (`loop.stretches`)."""
+
+    def __init__(self, rows: Any) -> None:
+        self._rows = rows
+
+    def refused(self) -> list[tuple[int, KafkaError]]:
+        failed = self._rows[self._rows[:, 7] != 0]
+        return [(offset, KafkaError(error)) for offset, error in failed[:, (1, 7)].tolist()]
+
+    def settle(self, place: int, at: int, runs: dict[int, list[Run]], latency: list[int]) -> None:
+        rows = self._rows
+        if (rows[:, 4] < 0).any():
+            raise Unmapped
+        partitions = np.unique(rows[:, 3]).tolist() if place == BY_KEY else [place]
+        for partition in partitions:
+            its = rows[rows[:, 3] == partition] if place == BY_KEY else rows
+            join(runs.setdefault(partition, []), list(map(Run._make, its[:, (1, 4, 2)].tolist())))
+        # As the object carrier has it: two records stand for each stretch.
+        half = rows[:, 2] // 2
+        for stamps, weights in ((rows[:, 5], half), (rows[:, 6], rows[:, 2] - half)):
+            buckets = np.searchsorted(LATENCY_BOUNDS_MS, at - stamps)
+            counts = np.bincount(buckets, weights, len(latency))
+            latency[:] = [old + int(new) for old, new in zip(latency, counts, strict=True)]
 
 
 class _Native(IdempotentDelivery):
@@ -164,16 +194,13 @@ class _Native(IdempotentDelivery):
 
     def _tell(self) -> None:
         """What the destination reported, to the lanes."""
-        found = np.zeros((self._row, 8), np.int64)
+        found = np.zeros((self._row, loop.LANDED), np.int64)
         last = np.zeros(len(self._members), np.int64)
-        count = loop.stretches(self._rows, self._slots, self._row, last, found)
-        for number, source, length, partition, offset, first_at, last_at, error in found[:count].tolist():
-            stretch = Stretch(source)
-            stretch.length, stretch.partition = length, partition
-            stretch.first, stretch.last = offset, offset + length - 1
-            stretch.first_at, stretch.last_at = first_at, last_at
-            stretch.error = KafkaError(error) if error else None
-            self._members[number].stretches.append(stretch)
+        found = found[: loop.stretches(self._rows, self._slots, self._row, last, found)]
+        found = found[np.argsort(found[:, 0], kind="stable")]
+        ends = np.flatnonzero(np.diff(found[:, 0], append=-1)) + 1
+        for begin, end in pairwise([0, *ends.tolist()]):
+            self._members[found[begin, 0]].landed.append(Stretches(found[begin:end]))
 
     def commit(self, ledger: Any) -> None:
         super().commit(ledger)

@@ -24,6 +24,7 @@ binding.load_library_permanently(str(library.load().path))  # its functions are 
 # Columns of `lanes`.
 RKT, PARTITION, NEXT, BARRIER, OPEN, TO_RKT, TO_PARTITION, EPOCH, RECORDS, BYTES, NUMBER, BATCH = range(12)
 COLUMNS = 12
+LANDED = 8  # columns of what `stretches` finds
 
 # Fields of a message, in bytes (library.Message).
 _ERR, _RKT, _PARTITION, _PAYLOAD, _LEN, _KEY, _KEY_LEN, _OFFSET, _OPAQUE = 0, 8, 16, 24, 32, 40, 48, 56, 64
