@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from causeway.kafka.lane import Landed, Stretch, Unmapped
 from causeway.kafka.native import loop
 from causeway.kafka.native.delivery import Stretches
-from causeway.model.position import NO_LATENCY
 from causeway.model.route import BY_KEY
+from causeway.policy.positions import Waits
 from causeway.policy.runs import Run
 
 Record = tuple[int, int, int, int]  # source offset, partition, destination offset, timestamp
@@ -52,12 +52,12 @@ def reported(found: list[Record], errors: dict[int, int]) -> tuple[Stretches, in
     return Stretches(out[:count]), count
 
 
-def settled(landed: list[Landed], place: int) -> tuple[dict[int, list[Run]], list[int]]:
+def settled(landed: list[Landed], place: int) -> tuple[dict[int, list[Run]], Waits]:
     runs: dict[int, list[Run]] = {}
-    latency = list(NO_LATENCY)
+    waits = Waits()
     for one in landed:
-        one.settle(place, AT, runs, latency)
-    return runs, latency
+        one.settle(place, AT, runs, waits)
+    return runs, waits
 
 
 @given(st.data(), st.sampled_from([1, 3]))
@@ -66,9 +66,9 @@ def test_runs_are_the_same_and_everything_is_counted(data: st.DataObject, partit
     place = BY_KEY if partitions > 1 else 0
     native, rows = reported(found, {})
     one_by_one = settled([single(record) for record in found], place)
-    runs, latency = settled([native], place)
+    runs, waits = settled([native], place)
     assert runs == one_by_one[0]
-    assert sum(latency) == sum(one_by_one[1]) == len(found)
+    assert sum(waits.counts) == sum(one_by_one[1].counts) == len(found)
     assert sum(map(len, runs.values())) == rows, "as few as it takes"
 
 

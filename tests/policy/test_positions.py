@@ -18,7 +18,7 @@ from causeway.model.position import (
     SourcePartition,
     Tally,
 )
-from causeway.policy.positions import Carried, advance, latency_bucket, newest, percentile, resume
+from causeway.policy.positions import Carried, Waits, advance, latency_bucket, newest, percentile, resume
 
 ORDERS = SourcePartition("cluster", "orders", 0)
 
@@ -49,10 +49,12 @@ def test_every_offset_is_accounted_for_at_every_commit(
 ) -> None:
     position = at(start, start=start)
     position = replace(position, offset=start + 7, tally=Tally(skipped=7))
+    waits = Waits()
+    waits.counts = list(latency)
     for now, (delivered, filtered, quarantined, holes, epoch, place_end) in enumerate(moves, 1):
         before = position
         offset = before.offset + delivered + filtered + quarantined + holes
-        carried = Carried(offset, epoch, delivered, filtered, quarantined, 10 * delivered, place_end, latency)
+        carried = Carried(offset, epoch, delivered, filtered, quarantined, 10 * delivered, place_end, waits)
         position = advance(before, carried, now)
 
         # Invariant H, at every commit and since the start.
@@ -112,8 +114,12 @@ def test_what_was_seen_last_is_known_until_something_else_is() -> None:
 
 
 def test_a_transaction_without_latencies_keeps_those_there_were() -> None:
-    counted = advance(at(0), Carried(1, 0, 1, latency=(1, *NO_LATENCY[1:])), 1)
-    assert advance(counted, Carried(2, 0, 1), 2).tally.latency == counted.tally.latency
+    waits = Waits()
+    waits.add(7)
+    counted = advance(at(0), Carried(1, 0, 1, waits=waits), 1)
+    assert counted.tally.latency_ms == 7
+    after = advance(counted, Carried(2, 0, 1), 2)
+    assert (after.tally.latency, after.tally.latency_ms) == (counted.tally.latency, 7)
 
 
 histories = st.lists(

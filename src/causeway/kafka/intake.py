@@ -202,13 +202,13 @@ class Intake:
                 self.trouble = str(error.str())
         return ends, lost
 
-    def advance_group(self, positions: Iterable[Position], *, final: bool = False) -> None:
-        """Tell the source's consumer group how far its records are committed (invariant E).
+    def advance_group(self, positions: Iterable[Position], *, final: bool = False) -> bool:
+        """Tell the source's consumer group how far its records are committed (invariant E); whether it did.
 
         For other people's lag tools alone: about once a second, not awaited, never read back.
         """
         if self._group is None or (not final and time.monotonic() < self._group_at):
-            return
+            return False
         moved = {
             position.source: position.offset
             for position in positions
@@ -216,12 +216,13 @@ class Intake:
         }
         self._group_at = time.monotonic() + GROUP_SECONDS
         if not moved:
-            return
+            return False
         offsets = [TopicPartition(source.topic, source.partition, offset) for source, offset in moved.items()]
         with contextlib.suppress(KafkaException):
             self._consumer.commit(offsets=offsets, asynchronous=True)
             self._group_pending += 1
         self._group_done.update(moved)
+        return True
 
     def close(self) -> None:
         """Let a group commit on its way arrive, for a moment; then drop the consumer."""

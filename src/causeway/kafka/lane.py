@@ -10,10 +10,10 @@ from confluent_kafka import KafkaError
 
 from causeway.kafka.outcome import Again
 from causeway.model.order import Lane
-from causeway.model.position import NO_LATENCY, Position
+from causeway.model.position import Position
 from causeway.model.route import BY_KEY
 from causeway.policy.integrity import Finding, diverged
-from causeway.policy.positions import Carried, advance, latency_bucket, seen
+from causeway.policy.positions import Carried, Waits, advance, seen
 from causeway.policy.runs import Run, contiguous, join
 
 NEVER = sys.maxsize
@@ -50,15 +50,15 @@ class Stretch:
     def refused(self) -> list[tuple[int, KafkaError]]:
         return [(self.source, self.error)] if self.error is not None else []
 
-    def settle(self, place: int, at: int, runs: dict[int, list[Run]], latency: list[int]) -> None:
+    def settle(self, place: int, at: int, runs: dict[int, list[Run]], waits: Waits) -> None:
         if not contiguous(self.first, self.last, self.length):
             raise Unmapped
         landed = self.partition if place == BY_KEY else place
         join(runs.setdefault(landed, []), [Run(self.source, self.first, self.length)])
         # Two records stand for the stretch: a report for each would cost more than carrying it.
         half = self.length // 2
-        latency[latency_bucket(at - self.first_at)] += half
-        latency[latency_bucket(at - self.last_at)] += self.length - half
+        waits.add(at - self.first_at, half)
+        waits.add(at - self.last_at, self.length - half)
 
 
 class Landed(Protocol):
@@ -67,7 +67,7 @@ class Landed(Protocol):
     def refused(self) -> list[tuple[int, KafkaError]]:
         """Those that were not taken: source offset and why."""
 
-    def settle(self, place: int, at: int, runs: dict[int, list[Run]], latency: list[int]) -> None:
+    def settle(self, place: int, at: int, runs: dict[int, list[Run]], waits: Waits) -> None:
         """Add where they landed, by partition, and how long they took. Raises Unmapped."""
 
 
@@ -251,9 +251,9 @@ class OpenLane:
         """
         place = self.lane.place.partition
         runs: dict[int, list[Run]] = {}
-        latency = list(NO_LATENCY)
+        waits = Waits()
         for landed in self.landed:
-            landed.settle(place, at, runs, latency)
+            landed.settle(place, at, runs, waits)
         mapped = sum(run.length for found in runs.values() for run in found)
         if mapped != self.delivered:
             raise Again(f"{self.lane.source}: {mapped} of {self.delivered} records were acknowledged")
@@ -265,7 +265,7 @@ class OpenLane:
             quarantined=len(self.asides),
             bytes=self.bytes,
             place_end=runs[place][-1].destination + runs[place][-1].length if place in runs else -1,
-            latency=latency,
+            waits=waits,
             seen=self.seen,
         )
         return advance(self.position, carried, at), runs

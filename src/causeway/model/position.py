@@ -53,6 +53,7 @@ class Tally:
     bytes: int = 0
     latency: tuple[int, ...] = NO_LATENCY
     skipped: int = 0  # moved over without carrying, each time with a Gap in the ledger; back counts negative
+    latency_ms: int = 0  # the sum of what the buckets count
 
     @property
     def offsets(self) -> int:
@@ -99,6 +100,7 @@ class Position:
             "bytes": tally.bytes,
             "latency": list(tally.latency),
             "skipped": tally.skipped,
+            "latency_ms": tally.latency_ms,
         }
 
     @staticmethod
@@ -122,6 +124,7 @@ class Position:
                 data["bytes"],
                 tuple(data["latency"]),
                 data.get("skipped", 0),  # not written by the first versions, nor are these:
+                data.get("latency_ms", 0),
             ),
             lease=data.get("lease", 0),
             seen=data.get("seen", -1),

@@ -9,6 +9,7 @@ The topic is compacted, so a key holds the newest of its kind.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar
 
@@ -52,6 +53,17 @@ class Heartbeat:
     host: str
     pid: int
     carrier: str = ""  # what carries a shard's records, and why not the native one
+    # What the shard did in this slice so far.
+    transactions: int = 0
+    transaction_ms: int = 0  # from the first record to the commit's answer, of all together
+    transaction_records: int = 0
+    retries: int = 0  # attempts that began anew
+    group_commits: int = 0
+    carrying: Sequence[int] = ()  # records by the time from their fetch to their commit
+    carrying_ms: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "carrying", tuple(self.carrying))  # JSON knows lists alone
 
     def key(self) -> str:
         return f"{self.kind}|{self.shard}"

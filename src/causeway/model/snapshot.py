@@ -17,7 +17,7 @@ State = Literal["starting", "running", "waiting", "paused", "done", "stopped", "
 
 @dataclass(frozen=True, slots=True)
 class PartitionView:
-    """A source partition and its place. `lag_seconds`: for how long its oldest record that is not carried waits."""
+    """A source partition and its place. `lag_seconds`: how long the oldest record waits already."""
 
     cluster: str  # alias of the source
     topic: str

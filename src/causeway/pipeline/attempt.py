@@ -61,6 +61,7 @@ class Attempt:
             SourcePartition, list[Record]
         ] = {}  # as soon as their last records are recognized
         self._quiet_at = 0.0
+        self._taken: list[tuple[float, int]] = []  # when records of the open transaction came, and how many
         self._looked_closely = 0
         self._average_size = 1_000.0
         limits = order.limits
@@ -170,7 +171,9 @@ class Attempt:
             taken = intake.take(self._most(), wait)
             if taken.records:
                 found = True
+                at, count = time.monotonic(), delivery.records
                 self._carry(intake, taken.records)
+                self._taken.append((at, delivery.records - count))
             for lane, offset in taken.ends:
                 lane.passed(offset)
             lost += [(intake, *one) for one in taken.lost]
@@ -244,6 +247,10 @@ class Attempt:
         views = {intake.cluster_id: intake.view for intake in self._intakes}
         flushed = self._closing.commit(self._lanes.values(), self._records, views)
         self._records = []
+        now = time.monotonic()
+        for at, count in self._taken:
+            self._memory.carrying.add(int((now - at) * 1_000), count)
+        self._taken = []
         self._positions.update({source: lane.position for source, lane in self._lanes.items()})
         for source in [source for source, lane in self._lanes.items() if lane.finding is not None]:
             del self._lanes[source]
@@ -256,14 +263,12 @@ class Attempt:
             self._average_size = 0.8 * self._average_size + 0.2 * (size / records + 100)
             self._pace = next_pace(self._pace, records, size, flushed)
         for intake in self._intakes:
-            intake.advance_group(
-                [
-                    position
-                    for position in self._positions.values()
-                    if position.source.cluster == intake.cluster_id
-                ],
-                final=final,
-            )
+            positions = [
+                position
+                for position in self._positions.values()
+                if position.source.cluster == intake.cluster_id
+            ]
+            self._memory.group_commits += intake.advance_group(positions, final=final)
 
     def _open(self, intake: Intake) -> None:
         """Open the lanes that wait; a source that does not answer is asked again later."""

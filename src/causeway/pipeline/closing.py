@@ -83,8 +83,11 @@ class Closing:
         ]
         entries += [self._entry(record) for record in (*records, *self._signs_of_life(at))]
         if entries or delivery.open:
+            seconds = delivery.seconds if delivery.open else 0.0
+            began = time.monotonic()
             delivery.commit(entries)
             memory.transactions += 1
+            memory.transaction_seconds += seconds + time.monotonic() - began
         memory.events = []
         memory.records += count
         memory.bytes += size
@@ -163,7 +166,11 @@ class Closing:
         if time.monotonic() >= self._heartbeat_at:
             self._heartbeat_at = time.monotonic() + order.limits.heartbeat
             host = socket.gethostname()
-            sign = Heartbeat(order.shard, order.lease, order.slice, at, host, os.getpid(), self._carrier)
+            sign = Heartbeat(
+                order.shard, order.lease, order.slice, at, host, os.getpid(), self._carrier,
+                memory.transactions, int(memory.transaction_seconds * 1_000), memory.records,
+                memory.restarts, memory.group_commits, memory.carrying.counts, memory.carrying.total,
+            )  # fmt: skip
             signs.append(sign)
         return signs
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from causeway.model.position import Position, SourcePartition
 from causeway.policy.integrity import Finding
+from causeway.policy.positions import Waits
 
 EVENTS_WAITING = 20
 
@@ -18,6 +19,9 @@ class Memory:
     records: int = 0
     bytes: int = 0
     transactions: int = 0
+    transaction_seconds: float = 0.0
+    group_commits: int = 0
+    carrying: Waits = field(default_factory=Waits)  # from fetch to commit
     event_number: int = 0
     events: list[tuple[str, str]] = field(default_factory=list)  # level and text, not yet in the ledger
     careful: set[SourcePartition] = field(default_factory=set)  # report each record, not each stretch

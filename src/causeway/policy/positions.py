@@ -6,7 +6,21 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from causeway.model.position import LATENCY_BOUNDS_MS, Position, SourcePartition
+from causeway.model.position import LATENCY_BOUNDS_MS, NO_LATENCY, Position, SourcePartition
+
+
+class Waits:
+    """How long records waited, in buckets, and all together; in milliseconds."""
+
+    __slots__ = ("counts", "total")
+
+    def __init__(self) -> None:
+        self.counts = list(NO_LATENCY)
+        self.total = 0
+
+    def add(self, milliseconds: int, times: int = 1) -> None:
+        self.counts[latency_bucket(milliseconds)] += times
+        self.total += max(0, milliseconds) * times
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +34,7 @@ class Carried:
     quarantined: int = 0
     bytes: int = 0
     place_end: int = -1
-    latency: Sequence[int] = ()
+    waits: Waits | None = None
     seen: int = -1  # behind the last record seen; -1: none was
 
 
@@ -31,9 +45,10 @@ def advance(position: Position, carried: Carried, at: int) -> Position:
     if passed < 0 or holes < 0:
         raise ValueError(f"{position.source} cannot move from {position.offset} by {carried}")
     before = position.tally
-    latency = before.latency
-    if carried.latency:
-        latency = tuple(old + new for old, new in zip(before.latency, carried.latency, strict=True))
+    latency, latency_ms = before.latency, before.latency_ms
+    if carried.waits is not None:
+        latency = tuple(old + new for old, new in zip(latency, carried.waits.counts, strict=True))
+        latency_ms += carried.waits.total
     return replace(
         position,
         offset=carried.offset,
@@ -49,6 +64,7 @@ def advance(position: Position, carried: Carried, at: int) -> Position:
             holes=before.holes + holes,
             bytes=before.bytes + carried.bytes,
             latency=latency,
+            latency_ms=latency_ms,
         ),
     )
 

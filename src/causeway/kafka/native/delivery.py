@@ -24,6 +24,7 @@ from causeway.kafka.outcome import Again
 from causeway.kafka.transaction import TransactionalDelivery
 from causeway.model.position import LATENCY_BOUNDS_MS
 from causeway.model.route import BY_KEY
+from causeway.policy.positions import Waits
 from causeway.policy.runs import Run, join
 
 Lanes = Mapping[tuple[str, int], OpenLane]
@@ -75,7 +76,7 @@ class Stretches:
         failed = self._rows[self._rows[:, 7] != 0]
         return [(offset, KafkaError(error)) for offset, error in failed[:, (1, 7)].tolist()]
 
-    def settle(self, place: int, at: int, runs: dict[int, list[Run]], latency: list[int]) -> None:
+    def settle(self, place: int, at: int, runs: dict[int, list[Run]], waits: Waits) -> None:
         rows = self._rows
         if (rows[:, 4] < 0).any():
             raise Unmapped
@@ -86,9 +87,10 @@ class Stretches:
         # As the object carrier has it: two records stand for each stretch.
         half = rows[:, 2] // 2
         for stamps, weights in ((rows[:, 5], half), (rows[:, 6], rows[:, 2] - half)):
-            buckets = np.searchsorted(LATENCY_BOUNDS_MS, at - stamps)
-            counts = np.bincount(buckets, weights, len(latency))
-            latency[:] = [old + int(new) for old, new in zip(latency, counts, strict=True)]
+            waited = at - stamps
+            counts = np.bincount(np.searchsorted(LATENCY_BOUNDS_MS, waited), weights, len(waits.counts))
+            waits.counts = [old + int(new) for old, new in zip(waits.counts, counts, strict=True)]
+            waits.total += int(np.dot(np.maximum(waited, 0), weights))
 
 
 class _Native(IdempotentDelivery):
