@@ -16,6 +16,8 @@ from rich.markup import escape
 from causeway.cli.options import ConfigFile, Mirrors, Overrides, StopAtEnd
 from causeway.config import Settings, load
 from causeway.mirror.run import Run
+from causeway.model.snapshot import EventView
+from causeway.observe.lines import plain, words
 from causeway.observe.table import line, table
 
 LINE_SECONDS = 5.0
@@ -37,17 +39,17 @@ def run_settings(settings: Settings, names: list[str], stop_at_end: bool) -> Non
     """Run mirrors, wherever their settings came from."""
     console = Console(stderr=True, highlight=False)
 
-    def say(name: str, level: str, text: str) -> None:
+    def say(name: str, event: EventView) -> None:
         if console.is_terminal:
-            style = _STYLES.get(level, "dim")
-            console.print(f"[{style}]{escape(f'{name}: {text}')}[/{style}]")
+            style = _STYLES.get(event.level, "dim")
+            console.print(f"[{style}]{escape(f'{name}: {words(event)}')}[/{style}]")
         else:
-            print(f"{level}: {name}: {text}", file=sys.stderr, flush=True)
+            print(plain(name, event), file=sys.stderr, flush=True)
 
     running = Run(settings, names, stop_at_end, say)
     with _signals(running):
         running.prepare()
-        running.start(lambda log: say("spark", "info", f"starting; Spark's own log is {log}"))
+        running.start(lambda log: say("spark", EventView(0, "info", f"starting; Spark's own log is {log}")))
     with _signals(running):  # once more: Spark's start installs a handler of its own
         if console.is_terminal:
             _show_table(running, console)

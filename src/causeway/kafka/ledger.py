@@ -31,6 +31,7 @@ from causeway.model.record import (
     Generation,
     Heartbeat,
     Lease,
+    Paused,
     Record,
     Stopped,
     UnknownRecord,
@@ -69,6 +70,7 @@ class LedgerImage:
     lease: Lease | None = None
     generation: Generation | None = None
     cut: Cut | None = None
+    paused: Paused | None = None
     heartbeats: dict[int, Heartbeat] = field(default_factory=dict)
     created: dict[str, CreatedTopic] = field(default_factory=dict)
     adopted: dict[int, Adopted] = field(default_factory=dict)  # by lease
@@ -97,6 +99,8 @@ class LedgerImage:
                 self.generation = record
             case Cut():
                 self.cut = record
+            case Paused():
+                self.paused = record
             case Heartbeat():
                 self.heartbeats[record.shard] = record
             case CreatedTopic():

@@ -9,11 +9,12 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable
+from queue import SimpleQueue
 
 from causeway.config import MirrorSettings, Settings
 from causeway.errors import CausewayError, IntegrityError, PlanRefused, Superseded, Unreachable
 from causeway.kafka.admin import ClusterView
-from causeway.kafka.ledger import LedgerReader, check_ledger, ensure_topics
+from causeway.kafka.ledger import LedgerImage, LedgerReader, check_ledger, ensure_topics
 from causeway.kafka.outcome import Again, Fenced
 from causeway.mirror.clusters import cluster_of, filters_of, limits_of, shards_of
 from causeway.mirror.ends import ends_of_now, source_ends
@@ -22,27 +23,29 @@ from causeway.mirror.orders import make_orders
 from causeway.mirror.plan import plan_of, prepare, survey
 from causeway.mirror.progress import Gauge
 from causeway.mirror.routing import Known, Routes, edges, routes
+from causeway.mirror.telling import Say, Telling, level
 from causeway.mirror.testimony import refuse_older
+from causeway.mirror.view import Logs, Shards, gaps, latency, partitions
 from causeway.model.offsets import told
 from causeway.model.order import Order, Start
 from causeway.model.plan import Plan
 from causeway.model.position import SourcePartition
 from causeway.model.progress import MirrorProgress
-from causeway.model.record import CONTROL, CreatedTopic, Event, Gap, Heartbeat, Record, Stopped
+from causeway.model.record import CONTROL, CreatedTopic, Event, Gap, Heartbeat, Paused, Record, Stopped
+from causeway.model.snapshot import MirrorView, State
 from causeway.pipeline import filters
 from causeway.pipeline.memory import now_ms
-
-Say = Callable[[str, str, str], None]
-"""Tell people: mirror, level, text."""
+from causeway.policy.ages import Ages
 
 ENDS_SECONDS = 1.0
+STARTS_SECONDS = 10.0
 SILENT_SECONDS = 15.0
 STARTING_SECONDS = 45.0
 """A busy machine takes long to start Python workers: up to its first heartbeat a shard has so much more."""
 LEDGER_SECONDS = 60.0
 FINISH_SECONDS = 5.0
 PROGRESS_SECONDS = 0.5
-WAITING = "waiting for a cluster"
+WAITING: State = "waiting"
 NO_HEARTBEAT = "no heartbeat from"
 WAITING_SECONDS = 30.0
 
@@ -51,11 +54,13 @@ class Driver:
     def __init__(self, settings: Settings, mirror: MirrorSettings, stop_at_end: bool, say: Say) -> None:
         self.mirror = mirror
         self.name = mirror.name
-        self.state = "starting"
+        self.state: State = "starting"
+        self._state_since = now_ms()
         self.shards = 0
         self.slice_number = 0
         self.stop_at_end = stop_at_end
-        self._say = say
+        self._telling = Telling(mirror.name, say)
+        self.tell = self._telling.tell
         self._sources = {alias: cluster_of(settings, alias) for alias in mirror.source}
         self._destination = cluster_of(settings, mirror.destination)
         self._views = {alias: ClusterView(cluster) for alias, cluster in self._sources.items()}
@@ -72,10 +77,17 @@ class Driver:
         self._until: dict[SourcePartition, int] = {}
         self._alive: dict[int, float] = {}  # when a shard's heartbeat was last seen here
         self.ended = 0  # shards that have done their order of this slice, and are silent by right
-        self._said: set[str] = set()
         self._waiting_for = ""  # the side that does not answer
         self._next: dict[str, float] = {}
+        self._wishes: SimpleQueue[Paused] = (
+            SimpleQueue()
+        )  # of other threads, that it may stand still or go on
+        self._log_starts: dict[SourcePartition, int] = {}
+        self._ages: Ages[SourcePartition] = Ages()
+        self.done_by = Shards()
+        self.failed_slices = 0
         self.progress = MirrorProgress(mirror.name, self.state, (), 0)
+        self.view = self._viewed()
 
     def prepare(self, cores: int) -> None:
         """Connect, take the lease, settle the sharding, look at both sides."""
@@ -118,7 +130,7 @@ class Driver:
         }
         self._look()
         self._refuse_at_start()
-        self._ends = source_ends(self._views, self._lane_sources(), "latest")
+        self._look_at_logs()
         self._until = (
             ends_of_now(self._views, self._lane_sources(), self._plan.gone) if self.stop_at_end else {}
         )
@@ -154,7 +166,7 @@ class Driver:
         """Look at both sides again; what cannot be carried is said, and the rest goes on."""
         self._look()
         for refusal in self._plan.refusals:
-            self._once("error", f"not carried: {refusal}")
+            self._telling.once("error", f"not carried: {refusal}")
 
     def _look(self) -> None:
         """Look at both sides, and make the topics that are missing."""
@@ -167,7 +179,7 @@ class Driver:
             for _, record in records:
                 image.apply(CONTROL, record)
         for alias, name in found.absent:
-            self._once("warning", f'topic {name} does not exist on "{alias}" (yet)')
+            self._telling.once("warning", f'topic {name} does not exist on "{alias}" (yet)')
         self._plan = plan_of(found, self._views, self._starts)
         self.edges = [
             (edge, self.mirror.provenance) for edge in edges(found.routes.values(), self._views, self._view)
@@ -210,6 +222,7 @@ class Driver:
                     f" this one {self._control.lease}",
                     where=f'mirror "{self.name}"',
                 )
+            self._serve_wishes()
             if self._is_time("progress", PROGRESS_SECONDS):
                 self._measure()
             if self._is_time("heartbeat", self.mirror.heartbeat):
@@ -218,8 +231,10 @@ class Driver:
                 self._recovered(side)
             side = "source"
             if self._is_time("ends", ENDS_SECONDS):
-                self._ends = source_ends(self._views, self._lane_sources(), "latest")
+                self._look_at_logs()
                 self._recovered(side)
+            if self.paused:
+                return "paused"
             if self._is_time("shape", self.mirror.refresh) and not self.stop_at_end:
                 return self._changed()
         except Superseded:
@@ -231,10 +246,34 @@ class Driver:
         except (Again, CausewayError) as error:
             if self._is_time("waiting", WAITING_SECONDS) or self.state != WAITING:
                 self.tell("warning", f"waiting for an answer: {error}")
-            self.state = WAITING
+            self.settle(WAITING)
             # Both sides are asked whether topics changed; the error names the one that did not answer.
             self._waiting_for = "destination" if f'"{self._destination.alias}"' in str(error) else side
         return self._silent()
+
+    @property
+    def paused(self) -> str:
+        """Who wants the mirror to stand still; it does so once its slice has ended."""
+        record = self._reader.image.paused
+        return record.by if record else ""
+
+    def wish(self, by: str) -> None:
+        """Stand still, by whose word; or, by nobody's, go on. From any thread; the next tick sees to it."""
+        self._wishes.put(Paused(by, now_ms()))
+
+    def _serve_wishes(self) -> None:
+        while not self._wishes.empty():
+            wish = self._wishes.get()
+            if bool(wish.by) != bool(self.paused):
+                self._control.write([(CONTROL, wish)])
+                self._reader.image.apply(CONTROL, wish)
+                self.tell("info", f"paused by {wish.by}" if wish.by else "goes on")
+        self.settle("paused" if self.paused else "running")
+
+    def settle(self, state: State) -> None:
+        """What people are told. Waiting for a cluster is left only when it answers."""
+        if state != self.state and not (self.state == WAITING and state in ("running", "paused")):
+            self.state, self._state_since = state, now_ms()
 
     def cut(self, reason: str) -> None:
         self._control.cut(self.slice_number, reason)
@@ -262,9 +301,6 @@ class Driver:
         """Close the clients; what the ledger said stays known."""
         self._control.close()
         self._reader.close()
-
-    def tell(self, level: str, text: str) -> None:
-        self._say(self.name, level, text)
 
     @property
     def fulfilled(self) -> bool:
@@ -304,18 +340,66 @@ class Driver:
             [record.source for record in self.stopped()],
             self.shards,
         )
+        self.view = self._viewed()
+
+    def _viewed(self) -> MirrorView:
+        image = self._reader.image if hasattr(self, "_reader") else LedgerImage()
+        aliases = {view.cluster_id(): alias for alias, view in self._views.items()} if image.lease else {}
+        lanes, positions, stopped = self._plan.lanes, image.positions, image.stopped
+        logs = Logs(self._log_starts, self._ends, self._ages)
+        counts, seconds = latency(positions.values())
+        carrying, carrying_seconds = self.done_by.carrying()
+        topics = self.progress.topics
+        return MirrorView(
+            name=self.name,
+            state=self.state,
+            state_since=self._state_since,
+            sources=tuple(self._sources),
+            destination=self._destination.alias,
+            delivery=self.mirror.delivery,
+            lease=self._control.lease,
+            slice=self.slice_number,
+            partitions=partitions(lanes, positions, stopped, logs, aliases, self.shards),
+            shards=self.done_by.views(lanes, self.shards),
+            events=self._telling.kept,
+            gaps=gaps(image, aliases),
+            records_per_second=sum(topic.records_per_second for topic in topics),
+            bytes_per_second=sum(topic.bytes_per_second for topic in topics),
+            latency=counts,
+            latency_seconds=seconds,
+            carrying=carrying,
+            carrying_seconds=carrying_seconds,
+            slices=self.slice_number,
+            failed_slices=self.failed_slices,
+            group_commits=self.done_by.group_commits,
+            waiting_for=self._waiting_for if self.state == WAITING else "",
+            paused_by=image.paused.by if image.paused else "",
+        )
+
+    def _look_at_logs(self) -> None:
+        sources = self._lane_sources()
+        self._ends = source_ends(self._views, sources, "latest")
+        if self._is_time("starts", STARTS_SECONDS):
+            self._log_starts = source_ends(self._views, sources, "earliest")
+        positions = {source: one.offset for source, one in self._reader.image.positions.items()}
+        self._ages.saw(time.monotonic(), self._ends, positions)
 
     def _hear(self, record: Record) -> None:
         match record:
             case Event():
-                self._say(self.name, record.level, f"shard {record.shard}: {record.what}")
+                self.tell(level(record.level), record.what, shard=record.shard, at=record.at)
             case Stopped(verdict=verdict) if verdict:
-                self._once("error", f"{record.source} stopped ({verdict}): {record.what}; {record.todo}")
+                what = f"{record.source} stopped ({verdict}): {record.what}"
+                self._telling.once(
+                    "error", what, todo=record.todo, source=record.source, offset=record.expected
+                )
             case Gap():
-                self._once("error", f"{record.source}: {told(record)}")
+                what = f"{record.source}: {told(record)}"
+                self._telling.once("error", what, source=record.source, offset=record.begin)
             case Heartbeat(shard=shard) if shard and record.lease == self._control.lease:
                 self._alive[shard] = time.monotonic()
-                self._once("info", f"carried by: {record.carrier}")
+                self.done_by.heard(record)
+                self._telling.once("info", f"carried by: {record.carrier}")
 
     def _changed(self) -> str:
         """Whether topics or partitions came, went or changed since the plan was made."""
@@ -353,7 +437,7 @@ class Driver:
 
     def _recovered(self, what: str) -> None:
         if self.state == WAITING and self._waiting_for == what:
-            self.state = "running"
+            self.state, self._state_since = "paused" if self.paused else "running", now_ms()
             self.tell("info", f"the {what} answers again")
 
     def _is_time(self, what: str, every: float) -> bool:
@@ -362,8 +446,3 @@ class Driver:
             return False
         self._next[what] = now + every
         return True
-
-    def _once(self, level: str, text: str) -> None:
-        if text not in self._said:
-            self._said.add(text)
-            self._say(self.name, level, text)

@@ -21,8 +21,9 @@ from causeway.errors import (
 )
 from causeway.kafka.outcome import Again
 from causeway.mirror.clusters import chosen
-from causeway.mirror.driver import NO_HEARTBEAT, Driver, Say
+from causeway.mirror.driver import NO_HEARTBEAT, Driver
 from causeway.mirror.routing import Known
+from causeway.mirror.telling import Say
 from causeway.model.progress import MirrorProgress
 from causeway.model.receipt import Receipt
 from causeway.pipeline import session
@@ -60,7 +61,7 @@ class Run:
         """Start Spark, and a thread for each mirror that has something to do."""
         busy = [driver for driver in self._drivers if not driver.fulfilled]
         for driver in self._drivers:
-            driver.state = "running" if driver in busy else "done"
+            driver.settle("running" if driver in busy else "done")
             if driver not in busy:
                 driver.finish()
         if not busy:
@@ -119,6 +120,9 @@ def serve(driver: Driver, spark: session.Spark, stopping: threading.Event) -> No
     superseded = False
     try:
         while not stopping.is_set():
+            if driver.paused:
+                driver.tick(WATCH_SECONDS)
+                continue
             orders = driver.orders()
             if not orders:
                 if driver.stop_at_end:
@@ -141,14 +145,15 @@ def serve(driver: Driver, spark: session.Spark, stopping: threading.Event) -> No
                     todo="start again: nothing is lost, and nothing comes twice",
                 )
             elif not stopping.is_set():
+                driver.failed_slices += 1
                 driver.tell(
                     "warning", f"slice {driver.slice_number} failed: {piece.failure}; starting another"
                 )
                 stopping.wait(backoff)
                 backoff = min(LAST_BACKOFF_SECONDS, 2 * backoff)
-        driver.state = "stopped" if stopping.is_set() else "done"
+        driver.settle("stopped" if stopping.is_set() else "done")
     except CausewayError as error:
-        driver.state = error.code
+        driver.settle("failed")
         superseded = isinstance(error, Superseded)
         raise
     finally:
@@ -204,6 +209,7 @@ def _check(receipts: Sequence[Receipt], driver: Driver) -> None:
         if receipt.outcome == "unready":
             driver.tell("warning", f"shard {receipt.shard} cannot begin: {receipt.note}; ordering it again")
         if receipt.outcome == "fenced":
+            driver.done_by.fenced(receipt.shard)
             driver.tell("warning", f"shard {receipt.shard} was fenced: {receipt.note}; ordering it again")
 
 

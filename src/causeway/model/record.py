@@ -1,7 +1,7 @@
 """The ledger's records: what is written, under which key, as versioned JSON.
 
-Partition 0 is control, written by the driver alone: lease, heartbeat, generation, cut, created topics,
-what was adopted.
+Partition 0 is control, written by the driver alone: lease, heartbeat, generation, cut, whether it is paused,
+created topics, what was adopted.
 Partitions 1…n belong to one shard each: positions, heartbeats, events, verdicts, gaps.
 The topic is compacted, so a key holds the newest of its kind.
 """
@@ -90,6 +90,18 @@ class Cut:
     lease: int
     slice: int
     reason: str
+    at: int
+
+    def key(self) -> str:
+        return self.kind
+
+
+@dataclass(frozen=True, slots=True)
+class Paused:
+    """Somebody wants the mirror to stand still; or, by nobody, to go on. Holds over restarts."""
+
+    kind: ClassVar[str] = "paused"
+    by: str
     at: int
 
     def key(self) -> str:
@@ -207,11 +219,13 @@ class Adopted:
         return f"{self.kind}|{self.lease}"
 
 
-Record = Lease | Heartbeat | Generation | Cut | CreatedTopic | Event | Stopped | Gap | Adopted | Position
+Record = (
+    Lease | Heartbeat | Generation | Cut | Paused | CreatedTopic | Event | Stopped | Gap | Adopted | Position
+)
 
 _KINDS: dict[str, type[Any]] = {
     kind.kind: kind
-    for kind in (Lease, Heartbeat, Generation, Cut, CreatedTopic, Event, Stopped, Gap, Adopted)
+    for kind in (Lease, Heartbeat, Generation, Cut, Paused, CreatedTopic, Event, Stopped, Gap, Adopted)
 }
 
 

@@ -12,6 +12,7 @@ from typing import Literal
 
 from causeway.model.position import NO_LATENCY
 
+Level = Literal["info", "warning", "error"]
 State = Literal["starting", "running", "waiting", "paused", "done", "stopped", "failed"]
 
 
@@ -68,7 +69,7 @@ class EventView:
     """A line worth reading. `todo` is empty where nobody has to do anything."""
 
     at: int
-    level: Literal["info", "warning", "error"]
+    level: Level
     what: str
     todo: str = ""
     shard: int = 0  # 0: the driver

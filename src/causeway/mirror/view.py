@@ -1,0 +1,173 @@
+"""A mirror as people and programs are shown it (`model.snapshot`): the ledger beside the source's ends."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+
+from causeway.kafka.ledger import LedgerImage
+from causeway.model.offsets import told
+from causeway.model.order import Lane
+from causeway.model.position import NO_LATENCY, Position, SourcePartition
+from causeway.model.record import Gap, Heartbeat, Stopped
+from causeway.model.snapshot import GapView, PartitionView, ShardView
+from causeway.policy.ages import Ages
+from causeway.policy.sharding import shard_of
+
+
+@dataclass(slots=True)
+class Counts:
+    """What a shard did, over all slices of this process."""
+
+    transactions: int = 0
+    transaction_ms: int = 0
+    transaction_records: int = 0
+    retries: int = 0
+    group_commits: int = 0
+    carrying_ms: int = 0
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(Counts)))
+
+
+class Shards:
+    """Heartbeats count from the beginning of their slice; this from the beginning of the process."""
+
+    def __init__(self) -> None:
+        self.last: dict[int, Heartbeat] = {}
+        self.fences: dict[int, int] = {}
+        self._before: dict[int, tuple[Counts, tuple[int, ...]]] = {}
+
+    def heard(self, beat: Heartbeat) -> None:
+        last = self.last.get(beat.shard)
+        if last is not None and last.slice != beat.slice:
+            counts, carrying = self.totals(beat.shard)
+            self._before[beat.shard] = (counts, carrying)
+        self.last[beat.shard] = beat
+
+    def fenced(self, shard: int) -> None:
+        self.fences[shard] = self.fences.get(shard, 0) + 1
+
+    def totals(self, shard: int) -> tuple[Counts, tuple[int, ...]]:
+        counts, carrying = self._before.get(shard, (Counts(), NO_LATENCY))
+        beat = self.last.get(shard)
+        if beat is None:
+            return counts, carrying
+        now = Counts(*(getattr(beat, one.name) for one in fields(Counts)))
+        return counts + now, _added(carrying, beat.carrying or NO_LATENCY)
+
+    def carrying(self) -> tuple[tuple[int, ...], float]:
+        """Records by the time from fetch to commit, and the sum of those times in seconds."""
+        counts, total = NO_LATENCY, 0
+        for shard in self.last:
+            one, carrying = self.totals(shard)
+            counts, total = _added(counts, carrying), total + one.carrying_ms
+        return counts, total / 1_000
+
+    @property
+    def group_commits(self) -> int:
+        return sum(self.totals(shard)[0].group_commits for shard in self.last)
+
+    def views(self, lanes: Iterable[Lane], shards: int) -> tuple[ShardView, ...]:
+        homes = [shard_of(lane.source, shards) for lane in lanes]
+        return tuple(self._view(shard, homes.count(shard)) for shard in range(1, shards + 1))
+
+    def _view(self, shard: int, partitions: int) -> ShardView:
+        beat = self.last.get(shard)
+        counts, _ = self.totals(shard)
+        where = (beat.host, beat.pid, beat.carrier, beat.slice, beat.at) if beat else ("", 0, "", 0, -1)
+        return ShardView(
+            shard, *where, partitions, counts.transactions, counts.transaction_ms / 1_000,
+            counts.transaction_records, counts.retries, self.fences.get(shard, 0),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Logs:
+    """Where the sources' partitions begin and end, and since when."""
+
+    starts: Mapping[SourcePartition, int]
+    ends: Mapping[SourcePartition, int]
+    ages: Ages[SourcePartition]
+
+
+def partitions(
+    lanes: Iterable[Lane],
+    positions: Mapping[SourcePartition, Position],
+    stopped: Mapping[SourcePartition, Stopped],
+    logs: Logs,
+    aliases: Mapping[str, str],
+    shards: int,
+) -> tuple[PartitionView, ...]:
+    now = time.monotonic()
+    return tuple(
+        _partition(lane, positions.get(lane.source), stopped.get(lane.source), logs, aliases, shards, now)
+        for lane in sorted(lanes, key=lambda lane: lane.source)
+    )
+
+
+def _partition(
+    lane: Lane,
+    position: Position | None,
+    stopped: Stopped | None,
+    logs: Logs,
+    aliases: Mapping[str, str],
+    shards: int,
+    now: float,
+) -> PartitionView:
+    source, place = lane.source, lane.place
+    log_start, log_end = logs.starts.get(source, -1), logs.ends.get(source, -1)
+    at = position.offset if position else max(0, log_start)
+    lag = max(0, log_end - at)
+    tally = position.tally if position else None
+    size = tally.bytes / tally.delivered if tally and tally.delivered else 0.0
+    return PartitionView(
+        cluster=aliases.get(source.cluster, source.cluster),
+        topic=source.topic,
+        partition=source.partition,
+        to_topic=place.topic,
+        to_partition=place.partition,
+        shard=shard_of(source, shards),
+        start=position.start if position else -1,
+        position=position.offset if position else -1,
+        log_start=log_start,
+        log_end=log_end,
+        to_end=position.place_end if position else -1,
+        committed_at=position.at if position else -1,
+        delivered=tally.delivered if tally else 0,
+        filtered=tally.filtered if tally else 0,
+        quarantined=tally.quarantined if tally else 0,
+        holes=tally.holes if tally else 0,
+        skipped=tally.skipped if tally else 0,
+        bytes=tally.bytes if tally else 0,
+        lag_records=lag,
+        lag_bytes=int(lag * size),
+        lag_seconds=logs.ages.age(now, source, at) if lag else 0.0,
+        verdict=stopped.verdict if stopped else "",
+        what=stopped.what if stopped else "",
+        todo=stopped.todo if stopped else "",
+    )
+
+
+def latency(positions: Iterable[Position]) -> tuple[tuple[int, ...], float]:
+    """Records by the time from their timestamp to their commit, and the sum of those times in seconds."""
+    tallies = [position.tally for position in positions]
+    counts = tuple(map(sum, zip(*(tally.latency for tally in tallies), strict=True))) or NO_LATENCY
+    return counts, sum(tally.latency_ms for tally in tallies) / 1_000
+
+
+def gaps(image: LedgerImage, aliases: Mapping[str, str]) -> tuple[GapView, ...]:
+    """All there ever were, the latest first."""
+    return tuple(_gap(gap, aliases) for gap in sorted(image.gaps.values(), key=lambda gap: -gap.at))
+
+
+def _gap(gap: Gap, aliases: Mapping[str, str]) -> GapView:
+    return GapView(
+        gap.at, aliases.get(gap.cluster, gap.cluster), gap.topic, gap.partition, gap.verdict,
+        gap.begin, gap.end, gap.by, told(gap),
+    )  # fmt: skip
+
+
+def _added(one: Iterable[int], other: Iterable[int]) -> tuple[int, ...]:
+    return tuple(a + b for a, b in zip(one, other, strict=True))

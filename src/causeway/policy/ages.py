@@ -1,0 +1,45 @@
+"""How long the oldest record waits that is not carried yet, as far as somebody watched.
+
+    ends seen    10:00 5 │ 10:01 8 │ 10:02 9        the position is 6: record 6 came between 10:00 and 10:01
+    so           it waits since 10:01 at the latest
+
+Nobody reads the records themselves for it. What lay there before the first look counts from that look on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Generic, TypeVar
+
+MOST = 64
+"""Ends remembered for each partition; of more, every second one goes, the newest stay."""
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+class Ages(Generic[Key]):
+    def __init__(self) -> None:
+        self._ends: dict[Key, list[tuple[float, int]]] = {}
+
+    def saw(self, now: float, ends: Mapping[Key, int], positions: Mapping[Key, int]) -> None:
+        """Where the logs end now, and how far each was carried."""
+        for key in [key for key in self._ends if key not in ends]:
+            del self._ends[key]
+        for key, end in ends.items():
+            known = self._ends.setdefault(key, [])
+            if known and end < known[-1][1]:
+                known.clear()  # another log
+            if not known or end > known[-1][1]:
+                known.append((now, end))
+            passed = positions.get(key, 0)
+            while len(known) > 1 and known[0][1] <= passed:
+                del known[0]
+            if len(known) > MOST:
+                del known[1 : MOST // 2 : 2]
+
+    def age(self, now: float, key: Key, position: int) -> float:
+        """Seconds; 0 where everything is carried."""
+        for since, end in self._ends.get(key, ()):
+            if end > position:
+                return max(0.0, now - since)
+        return 0.0
