@@ -54,7 +54,7 @@ FAMILIES = (
     Family("causeway_records_delivered_total", "counter", TOPIC, "Records committed at the destination."),
     Family("causeway_records_filtered_total", "counter", TOPIC, "Records that filters left out."),
     Family("causeway_records_quarantined_total", "counter", TOPIC, "Records set aside in the quarantine."),
-    Family("causeway_bytes_delivered_total", "counter", TOPIC, "Bytes of the records delivered."),
+    Family("causeway_bytes_delivered_total", "counter", TOPIC, "Bytes of their keys and values."),
     Family("causeway_offsets_skipped", "gauge", TOPIC, "Offsets passed over; moves back count negative."),
     Family("causeway_lag_records", "gauge", PARTITION, "Records on the source that are not carried."),
     Family("causeway_lag_bytes", "gauge", PARTITION, "Their bytes, estimated."),
