@@ -1,0 +1,206 @@
+"""Prometheus metrics: what a snapshot says, at the moment of a scrape."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.metrics_core import Metric
+
+from causeway.model.position import LATENCY_BOUNDS_MS
+from causeway.model.snapshot import MirrorView, PartitionView, ShardView, Snapshot
+from causeway.observe.compat import Compat, compat_families, put_compat
+from causeway.observe.exposition import exposition
+from causeway.observe.families import FAMILIES, MOVES, STATES, STOPS, Sheet
+
+PARTITION_SERIES = 1000
+"""A mirror with more partitions has its per-partition series summed up by topic, unless told otherwise."""
+
+BOUNDS = (*(str(bound / 1000) for bound in LATENCY_BOUNDS_MS), "+Inf")
+
+
+class Metrics:
+    """A collector in a registry of its own. `exposition` is what a scrape is answered with.
+
+    `compat` adds the names of other tools, for dashboards that know no others.
+    """
+
+    def __init__(
+        self,
+        snapshot: Callable[[], Snapshot],
+        *,
+        partitions: int = PARTITION_SERIES,
+        compat: Sequence[Compat] = (),
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._snapshot = snapshot
+        self._partitions = partitions
+        self._compat = tuple(compat)
+        self._clock = clock
+        self._families = (*FAMILIES, *compat_families(self._compat))
+        self.registry = CollectorRegistry()
+        self.registry.register(self)
+
+    def describe(self) -> list[Metric]:
+        return Sheet(self._families).metrics
+
+    def collect(self) -> Iterator[Metric]:
+        snapshot = self._snapshot()
+        sheet = Sheet(self._families)
+        _put_process(sheet, snapshot, self._clock())
+        for mirror in snapshot.mirrors:
+            _put_mirror(sheet, mirror)
+            for shard in mirror.shards:
+                _put_shard(sheet, mirror.name, shard)
+            if not mirror.lease:
+                # The ledger is not read yet. A count of 0 that becomes a million again would be taken for a
+                # million new records.
+                continue
+            _put_carried(sheet, mirror)
+            _put_topics(sheet, mirror)
+            _put_partitions(sheet, mirror, limited=len(mirror.partitions) > self._partitions)
+        put_compat(sheet, snapshot, self._compat, self._partitions)
+        yield from sheet.metrics
+
+    def exposition(self) -> bytes:
+        return exposition(self.registry.collect())
+
+
+def _put_process(sheet: Sheet, snapshot: Snapshot, now: float) -> None:
+    sheet.put("causeway_build_info", {"version": snapshot.version}, 1)
+    sheet.put_all(
+        {},
+        {
+            "causeway_start_time_seconds": _seconds(snapshot.started_at),
+            "causeway_snapshot_age_seconds": max(0.0, now - _seconds(snapshot.at)),
+        },
+    )
+
+
+def _put_mirror(sheet: Sheet, mirror: MirrorView) -> None:
+    """What is known before the ledger is read."""
+    for state in STATES:
+        labels = {"mirror": mirror.name, "state": state}
+        sheet.put("causeway_mirror_state", labels, int(state == mirror.state))
+    sheet.put_all(
+        {"mirror": mirror.name},
+        {
+            "causeway_slices_total": mirror.slices,
+            "causeway_failed_slices_total": mirror.failed_slices,
+            "causeway_group_commits_total": mirror.group_commits,
+        },
+    )
+    stopped = Counter(one.verdict for one in mirror.partitions if one.verdict)
+    for verdict in dict.fromkeys((*STOPS, *stopped)):
+        labels = {"mirror": mirror.name, "verdict": verdict}
+        sheet.put("causeway_partitions_stopped", labels, stopped[verdict])
+
+
+def _put_shard(sheet: Sheet, mirror: str, shard: ShardView) -> None:
+    labels = {"mirror": mirror, "shard": str(shard.number)}
+    sheet.put_all(
+        labels,
+        {
+            "causeway_transactions_total": shard.transactions,
+            "causeway_transaction_seconds_total": shard.transaction_seconds,
+            "causeway_transaction_records_total": shard.transaction_records,
+            "causeway_retries_total": shard.retries,
+            "causeway_fences_total": shard.fences,
+            "causeway_shard_heartbeat_timestamp_seconds": _seconds(shard.heartbeat_at),
+        },
+    )
+    if shard.carrier:
+        # Behind the first word stands why it is not the native one: nothing for a label.
+        carrier = shard.carrier.partition(" ")[0]
+        sheet.put("causeway_carrier_info", {**labels, "carrier": carrier}, 1)
+
+
+def _put_carried(sheet: Sheet, mirror: MirrorView) -> None:
+    _put_histogram(
+        sheet, "causeway_replication_latency_seconds", mirror.name, mirror.latency, mirror.latency_seconds
+    )
+    _put_histogram(sheet, "causeway_carrying_seconds", mirror.name, mirror.carrying, mirror.carrying_seconds)
+    latest = max((one.committed_at for one in mirror.partitions), default=-1)
+    sheet.put("causeway_last_commit_timestamp_seconds", {"mirror": mirror.name}, _seconds(latest))
+    gaps = Counter(gap.verdict for gap in mirror.gaps)
+    for verdict in dict.fromkeys((*MOVES, *gaps)):
+        labels = {"mirror": mirror.name, "verdict": verdict}
+        sheet.put("causeway_integrity_events_total", labels, gaps[verdict])
+
+
+def _put_histogram(sheet: Sheet, name: str, mirror: str, counts: Sequence[int], seconds: float) -> None:
+    parts: list[tuple[str, dict[str, str], float]] = []
+    below = 0
+    for bound, count in zip(BOUNDS, counts, strict=True):
+        below += count
+        parts.append(("_bucket", {"mirror": mirror, "le": bound}, below))
+    labels = {"mirror": mirror}
+    sheet.put_parts(name, [*parts, ("_count", labels, below), ("_sum", labels, seconds)])
+
+
+def _put_topics(sheet: Sheet, mirror: MirrorView) -> None:
+    """Counts of a topic's partitions together, whichever source they are of."""
+    counts: dict[str, list[int]] = {}
+    for one in mirror.partitions:
+        count = counts.get(one.topic)
+        if count is None:
+            count = counts[one.topic] = [0] * 5
+        count[0] += one.delivered
+        count[1] += one.filtered
+        count[2] += one.quarantined
+        count[3] += one.bytes
+        count[4] += one.skipped
+    for topic, (delivered, filtered, quarantined, size, skipped) in counts.items():
+        sheet.put_all(
+            {"mirror": mirror.name, "topic": topic},
+            {
+                "causeway_records_consumed_total": delivered + filtered + quarantined,
+                "causeway_records_delivered_total": delivered,
+                "causeway_records_filtered_total": filtered,
+                "causeway_records_quarantined_total": quarantined,
+                "causeway_bytes_delivered_total": size,
+                "causeway_offsets_skipped": skipped,
+            },
+        )
+
+
+def _put_partitions(sheet: Sheet, mirror: MirrorView, *, limited: bool) -> None:
+    sheet.put("causeway_partition_series_limited", {"mirror": mirror.name}, int(limited))
+    if limited:
+        groups: dict[tuple[str, str], list[PartitionView]] = {}
+        for one in mirror.partitions:
+            groups.setdefault((one.cluster, one.topic), []).append(one)
+        for (cluster, topic), group in groups.items():
+            sheet.put_all({"mirror": mirror.name, "cluster": cluster, "topic": topic}, _together(group))
+        return
+    name = mirror.name
+    for one in mirror.partitions:
+        labels = {"mirror": name, "cluster": one.cluster, "topic": one.topic, "partition": str(one.partition)}
+        values = {
+            "causeway_lag_records": one.lag_records,
+            "causeway_lag_bytes": one.lag_bytes,
+            "causeway_lag_seconds": one.lag_seconds,
+        }
+        # "Nothing yet" is the absence of a position, never a zero.
+        if one.position >= 0:
+            values["causeway_position_offset"] = one.position
+        if one.log_end >= 0:
+            values["causeway_log_end_offset"] = one.log_end
+        sheet.put_all(labels, values)
+
+
+def _together(group: Sequence[PartitionView]) -> dict[str, float]:
+    """What `sum by (topic)` and `max by (topic)` would make of the partitions."""
+    return {
+        "causeway_lag_records": sum(one.lag_records for one in group),
+        "causeway_lag_bytes": sum(one.lag_bytes for one in group),
+        "causeway_lag_seconds": max(one.lag_seconds for one in group),
+        "causeway_position_offset": sum(max(0, one.position) for one in group),
+        "causeway_log_end_offset": sum(max(0, one.log_end) for one in group),
+    }
+
+
+def _seconds(milliseconds: int) -> float:
+    return max(0, milliseconds) / 1000
