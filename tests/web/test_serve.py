@@ -9,6 +9,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from http.client import HTTPConnection
 from itertools import islice
 from typing import Any
 
@@ -62,6 +63,14 @@ def test_any_free_port_is_told(server: Server) -> None:
     assert server.address.startswith("http://127.0.0.1:")
     assert not server.address.endswith(":0")
     assert httpx.get(f"{server.address}/livez").json() == {"live": True}
+
+
+def test_a_path_that_leaves_the_files_leads_nowhere(server: Server) -> None:
+    """Other clients tidy a path before they send it; this one sends what it is given."""
+    for path in ("/static/../app.py", "/static/../../errors.py", "/static/uplot/../../serve.py"):
+        with closing(HTTPConnection(server.address.removeprefix("http://"), timeout=SECONDS)) as raw:
+            raw.request("GET", path)
+            assert raw.getresponse().status == 404
 
 
 def test_a_port_that_is_taken_is_one_line_and_a_remedy(server: Server, shown: Shown) -> None:

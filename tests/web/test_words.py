@@ -160,6 +160,7 @@ def test_the_time_to_catch_up() -> None:
         "not known yet",
     ]
     assert catching_up(mirror(), None) == "caught up"
+    assert catching_up(mirror([]), 0.0) == "not known yet"
     assert catching_up(mirror([FAR], state="paused"), 0.0) == "when it runs again"
 
 

@@ -21,7 +21,7 @@ from starlette.types import Scope
 
 from causeway.errors import CausewayError
 from causeway.web import answers
-from causeway.web.actions import Actions
+from causeway.web.actions import NO_TOKEN, Actions
 from causeway.web.api import Api
 from causeway.web.headers import HEADERS, SecurityHeaders
 from causeway.web.health import Health
@@ -49,7 +49,7 @@ def application(
 
     async def page(request: Request) -> Response:
         shown = answers.overview(source.snapshot(), feed.history, now())
-        return HTMLResponse(pages.get_template("page.html").render(shown))
+        return HTMLResponse(pages.get_template("page.html").render(shown, refusal="" if token else NO_TOKEN))
 
     async def metrics(request: Request) -> Response:
         return Response(await run_in_threadpool(source.metrics), media_type=EXPOSITION)

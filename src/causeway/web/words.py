@@ -18,7 +18,7 @@ LEVELS: tuple[Level, ...] = ("error", "warning", "notice", "well")
 STALE_SECONDS = 10.0  # a snapshot is made twice a second
 SILENT_SECONDS = 90.0  # `heartbeat` may be a minute
 BEHIND_SECONDS = 10.0  # less is the ordinary coming and going of transactions
-LONGEST_SECONDS = 7 * 86_400.0  # what would take longer does not catch up
+LONGEST_SECONDS = 86_400.0  # what would take longer does not catch up
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +78,8 @@ def rpo(mirrors: Sequence[MirrorView]) -> str:
 
 def catch_up_seconds(mirror: MirrorView, trend: float | None) -> float | None:
     """How long until the backlog is carried at the pace of the last minute; None where nobody can say."""
+    if not mirror.partitions:
+        return None
     if not _behind(mirror):
         return 0.0
     if trend is None or trend >= 0 or mirror.state != "running":
@@ -95,7 +97,7 @@ def catching_up(mirror: MirrorView, trend: float | None) -> str:
         return "caught up"
     if seconds is not None:
         return f"in about {span(seconds)}"
-    return "not known yet" if trend is None else "not at this pace"
+    return "not known yet" if trend is None or not mirror.partitions else "not at this pace"
 
 
 def span(seconds: float) -> str:
