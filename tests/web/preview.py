@@ -112,9 +112,8 @@ def _latency(seconds: float) -> tuple[int, ...]:
 def several() -> Snapshot:
     behind = replace(made.lagging().mirrors[0], name="orders-to-osaka", destination="osaka")
     paused = replace(made.paused().mirrors[0], name="audit", sources=("rome", "paris"))
-    return made.snapshot(
-        made.stopped().mirrors[0], behind, paused, made.mirror(name="back", sources=("tokyo",))
-    )
+    back = made.mirror(name="back", sources=("tokyo",), destination="paris")
+    return made.snapshot(made.stopped().mirrors[0], behind, paused, back)
 
 
 def main() -> None:

@@ -161,7 +161,10 @@ def test_the_time_to_catch_up() -> None:
     ]
     assert catching_up(mirror(), None) == "caught up"
     assert catching_up(mirror([]), 0.0) == "not known yet"
-    assert catching_up(mirror([FAR], state="paused"), 0.0) == "when it runs again"
+    assert catching_up(mirror(state="done"), None) == "caught up"
+    for state in ("paused", "waiting", "stopped", "failed"):
+        assert catching_up(mirror(state=state), 0.0) == "when it runs again"
+        assert catch_up_seconds(mirror(state=state), 0.0) is None
 
 
 def test_a_stopped_partition_does_not_count_as_backlog() -> None:

@@ -78,11 +78,11 @@ def rpo(mirrors: Sequence[MirrorView]) -> str:
 
 def catch_up_seconds(mirror: MirrorView, trend: float | None) -> float | None:
     """How long until the backlog is carried at the pace of the last minute; None where nobody can say."""
-    if not mirror.partitions:
+    if not mirror.partitions or mirror.state not in ("running", "done"):
         return None
     if not _behind(mirror):
         return 0.0
-    if trend is None or trend >= 0 or mirror.state != "running":
+    if trend is None or trend >= 0:
         return None
     seconds = sum(one.lag_records for one in _moving(mirror)) / -trend
     return seconds if seconds < LONGEST_SECONDS else None
@@ -91,13 +91,13 @@ def catch_up_seconds(mirror: MirrorView, trend: float | None) -> float | None:
 def catching_up(mirror: MirrorView, trend: float | None) -> str:
     """The same in words."""
     seconds = catch_up_seconds(mirror, trend)
-    if mirror.state != "running" and _behind(mirror):
-        return "when it runs again"
-    if seconds == 0.0:
-        return "caught up"
     if seconds is not None:
-        return f"in about {span(seconds)}"
-    return "not known yet" if trend is None or not mirror.partitions else "not at this pace"
+        return f"in about {span(seconds)}" if seconds else "caught up"
+    if not mirror.partitions or mirror.state == "starting":
+        return "not known yet"
+    if mirror.state != "running":
+        return "when it runs again"
+    return "not known yet" if trend is None else "not at this pace"
 
 
 def span(seconds: float) -> str:

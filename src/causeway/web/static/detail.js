@@ -23,6 +23,7 @@ export class Detail {
 
   show(mirror, moment) {
     find("mirror").hidden = false;
+    this.now = moment.now; // the server's: clocks differ
     if (this.name !== mirror.name) {
       this.name = mirror.name;
       this.reload();
@@ -44,14 +45,14 @@ export class Detail {
 
   reload() {
     // After a while without a connection too: the history has what was missed.
-    if (this.name) this.plots.show(this.name).catch(() => {});
+    if (this.name) this.plots.show(this.name, this.now).catch(() => {});
   }
 
   range(minutes) {
     for (const button of document.querySelectorAll(".switch button")) {
       button.setAttribute("aria-pressed", String(Number(button.dataset.minutes) === minutes));
     }
-    if (this.name) this.plots.show(this.name, minutes).catch(() => {});
+    if (this.name) this.plots.show(this.name, this.now, minutes).catch(() => {});
   }
 
   figures(one, now) {

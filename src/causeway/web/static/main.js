@@ -2,6 +2,7 @@
 
 import { Detail } from "./detail.js";
 import { find, mark, say } from "./dom.js";
+import { time } from "./format.js";
 import { alone, chosen, overview } from "./overview.js";
 import { watch } from "./stream.js";
 
@@ -9,7 +10,6 @@ const detail = new Detail();
 let latest = null;
 let wanted = "";
 let state = "opening";
-let lostAt = 0;
 
 function selected(moment) {
   // By the address, so that it can be kept and sent; otherwise the first.
@@ -29,19 +29,19 @@ function draw() {
   if (!latest) return;
   const mirror = selected(latest);
   overview(latest, mirror?.name);
+  if (state === "lost") alone(latest);
   if (mirror) detail.show(mirror, latest);
   else detail.hide();
 }
 
 function linked(now) {
-  if (now === "lost" && state !== "lost") lostAt = Date.now();
+  if (now === state) return;
   if (now === "live" && state === "lost") detail.reload();
   state = now;
   mark(find("link"), "state", state);
   document.body.classList.toggle("old", state === "lost");
-  const seconds = Math.round((Date.now() - lostAt) / 1000);
   if (state === "lost") alone(latest);
-  say(find("link"), state === "lost" ? `connection lost for ${seconds} s, trying again` : state);
+  say(find("link"), state === "lost" ? `connection lost at ${time(Date.now(), Date.now())}, trying again` : state);
 }
 
 watch(
@@ -51,7 +51,6 @@ watch(
   },
   (now) => linked(now),
 );
-setInterval(() => state === "lost" && linked("lost"), 1000);
 addEventListener("hashchange", () => {
   draw();
   // On a phone it is below the others, out of sight.

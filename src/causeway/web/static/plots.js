@@ -36,11 +36,11 @@ export class Plots {
     new ResizeObserver(() => this.fit()).observe(find(PLOTS[0].id));
   }
 
-  async show(mirror, minutes = this.minutes) {
+  async show(mirror, now, minutes = this.minutes) {
     this.mirror = mirror;
     this.minutes = minutes;
     this.data = empty();
-    const since = Date.now() - minutes * 60000;
+    const since = now - minutes * 60000;
     const history = await get(`history?mirror=${encodeURIComponent(mirror)}&since=${since}`);
     if (this.mirror !== mirror || this.minutes !== minutes) return;
     // What came over the stream meanwhile is behind it.
