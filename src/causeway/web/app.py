@@ -1,0 +1,104 @@
+"""The application: every route, and what all answers have in common."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
+
+from causeway.errors import CausewayError
+from causeway.web import answers
+from causeway.web.actions import NO_TOKEN, Actions
+from causeway.web.api import Api
+from causeway.web.headers import HEADERS, SecurityHeaders
+from causeway.web.health import Health
+from causeway.web.source import Source
+from causeway.web.stream import Feed, clock
+
+HERE = Path(__file__).parent
+EXPOSITION = "text/plain; version=0.0.4; charset=utf-8"
+
+
+def application(
+    source: Source, token: str = "", hosts: Sequence[str] = (), now: Callable[[], int] = clock
+) -> Starlette:
+    """The page, the API, the metrics and the probes over a source.
+
+    Without a token nothing can be changed. `hosts`: the only names under which it answers, if any are given;
+    a site whose name suddenly means this machine then reads nothing.
+    """
+    feed = Feed(source, now)
+    health = Health(source, now)
+    names = (
+        [Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False)] if hosts else []
+    )
+    pages = Environment(loader=FileSystemLoader(HERE / "templates"), autoescape=True)
+
+    async def page(request: Request) -> Response:
+        shown = answers.overview(source.snapshot(), feed.history, now())
+        return HTMLResponse(pages.get_template("page.html").render(shown, refusal="" if token else NO_TOKEN))
+
+    async def metrics(request: Request) -> Response:
+        return Response(await run_in_threadpool(source.metrics), media_type=EXPOSITION)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        looking = asyncio.create_task(feed.run())
+        yield
+        looking.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await looking
+
+    made = Starlette(
+        routes=[
+            Route("/", page),
+            Route("/metrics", metrics),
+            Route("/livez", health.livez),
+            Route("/readyz", health.readyz),
+            Route("/startupz", health.startupz),
+            Mount("/api/v1", routes=[*Api(source, feed).routes(), *Actions(source, token).routes()]),
+            Mount("/static", Files(directory=HERE / "static")),
+        ],
+        middleware=[Middleware(SecurityHeaders), *names],
+        exception_handlers={HTTPException: _refused, CausewayError: _cannot, Exception: _bug},
+        lifespan=lifespan,
+    )
+    made.state.feed = feed
+    return made
+
+
+class Files(StaticFiles):
+    """Asked for again each time: a new version's page never runs with an old one's script."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        response = await super().get_response(path, scope)
+        response.headers["Cache-Control"] = "no-cache"
+        return response
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return JSONResponse({"error": error.detail, "todo": ""}, error.status_code, error.headers)
+
+
+async def _cannot(request: Request, error: Exception) -> Response:
+    assert isinstance(error, CausewayError)
+    return JSONResponse({"error": str(error), "todo": error.todo}, 409)
+
+
+async def _bug(request: Request, error: Exception) -> Response:
+    # Outside of the middleware, so it brings the headers itself.
+    return JSONResponse({"error": "this is a bug: the log has more", "todo": ""}, 500, HEADERS)

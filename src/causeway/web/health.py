@@ -1,0 +1,51 @@
+"""Probes. `/livez` says that the process serves, and no more: an outage of Kafka must not restart mirrors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from causeway.model.snapshot import MirrorView, Snapshot
+from causeway.web.source import Source
+from causeway.web.words import span, stale
+
+
+class Health:
+    def __init__(self, source: Source, now: Callable[[], int]) -> None:
+        self._source = source
+        self._now = now
+
+    async def livez(self, request: Request) -> Response:
+        return JSONResponse({"live": True})
+
+    async def readyz(self, request: Request) -> Response:
+        reasons = unready(self._source.snapshot(), self._now())
+        return JSONResponse({"ready": not reasons, "reasons": reasons}, 503 if reasons else 200)
+
+    async def startupz(self, request: Request) -> Response:
+        snapshot = self._source.snapshot()
+        reasons = [] if snapshot.prepared else unprepared(snapshot)
+        return JSONResponse({"started": not reasons, "reasons": reasons}, 503 if reasons else 200)
+
+
+def unready(snapshot: Snapshot, now: int) -> list[str]:
+    """Why the mirrors do not do their work. One that is paused or done is as somebody wished it to be."""
+    reasons = [] if snapshot.prepared else unprepared(snapshot)
+    if stale(snapshot, now):
+        reasons.append(f"nothing was heard from the mirrors for {span((now - snapshot.at) / 1000)}")
+    return reasons + [reason for mirror in snapshot.mirrors for reason in _reasons(mirror)]
+
+
+def unprepared(snapshot: Snapshot) -> list[str]:
+    starting = [f"{one.name} is not prepared" for one in snapshot.mirrors if one.state == "starting"]
+    return starting or ["the mirrors are not prepared"]
+
+
+def _reasons(mirror: MirrorView) -> Iterator[str]:
+    """A partition that stands still is none: the others go on, and a restart would not help it."""
+    if mirror.state == "waiting":
+        yield f"{mirror.name} waits for {mirror.waiting_for or 'a cluster'}, which does not answer"
+    elif mirror.state in ("stopped", "failed"):
+        yield f"{mirror.name} has {mirror.state}"

@@ -1,0 +1,91 @@
+"""The application behind a port, in a thread of the process that runs the mirrors."""
+
+from __future__ import annotations
+
+import errno
+import socket
+import threading
+import time
+
+import uvicorn
+from starlette.applications import Starlette
+
+from causeway.errors import SetupError
+
+HOST, PORT = "127.0.0.1", 7081
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+"""Names that a server which listens on this machine alone is called by: `hosts` of the application then."""
+START_SECONDS = 20.0
+STOP_SECONDS = 5.0
+
+
+class Server:
+    """Serves from `start` to `stop`. Signals are left to the caller, and requests are not logged."""
+
+    def __init__(self, application: Starlette, host: str = HOST, port: int = PORT) -> None:
+        self._application = application
+        self._host = host
+        self._port = port
+        self._server = uvicorn.Server(
+            uvicorn.Config(
+                application,
+                loop="asyncio",
+                http="h11",
+                ws="none",
+                lifespan="on",
+                log_config=None,
+                log_level="error",
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,
+                timeout_graceful_shutdown=2,
+            )
+        )
+        self._socket: socket.socket | None = None
+        self._thread: threading.Thread | None = None
+        self.address = ""
+        """Where it serves, with the port that it really got; empty before `start`."""
+
+    def start(self) -> None:
+        """Raises SetupError when it cannot listen there."""
+        self._socket = self._bound()
+        host, port = self._socket.getsockname()[:2]
+        self.address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        self._thread = threading.Thread(target=self._serve, name="web", daemon=True)
+        self._thread.start()
+        deadline = time.monotonic() + START_SECONDS
+        while not self._server.started:
+            if not self._thread.is_alive() or time.monotonic() > deadline:
+                self.stop()
+                raise SetupError("the web server did not start", where=self.address)
+            time.sleep(0.01)
+
+    def stop(self) -> None:
+        """Ends the streams, then the server; may be called twice."""
+        self._application.state.feed.close()
+        self._server.should_exit = True
+        if self._thread is not None:
+            self._thread.join(STOP_SECONDS)
+        if self._socket is not None:
+            self._socket.close()
+
+    def _serve(self) -> None:
+        assert self._socket is not None
+        self._server.run(sockets=[self._socket])
+
+    def _bound(self) -> socket.socket:
+        """Bound here and not by the server, which would end the process when it cannot."""
+        where = f"{self._host}:{self._port}"
+        try:
+            family, *_, address = socket.getaddrinfo(
+                self._host, self._port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            )[0]
+            return socket.create_server((address[0], self._port), family=family)
+        except OSError as error:
+            taken = error.errno == errno.EADDRINUSE
+            raise SetupError(
+                "the page's port is taken" if taken else "the page cannot be served there",
+                where=where,
+                why="" if taken else str(error.strerror or error),
+                todo="set another `port` under [web] (0 takes any that is free), or end who listens there",
+            ) from None

@@ -1,0 +1,111 @@
+"""What goes on, twice a second, to everybody who watches.
+
+There is no queue: whoever is ready takes the moment that is current then. So a client that reads slowly
+misses moments, and holds nothing but the bytes on their way to it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import time
+from collections.abc import AsyncIterator, Callable
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from causeway.model.snapshot import Snapshot
+from causeway.web.answers import moment
+from causeway.web.history import History
+from causeway.web.source import Source
+
+TICK_SECONDS = 0.5
+RETRY_MS = 2_000
+WATCHERS = 100
+
+log = logging.getLogger(__name__)
+
+
+def clock() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class Feed:
+    """Looks at the source twice a second, whoever watches: the history wants to know."""
+
+    def __init__(self, source: Source, now: Callable[[], int] = clock) -> None:
+        self.history = History()
+        self.now = now
+        self.watchers = 0
+        self._source = source
+        self._snapshot: Snapshot | None = None
+        self._number = 0
+        self._made: tuple[int, bytes] = (0, b"")
+        self._tick = asyncio.Event()
+        self._closed = False
+
+    async def run(self) -> None:
+        while not self._closed:
+            try:
+                self.look()
+            except Exception:
+                # The page goes on, and says that what it shows is old.
+                log.exception("no snapshot could be taken")
+            tick, self._tick = self._tick, asyncio.Event()
+            tick.set()
+            await asyncio.sleep(TICK_SECONDS)
+        self._tick.set()
+
+    def look(self) -> None:
+        self._number += 1
+        self._snapshot = self._source.snapshot()
+        self.history.add(self._snapshot)
+
+    def close(self) -> None:
+        """Ends the streams, within a tick; from any thread."""
+        self._closed = True
+
+    async def events(self) -> AsyncIterator[bytes]:
+        yield f"retry: {RETRY_MS}\n\n".encode()
+        sent = 0
+        while not self._closed:
+            if self._number > sent:
+                sent = self._number
+                yield self.event()
+            else:
+                await self._tick.wait()
+
+    def event(self) -> bytes:
+        """The current moment as an event, made once for all."""
+        if self._made[0] != self._number and self._snapshot is not None:
+            data = json.dumps(moment(self._snapshot, self.history, self.now()), separators=(",", ":"))
+            self._made = (self._number, f"id: {self._number}\nevent: moment\ndata: {data}\n\n".encode())
+        return self._made[1]
+
+    async def stream(self, request: Request) -> Response:
+        if self.watchers >= WATCHERS:
+            raise HTTPException(503, f"{WATCHERS} clients are watching already: close some of their pages")
+        if request.method == "HEAD":
+            return Response(media_type=EventStream.media_type)
+        return EventStream(self)
+
+
+class EventStream(StreamingResponse):
+    media_type = "text/event-stream"
+
+    def __init__(self, feed: Feed) -> None:
+        super().__init__(feed.events(), headers={"X-Accel-Buffering": "no"})
+        self._feed = feed
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._feed.watchers += 1
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._feed.watchers -= 1
+            with contextlib.suppress(RuntimeError):  # it is closing already
+                await self.body_iterator.aclose()  # type: ignore[attr-defined]

@@ -1,0 +1,27 @@
+"""A source that shows a snapshot, and a client of the application over it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+
+import pytest
+
+with warnings.catch_warnings():
+    # Starlette would rather have httpx2; with httpx it works as well, and there is no need for both.
+    warnings.simplefilter("ignore")
+    from starlette.testclient import TestClient
+
+from causeway.web.app import application
+from web.made import NOW, TOKEN, Shown, healthy
+
+
+@pytest.fixture
+def shown() -> Shown:
+    return Shown(healthy())
+
+
+@pytest.fixture
+def client(shown: Shown) -> Iterator[TestClient]:
+    with TestClient(application(shown, TOKEN, now=lambda: NOW)) as client:
+        yield client

@@ -1,0 +1,185 @@
+"""Snapshots made by hand, one for each situation, and a source that shows them and remembers its orders."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from causeway.errors import CausewayError
+from causeway.model.job import Job
+from causeway.model.position import NO_LATENCY
+from causeway.model.snapshot import EventView, GapView, MirrorView, PartitionView, ShardView, Snapshot
+
+NOW = 1_790_000_000_000
+TOKEN = "a-token-of-the-tests"
+MARKUP = "<img src=x onerror=alert(1)>"
+CONFIGURATION = '[[mirrors]]\nname = "paris-to-tokyo"\nsource = "paris"\ndestination = "tokyo"\n'
+
+
+def partition(number: int = 0, topic: str = "orders", **other: Any) -> PartitionView:
+    view = PartitionView(
+        cluster="paris",
+        topic=topic,
+        partition=number,
+        to_topic=topic,
+        to_partition=number,
+        shard=1 + number % 2,
+        start=100,
+        position=1_100,
+        log_start=90,
+        log_end=1_103,
+        to_end=2_000,
+        committed_at=NOW - 400,
+        delivered=990,
+        holes=10,
+        bytes=99_000,
+        lag_records=3,
+        lag_bytes=300,
+        lag_seconds=0.4,
+    )
+    return replace(view, **other)
+
+
+def standing(number: int = 1, **other: Any) -> PartitionView:
+    words = {
+        "verdict": "gap",
+        "what": "offsets 50 to 69 (20) were deleted before they were carried",
+        "todo": "causeway offsets skip mirror.toml --topic orders --partition 1 --to earliest",
+        "lag_records": 500,
+        "lag_seconds": 7_200.0,
+    }
+    return partition(number, **{**words, **other})
+
+
+def shard(number: int = 1, **other: Any) -> ShardView:
+    return replace(ShardView(number, "worker-1", 4_000 + number, "native", 3, NOW - 900, 2), **other)
+
+
+def mirror(
+    partitions: Sequence[PartitionView] = (partition(0), partition(1)),
+    name: str = "paris-to-tokyo",
+    **other: Any,
+) -> MirrorView:
+    view = MirrorView(
+        name=name,
+        state="running",
+        state_since=NOW - 3_600_000,
+        sources=("paris",),
+        destination="tokyo",
+        delivery="exactly-once",
+        lease=7,
+        slice=3,
+        partitions=tuple(partitions),
+        shards=(shard(1), shard(2)),
+        events=(EventView(NOW - 5_000, "info", "slice 3 began"),),
+        gaps=(),
+        records_per_second=1_234.5,
+        bytes_per_second=123_450.0,
+        latency=latency(1_000),
+        latency_seconds=20.0,
+        configuration=CONFIGURATION,
+    )
+    return replace(view, **other)
+
+
+def latency(count: int, bucket: int = 7) -> tuple[int, ...]:
+    """All in one bucket: the seventh is that of 15 to 20 ms."""
+    counts = list(NO_LATENCY)
+    counts[bucket] = count
+    return tuple(counts)
+
+
+def snapshot(*mirrors: MirrorView, at: int = NOW, prepared: bool = True) -> Snapshot:
+    return Snapshot(at, "0.1.0", "mirror-1", 4_711, NOW - 7_200_000, mirrors, prepared)
+
+
+def healthy() -> Snapshot:
+    return snapshot(mirror())
+
+
+def lagging() -> Snapshot:
+    return snapshot(
+        mirror([partition(0, lag_records=90_000, lag_seconds=45.0, log_end=91_100), partition(1)])
+    )
+
+
+def stopped() -> Snapshot:
+    event = EventView(NOW - 60_000, "error", standing().what, standing().todo, 2, "orders", 1, 50)
+    gap = GapView(
+        NOW - 86_400_000, "paris", "orders", 0, "gap", 20, 30, "ann@tokyo-1", "retention was two days"
+    )
+    return snapshot(mirror([partition(0, skipped=10), standing(1)], events=(event,), gaps=(gap,)))
+
+
+def paused() -> Snapshot:
+    return snapshot(
+        mirror(state="paused", state_since=NOW - 300_000, paused_by="ann", records_per_second=0.0)
+    )
+
+
+def waiting() -> Snapshot:
+    return snapshot(mirror(state="waiting", state_since=NOW - 180_000, waiting_for="paris"))
+
+
+def starting() -> Snapshot:
+    return snapshot(mirror([], state="starting", shards=(), events=()), prepared=False)
+
+
+def thousand() -> Snapshot:
+    """Ten topics of a hundred partitions, each further behind than the one before; one stands still."""
+    views = [
+        partition(number, f"topic-{topic}", lag_seconds=topic * 8.0 + number * 0.1, shard=1 + number % 4)
+        for topic in range(10)
+        for number in range(100)
+    ]
+    views[455] = standing(55, topic="topic-4")
+    return snapshot(mirror(views, shards=tuple(shard(number) for number in range(1, 5))))
+
+
+def markup() -> Snapshot:
+    """Every text that comes from data tries to be more than text."""
+    nasty = partition(0, MARKUP, to_topic=MARKUP, verdict="gap", what=MARKUP, todo="</script><b>x")
+    event = EventView(NOW, "error", MARKUP, MARKUP, 1, MARKUP, 0, 5)
+    gap = GapView(NOW, MARKUP, MARKUP, 0, "gap", 1, 2, MARKUP, MARKUP)
+    view = mirror([nasty], name=MARKUP, events=(event,), gaps=(gap,), sources=(MARKUP,), destination=MARKUP)
+    return snapshot(replace(view, shards=(shard(host=MARKUP),), configuration=f'x = "{MARKUP}"\n'))
+
+
+class Shown:
+    """A source of one snapshot. `asked` is everything that would have changed something."""
+
+    def __init__(self, view: Snapshot) -> None:
+        self.view = view
+        self.asked: list[tuple[str, ...]] = []
+        self.error: Exception | None = None
+        self.jobs: dict[str, Job] = {}
+
+    def snapshot(self) -> Snapshot:
+        return self.view
+
+    def metrics(self) -> bytes:
+        return b"causeway_records_total 1\n"
+
+    def pause(self, mirror: str, by: str) -> None:
+        self._ask("pause", mirror, by)
+
+    def resume(self, mirror: str, by: str) -> None:
+        self._ask("resume", mirror, by)
+
+    def verify(self, mirror: str) -> str:
+        self._ask("verify", mirror)
+        self.jobs["job-1"] = Job("job-1", mirror, "running", NOW)
+        return "job-1"
+
+    def job(self, id: str) -> Job | None:
+        return self.jobs.get(id)
+
+    def _ask(self, *what: str) -> None:
+        if self.error is not None:
+            raise self.error
+        self.asked.append(what)
+
+
+def refusal() -> CausewayError:
+    return CausewayError("the mirror is about to end", todo="start it again")

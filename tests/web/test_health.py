@@ -1,0 +1,65 @@
+"""Probes: what they answer, and what they must not depend on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from starlette.testclient import TestClient
+
+from causeway.model.snapshot import Snapshot
+from causeway.web.health import unready
+from web import made
+from web.made import NOW, Shown, mirror, snapshot
+
+
+@pytest.mark.parametrize(
+    ("view", "reasons"),
+    [
+        (made.healthy(), []),
+        (made.lagging(), []),
+        (made.stopped(), []),
+        (made.paused(), []),
+        (snapshot(mirror(state="done")), []),
+        (made.starting(), ["paris-to-tokyo is not prepared"]),
+        (snapshot(prepared=False), ["the mirrors are not prepared"]),
+        (made.waiting(), ["paris-to-tokyo waits for paris, which does not answer"]),
+        (snapshot(mirror(state="failed")), ["paris-to-tokyo has failed"]),
+        (snapshot(mirror(state="stopped")), ["paris-to-tokyo has stopped"]),
+        (snapshot(mirror(), at=NOW - 30_000), ["nothing was heard from the mirrors for 30 s"]),
+    ],
+)
+def test_ready(client: TestClient, shown: Shown, view: Snapshot, reasons: list[str]) -> None:
+    shown.view = view
+    response = client.get("/readyz")
+    assert response.status_code == (503 if reasons else 200)
+    assert response.json() == {"ready": not reasons, "reasons": reasons}
+
+
+def test_all_reasons_are_told() -> None:
+    view = replace(made.waiting(), prepared=False, at=NOW - 60_000)
+    assert len(unready(view, NOW)) == 3
+
+
+def test_started_once_every_mirror_is_prepared(client: TestClient, shown: Shown) -> None:
+    shown.view = made.starting()
+    assert client.get("/startupz").status_code == 503
+    assert client.get("/startupz").json()["reasons"] == ["paris-to-tokyo is not prepared"]
+    shown.view = made.waiting()
+    assert client.get("/startupz").status_code == 200
+
+
+def test_live_whatever_happens_to_the_mirrors(client: TestClient, shown: Shown) -> None:
+    for view in (made.waiting(), made.starting(), snapshot(at=0), snapshot(mirror(state="failed"))):
+        shown.view = view
+        assert client.get("/livez").status_code == 200
+
+
+def test_live_even_without_a_snapshot(
+    shown: Shown, client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken() -> Snapshot:
+        raise OSError("no snapshot")
+
+    monkeypatch.setattr(shown, "snapshot", broken)
+    assert client.get("/livez").json() == {"live": True}

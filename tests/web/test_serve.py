@@ -1,0 +1,197 @@
+"""A real server on a real port: start, stop, the stream, and clients that go."""
+
+from __future__ import annotations
+
+import json
+import logging
+import signal
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from http.client import HTTPConnection
+from itertools import islice
+from typing import Any
+
+import httpx
+import pytest
+
+from causeway.errors import SetupError
+from causeway.model.snapshot import Snapshot
+from causeway.web import stream
+from causeway.web.app import application
+from causeway.web.serve import HOST, LOOPBACK, PORT, Server
+from causeway.web.stream import Feed
+from support.process import eventually
+from web import made
+from web.made import Shown
+
+SECONDS = 20.0
+
+
+@pytest.fixture
+def server(shown: Shown) -> Iterator[Server]:
+    server = Server(application(shown, hosts=LOOPBACK), port=0)
+    server.start()
+    yield server
+    server.stop()
+
+
+def feed(server: Server) -> Feed:
+    found = server._application.state.feed
+    assert isinstance(found, Feed)
+    return found
+
+
+def events(response: httpx.Response) -> Iterator[dict[str, str]]:
+    """Server-sent events as they come."""
+    fields: dict[str, str] = {}
+    for line in response.iter_lines():
+        if line:
+            name, _, value = line.partition(": ")
+            fields[name] = value
+        elif fields:
+            yield fields
+            fields = {}
+
+
+def test_by_default_it_is_for_this_machine_alone() -> None:
+    assert (HOST, PORT) == ("127.0.0.1", 7081)
+
+
+def test_any_free_port_is_told(server: Server) -> None:
+    assert server.address.startswith("http://127.0.0.1:")
+    assert not server.address.endswith(":0")
+    assert httpx.get(f"{server.address}/livez").json() == {"live": True}
+
+
+def test_a_path_that_leaves_the_files_leads_nowhere(server: Server) -> None:
+    """Other clients tidy a path before they send it; this one sends what it is given."""
+    for path in ("/static/../app.py", "/static/../../errors.py", "/static/uplot/../../serve.py"):
+        with closing(HTTPConnection(server.address.removeprefix("http://"), timeout=SECONDS)) as raw:
+            raw.request("GET", path)
+            assert raw.getresponse().status == 404
+
+
+def test_a_port_that_is_taken_is_one_line_and_a_remedy(server: Server, shown: Shown) -> None:
+    port = int(server.address.rpartition(":")[2])
+    other = Server(application(shown), port=port)
+    with pytest.raises(SetupError) as error:
+        other.start()
+    assert error.value.lines() == [
+        "error: the page's port is taken",
+        f"where: 127.0.0.1:{port}",
+        "do: set another `port` under [web] (0 takes any that is free), or end who listens there",
+    ]
+    other.stop()
+
+
+def test_a_host_that_is_not_ours_is_refused_too(shown: Shown) -> None:
+    with pytest.raises(SetupError, match="cannot be served there"):
+        Server(application(shown), host="203.0.113.1", port=0).start()
+
+
+def test_after_stop_the_port_is_free_and_the_thread_gone(shown: Shown) -> None:
+    server = Server(application(shown), port=0)
+    server.start()
+    port = int(server.address.rpartition(":")[2])
+    server.stop()
+    server.stop()
+
+    with closing(socket.create_server(("127.0.0.1", port))):
+        pass
+    assert not [one for one in threading.enumerate() if one.name == "web"]
+
+
+def test_signals_and_logs_are_left_alone(server: Server, capfd: pytest.CaptureFixture[str]) -> None:
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    httpx.get(f"{server.address}/livez")
+    assert {number: signal.getsignal(number) for number in before} == before
+    assert before[signal.SIGINT] is signal.default_int_handler
+    assert not logging.getLogger("uvicorn").handlers
+    assert capfd.readouterr() == ("", "")
+
+
+def test_the_stream_gives_moments_with_ids_and_says_when_to_come_back(server: Server) -> None:
+    with httpx.stream("GET", f"{server.address}/api/v1/stream", timeout=SECONDS) as response:
+        assert response.headers["content-type"].startswith("text/event-stream")
+        assert response.headers["cache-control"] == "no-store"
+        first, *moments = islice(events(response), 4)
+
+    assert first == {"retry": "2000"}
+    assert [one["event"] for one in moments] == ["moment"] * 3
+    ids = [int(one["id"]) for one in moments]
+    assert ids == sorted(set(ids))
+    assert json.loads(moments[0]["data"])["mirrors"][0]["name"] == "paris-to-tokyo"
+
+
+def test_the_stream_shows_what_changes(server: Server, shown: Shown) -> None:
+    with httpx.stream("GET", f"{server.address}/api/v1/stream", timeout=SECONDS) as response:
+        coming = events(response)
+        next(coming)
+        next(coming)
+        shown.view = made.stopped()
+        for _, moment in zip(range(20), coming, strict=False):
+            if json.loads(moment["data"])["findings"][0]["level"] == "error":
+                return
+    raise AssertionError("the stopped partition never came")
+
+
+def test_a_client_that_goes_is_forgotten(server: Server) -> None:
+    for _ in range(3):
+        with httpx.stream("GET", f"{server.address}/api/v1/stream", timeout=SECONDS) as response:
+            coming = events(response)  # kept: a generator that nobody holds closes the connection
+            next(coming)
+            assert feed(server).watchers > 0
+    eventually(lambda: feed(server).watchers == 0, "nobody watches any more", SECONDS)
+
+
+def test_not_more_watch_than_there_is_room_for(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream, "WATCHERS", 1)
+    with httpx.stream("GET", f"{server.address}/api/v1/stream", timeout=SECONDS) as response:
+        coming = events(response)
+        next(coming)
+        refused = httpx.get(f"{server.address}/api/v1/stream", timeout=SECONDS)
+        assert refused.status_code == 503
+        assert "close some" in refused.json()["error"]
+
+
+def test_asking_for_the_headers_alone_does_not_watch(server: Server) -> None:
+    response = httpx.head(f"{server.address}/api/v1/stream", timeout=SECONDS)
+    assert response.status_code == 200
+    assert feed(server).watchers == 0
+
+
+def test_stop_ends_streams_that_are_open(shown: Shown) -> None:
+    server = Server(application(shown), port=0)
+    server.start()
+    with httpx.stream("GET", f"{server.address}/api/v1/stream", timeout=SECONDS) as response:
+        coming = events(response)
+        next(coming)
+        server.stop()
+        list(coming)  # it ends
+    assert feed(server).watchers == 0
+
+
+def test_a_source_that_fails_once_is_asked_again(
+    server: Server, shown: Shown, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked: list[Any] = []
+
+    def broken() -> Snapshot:
+        asked.append(None)
+        raise OSError("not now")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shown, "snapshot", broken)
+        eventually(lambda: len(asked) > 1, "it was asked twice", SECONDS)
+    with httpx.stream("GET", f"{server.address}/api/v1/stream", timeout=SECONDS) as response:
+        assert len(list(islice(events(response), 3))) == 3
+    assert "no snapshot could be taken" in caplog.text
+
+
+def test_under_another_name_it_does_not_answer(server: Server) -> None:
+    """A site whose name is made to mean 127.0.0.1 would otherwise read everything in a visitor's browser."""
+    assert httpx.get(f"{server.address}/api/v1/mirrors", headers={"Host": "evil.example"}).status_code == 400
+    for name in ("localhost:7081", "127.0.0.1", "[::1]:7081"):
+        assert httpx.get(f"{server.address}/livez", headers={"Host": name}).status_code == 200
