@@ -49,6 +49,12 @@ class NativeConsumer:
         if message:
             self.library.message_destroy(message)
 
+    def ask_for(self, topics: Iterable[str], timeout: float) -> None:
+        """Ask who leads these topics."""
+        for topic in topics:
+            self.topic(topic)
+        handle.ask_metadata(self.library, self.handle, timeout)
+
     def incremental_assign(self, partitions: Iterable[TopicPartition]) -> None:
         with _Partitions(self.library, partitions) as listed:
             self.library.check(self.library.incremental_assign(self.handle, listed))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from causeway.kafka.intake import NOTHING, Intake, Taken
+from causeway.kafka.intake import KNOW_SECONDS, NOTHING, Intake, Taken
 from causeway.kafka.native import loop
 from causeway.kafka.native.consumer import NativeConsumer, NativeMessage
 
@@ -36,6 +36,9 @@ class NativeIntake(Intake):
         super().__init__(*arguments)
         self._found = np.zeros(MOST + 1, np.int64)
         self._errors = np.zeros(MOST + 1, np.int64)
+
+    def _ask_for(self, topics: set[str]) -> None:
+        self._consumer.ask_for(topics, KNOW_SECONDS)
 
     def take(self, most: int, seconds: float) -> Taken:
         count = self._consumer.fill(self._found, most, seconds)
