@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from confluent_kafka import KafkaError
 
 from causeway.kafka.intake import KNOW_SECONDS, NOTHING, Intake, Taken
+from causeway.kafka.lane import OpenLane
 from causeway.kafka.native import loop
 from causeway.kafka.native.consumer import NativeConsumer, NativeMessage
+from causeway.kafka.native.library import Message
 
 MOST = 10_000
 
@@ -45,8 +48,24 @@ class NativeIntake(Intake):
         if not count:
             return NOTHING
         errors = loop.take_out_errors(self._found, count, self._errors)
-        messages = [NativeMessage(self._consumer.library, int(one)) for one in self._errors[:errors]]
-        ends, lost = self._heard(messages)
-        for message in messages:
+        return Taken(Batch(self._consumer, self._found, count - errors), *self._told(errors))
+
+    def _told(self, count: int) -> tuple[list[tuple[OpenLane, int]], list[tuple[OpenLane, str, bool]]]:
+        """What messages say that are no records. Under light load most are ends, so those go a short way."""
+        ends, others = [], []
+        for address in self._errors[:count].tolist():
+            fields = Message.from_address(address)
+            name = self._consumer.names.get(fields.rkt)
+            if fields.err != KafkaError._PARTITION_EOF or name is None:
+                others.append(NativeMessage(self._consumer.library, address))
+            else:
+                lane = self.open.get((name, fields.partition))
+                if lane is not None:
+                    ends.append((lane, fields.offset))
+                self._consumer.library.message_destroy(address)
+        if not others:
+            return ends, []
+        more, lost = self._heard(others)
+        for message in others:
             message.destroy()
-        return Taken(Batch(self._consumer, self._found, count - errors), ends, lost)
+        return ends + more, lost
