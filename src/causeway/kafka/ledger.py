@@ -173,19 +173,22 @@ class LedgerReader:
         deadline = time.monotonic() + seconds
         ends = self._high_watermarks(deadline)
         newest: dict[tuple[int, bytes], Entry] = {}
-        while any(self._read[number] < end for number, end in ends.items()):
-            for entry in self._take(0.2, 10_000):
-                newest[entry.partition, entry.key] = entry
-            if time.monotonic() < deadline:
-                continue
-            behind = [number for number, end in ends.items() if self._read[number] < end]
-            raise Unreachable(
-                f"the ledger cannot be read to its end (partitions {behind})",
-                where=f'topic {self._topic} on cluster "{self._cluster.alias}"',
-                why="an open transaction of another producer in the ledger, or brokers that do not answer",
-            )
-        for entry in sorted(newest.values()):
-            self._apply(entry)
+        try:
+            while any(self._read[number] < end for number, end in ends.items()):
+                for entry in self._take(0.2, 10_000):
+                    newest[entry.partition, entry.key] = entry
+                if time.monotonic() < deadline:
+                    continue
+                behind = [number for number, end in ends.items() if self._read[number] < end]
+                raise Unreachable(
+                    f"the ledger cannot be read to its end (partitions {behind})",
+                    where=f'topic {self._topic} on cluster "{self._cluster.alias}"',
+                    why="an open transaction of another producer in the ledger,"
+                    " or brokers that do not answer",
+                )
+        finally:  # what was taken is not taken again: the image must hold it, however this ends
+            for entry in sorted(newest.values()):
+                self._apply(entry)
         return self.image
 
     def poll(self, seconds: float, most: int = 10_000) -> list[Record]:
