@@ -21,6 +21,7 @@ from causeway.model.order import Lane, Limits, Start
 from causeway.model.position import Position, SourcePartition
 from causeway.policy.integrity import Found, same_topic
 
+KNOW_SECONDS = 2.0
 RETRY_SECONDS = 1.0
 GROUP_SECONDS = 1.0
 CLOSE_SECONDS = 1.0
@@ -67,6 +68,7 @@ class Intake:
         self._group_at = 0.0
         self._group_done: dict[SourcePartition, int] = {}
         self._group_pending = 0
+        self._known: set[str] = set()
         self._consumer = clients.consumer(
             cluster,
             group or f"causeway.{mirror}",
@@ -154,7 +156,22 @@ class Intake:
             known = {"leader_epoch": epoch} if epoch >= 0 else {}
             added.append(TopicPartition(source.topic, source.partition, offset, **known))
         if added:
+            self._know({one.topic for one in added})
             self._consumer.incremental_assign(added)
+
+    def _know(self, topics: set[str]) -> None:
+        """Ask who leads these topics, where one of them is new to the client.
+
+        A handle that does not know it when it begins to fetch looks again a second later: every now and then
+        a slice began with such a second.
+        """
+        if not topics <= self._known:
+            with contextlib.suppress(KafkaException):
+                self._ask_for(topics)
+            self._known |= topics
+
+    def _ask_for(self, topics: set[str]) -> None:
+        self._consumer.list_topics(*topics if len(topics) == 1 else (), timeout=KNOW_SECONDS)
 
     def drop(self, lane: OpenLane, *, wait: bool) -> None:
         """Fetch no more of a lane; with `wait` it is judged again soon."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
@@ -125,6 +126,15 @@ class LedgerImage:
         return sorted((gap for gap in self.gaps.values() if gap.source == source), key=lambda gap: gap.at)
 
 
+class Entry(NamedTuple):
+    """A record of the ledger, not looked into yet; in the order of the log."""
+
+    partition: int
+    offset: int
+    key: bytes
+    value: bytes
+
+
 class LedgerReader:
     """Follows some partitions of a mirror's ledger; `image` is what it has read."""
 
@@ -160,28 +170,40 @@ class LedgerReader:
     def read_to_end(self, seconds: float) -> LedgerImage:
         """Read until every partition's high watermark, taken now. The caller has fenced before.
 
-        Raises Unreachable when that takes longer; whoever holds a transaction open there is waited for.
+        Of each key only the newest record is looked at, as if it had been compacted: a busy shard writes a
+        hundred a second. Raises Unreachable when it takes longer; whoever holds a transaction open there is
+        waited for.
         """
         deadline = time.monotonic() + seconds
         ends = self._high_watermarks(deadline)
-        while any(self._read[number] < end for number, end in ends.items()):
-            self.poll(0.2)
-            if time.monotonic() < deadline:
-                continue
-            behind = [number for number, end in ends.items() if self._read[number] < end]
-            raise Unreachable(
-                f"the ledger cannot be read to its end (partitions {behind})",
-                where=f'topic {self._topic} on cluster "{self._cluster.alias}"',
-                why="an open transaction of another producer in the ledger, or brokers that do not answer",
-            )
+        newest: dict[tuple[int, bytes], Entry] = {}
+        try:
+            while any(self._read[number] < end for number, end in ends.items()):
+                for entry in self._take(0.2, 10_000):
+                    newest[entry.partition, entry.key] = entry
+                if time.monotonic() < deadline:
+                    continue
+                behind = [number for number, end in ends.items() if self._read[number] < end]
+                raise Unreachable(
+                    f"the ledger cannot be read to its end (partitions {behind})",
+                    where=f'topic {self._topic} on cluster "{self._cluster.alias}"',
+                    why="an open transaction of another producer in the ledger,"
+                    " or brokers that do not answer",
+                )
+        finally:  # what was taken is not taken again: the image must hold it, however this ends
+            for entry in sorted(newest.values()):
+                self._apply(entry)
         return self.image
 
     def poll(self, seconds: float, most: int = 10_000) -> list[Record]:
         """What has come since; waits for the first record only."""
+        return [self._apply(entry) for entry in self._take(seconds, most)]
+
+    def _take(self, seconds: float, most: int) -> list[Entry]:
         first = self._consumer.poll(seconds)
         if first is None:
             return []
-        records: list[Record] = []
+        entries = []
         for message in [first, *self._consumer.consume(most, 0)]:
             error = message.error()
             if error is not None:
@@ -192,20 +214,22 @@ class LedgerReader:
                 continue
             self._passed(message.partition(), message.offset() + 1)
             value = message.value()
-            if value is None:
-                continue
-            try:
-                record = decode(value)
-            except UnknownRecord as unknown:
-                raise IntegrityError(
-                    "the ledger holds a record that this Causeway does not understand",
-                    where=f"{self._topic}[{message.partition()}] at offset {message.offset()}",
-                    why=str(unknown),
-                    todo="run the Causeway version that wrote it; never delete ledger records",
-                ) from None
-            self.image.apply(message.partition(), record)
-            records.append(record)
-        return records
+            if value is not None:
+                entries.append(Entry(message.partition(), message.offset(), message.key() or b"", value))
+        return entries
+
+    def _apply(self, entry: Entry) -> Record:
+        try:
+            record = decode(entry.value)
+        except UnknownRecord as unknown:
+            raise IntegrityError(
+                "the ledger holds a record that this Causeway does not understand",
+                where=f"{self._topic}[{entry.partition}] at offset {entry.offset}",
+                why=str(unknown),
+                todo="run the Causeway version that wrote it; never delete ledger records",
+            ) from None
+        self.image.apply(entry.partition, record)
+        return record
 
     def _passed(self, partition: int, offset: int) -> None:
         if partition in self._read:

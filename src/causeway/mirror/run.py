@@ -168,9 +168,12 @@ def watch(driver: Driver, piece: Slice, shards: int, stopping: threading.Event) 
     """Stay with a slice until it has ended; cut it short where there is a reason to."""
     cut_at = 0.0
     looked_at = 0.0
+    # Records wait while one slice has ended and the next has not begun: no tick may take long then.
+    ends_at = time.monotonic() + driver.mirror.slice - WATCH_SECONDS
     try:
         while not piece.wait(0):
-            reason = driver.tick(WATCH_SECONDS)
+            at_its_end = not driver.stop_at_end and time.monotonic() > ends_at
+            reason = driver.tick(WATCH_SECONDS / 10 if at_its_end else WATCH_SECONDS)
             now = time.monotonic()
             if not reason and now - looked_at > 1.0:
                 looked_at = now

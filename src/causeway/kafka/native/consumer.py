@@ -19,6 +19,7 @@ class NativeConsumer:
         self.library = library.load()
         self._told = handle.Told(properties)
         self._topics: dict[str, int] = {}
+        self.names: dict[int, str] = {}  # of topics, by what messages name them by
         self.handle = handle.make(self.library, library.CONSUMER, properties, self._told)
         self.library.poll_set_consumer(self.handle)
         self._queue = self.library.queue_get_consumer(self.handle)
@@ -27,6 +28,7 @@ class NativeConsumer:
         """What messages of a topic name it by. Held, so that no other topic can come to that address."""
         if name not in self._topics:
             self._topics[name] = self.library.topic_new(self.handle, name.encode(), None)
+            self.names[self._topics[name]] = name
         return self._topics[name]
 
     def fill(self, found: Any, most: int, seconds: float) -> int:
@@ -48,6 +50,12 @@ class NativeConsumer:
         message = self.library.consumer_poll(self.handle, math.ceil(seconds * 1000))
         if message:
             self.library.message_destroy(message)
+
+    def ask_for(self, topics: Iterable[str], timeout: float) -> None:
+        """Ask who leads these topics."""
+        for topic in topics:
+            self.topic(topic)
+        handle.ask_metadata(self.library, self.handle, timeout)
 
     def incremental_assign(self, partitions: Iterable[TopicPartition]) -> None:
         with _Partitions(self.library, partitions) as listed:

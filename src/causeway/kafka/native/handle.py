@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import logging
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -82,6 +83,13 @@ def make(lib: Library, kind: int, properties: Mapping[str, Any], told: Told, on_
         raise KafkaException(KafkaError(KafkaError._INVALID_ARG, _text(reason.value)))
     lib.set_log_queue(handle, None)  # log lines come out of polling, like everything else
     return int(handle)
+
+
+def ask_metadata(lib: Library, handle: int, seconds: float) -> None:
+    """Of all topics that have a handle; from then on the client knows its brokers."""
+    found = ctypes.c_void_p()
+    lib.check_code(lib.metadata(handle, 0, None, ctypes.byref(found), math.ceil(seconds * 1000)))
+    lib.metadata_destroy(found)
 
 
 def fatal_error(lib: Library, handle: int) -> KafkaException:

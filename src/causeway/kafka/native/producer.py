@@ -121,10 +121,7 @@ class NativeProducer:
 
     def list_topics(self, timeout: float) -> None:
         """Ask for the cluster's metadata: from then on the handle knows its brokers."""
-        found = ctypes.c_void_p()
-        code = self.library.metadata(self.handle, 0, None, ctypes.byref(found), _milliseconds(timeout))
-        self.library.check_code(code)
-        self.library.metadata_destroy(found)
+        handle.ask_metadata(self.library, self.handle, timeout)
 
     def init_transactions(self, timeout: float) -> None:
         self.library.check(self.library.init_transactions(self.handle, _milliseconds(timeout)))
