@@ -35,7 +35,7 @@ LAYERED = [
     ),
     ("CAUSEWAY__MIRRORS__9__SHARDS", "mirrors.9.shards", "mirrors.9: there is no such mirror"),
     ("CAUSEWAY__CLUSTER__X", "cluster.x", f'cluster: {UNKNOWN}, did you mean "clusters"?'),
-    ("CAUSEWAY__WEB__PORT", "web.port", "web: unknown key"),
+    ("CAUSEWAY__WEBB__PORT", "webb.port", 'webb: unknown key, did you mean "web"?'),
     (
         "CAUSEWAY__CLUSTERS__PARIS__PROPERTIES__ACKS",
         "clusters.paris.properties.acks",

@@ -20,9 +20,9 @@ from causeway.errors import ConfigError
 from .conftest import GOOD, Load
 
 CANARY = "cAnArY"
-TABLE_PATHS = {"clusters": "clusters.tokyo", "mirrors": "mirrors.0", "spark": "spark"}
+TABLE_PATHS = {"clusters": "clusters.tokyo", "mirrors": "mirrors.0"}
 KEYS = [
-    f"{TABLE_PATHS[section]}.{key}"
+    f"{TABLE_PATHS.get(section, section)}.{key}"
     for section, table in TABLES.items()
     for key in table.model_fields
     if not is_property_table(table, key)

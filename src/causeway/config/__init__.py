@@ -2,5 +2,16 @@
 
 from causeway.config.loading import load, settings_of
 from causeway.config.schema import ClusterSettings, MirrorSettings, Settings, SparkSettings
+from causeway.config.watching import LogSettings, MetricsSettings, WebSettings
 
-__all__ = ["ClusterSettings", "MirrorSettings", "Settings", "SparkSettings", "load", "settings_of"]
+__all__ = [
+    "ClusterSettings",
+    "LogSettings",
+    "MetricsSettings",
+    "MirrorSettings",
+    "Settings",
+    "SparkSettings",
+    "WebSettings",
+    "load",
+    "settings_of",
+]

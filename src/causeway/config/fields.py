@@ -63,7 +63,8 @@ class Between:
         return value
 
 
-def _auto(value: object) -> object:
+def auto(value: object) -> object:
+    """None stands for "auto"."""
     if isinstance(value, str) and value != "auto":
         raise ValueError('must be "auto" or an integer')
     return None if value == "auto" else value
@@ -197,7 +198,7 @@ Flag = Annotated[bool, Strict(), Shown("boolean")]
 Count = Annotated[int, Strict(), Field(ge=1), Shown("integer, at least 1")]
 AutoCount = Annotated[
     Annotated[int, Strict(), Field(ge=1)] | None,
-    BeforeValidator(_auto),
+    BeforeValidator(auto),
     PlainSerializer(lambda count: "auto" if count is None else count),
     Shown('"auto" or an integer, at least 1'),
 ]

@@ -13,7 +13,7 @@ from causeway.config.routing import Table
 from causeway.config.schema import NESTED, TABLES
 from causeway.config.toml import written
 
-_HEADINGS = {"clusters": "[clusters.<alias>]", "mirrors": "[[mirrors]]", "spark": "[spark]"}
+_HEADINGS = {"clusters": "[clusters.<alias>]", "mirrors": "[[mirrors]]"}
 _NESTED_HEADINGS = {"filters": "[[mirrors.filters]]", "per_source": "[mirrors.per_source.<alias>]"}
 
 _INTRODUCTION = """\
@@ -44,7 +44,14 @@ def render() -> str:
     """The whole reference."""
     parts = [_INTRODUCTION]
     for section, table in TABLES.items():
-        parts += [f"## `{_HEADINGS[section]}`", "", table.__doc__ or "", "", *_rows(table), ""]
+        parts += [
+            f"## `{_HEADINGS.get(section, f'[{section}]')}`",
+            "",
+            table.__doc__ or "",
+            "",
+            *_rows(table),
+            "",
+        ]
         for key, nested in NESTED.items() if section == "mirrors" else ():
             parts += [f"### `{_NESTED_HEADINGS[key]}`", "", nested.__doc__ or "", "", *_rows(nested), ""]
     parts += ["## Client properties that are refused", "", *_reasons(REFUSED), ""]

@@ -19,9 +19,7 @@ class Table(BaseModel):
 
     def __repr_args__(self) -> Any:
         for name, value in super().__repr_args__():
-            if isinstance(value, dict):
-                value = {key: secrets.redact(key, v) if isinstance(v, str) else v for key, v in value.items()}
-            yield name, value
+            yield name, secrets.redacted(name or "", value)
 
 
 class FilterSettings(Table):

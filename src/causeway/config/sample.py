@@ -11,7 +11,13 @@ from collections.abc import Iterator
 
 from causeway.config.reference import defaults, type_name
 from causeway.config.routing import Table
-from causeway.config.schema import ClusterSettings, MirrorSettings, SparkSettings, is_property_table
+from causeway.config.schema import (
+    TABLES,
+    ClusterSettings,
+    MirrorSettings,
+    SparkSettings,
+    is_property_table,
+)
 from causeway.config.toml import written
 
 _HEAD = """\
@@ -39,6 +45,7 @@ def render() -> str:
             "[spark]",
             *_keys(SparkSettings),
             *_property_tables(SparkSettings, "spark"),
+            *(line for name in ("web", "metrics", "log") for line in (f"[{name}]", *_keys(TABLES[name]))),
         ]
     )
 

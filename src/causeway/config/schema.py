@@ -31,6 +31,7 @@ from causeway.config.fields import (
 )
 from causeway.config.routing import FilterSettings, SourceSettings, Table
 from causeway.config.units import parse_duration, parse_size
+from causeway.config.watching import LogSettings, MetricsSettings, WebSettings
 
 Delivery = Literal["exactly-once", "at-least-once"]
 Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
@@ -321,6 +322,9 @@ class Settings(Table):
         description="Mirrors, each a [[mirrors]]."
     )
     spark: SparkSettings = Field(default=SparkSettings(), description="Spark.")
+    web: WebSettings = Field(default=WebSettings(), description="The page, the API, the probes.")
+    metrics: MetricsSettings = Field(default=MetricsSettings(), description="Metrics.")
+    log: LogSettings = Field(default=LogSettings(), description="The log.")
 
 
 NESTED: dict[str, type[Table]] = {"filters": FilterSettings, "per_source": SourceSettings}
@@ -330,6 +334,9 @@ TABLES: dict[str, type[Table]] = {
     "clusters": ClusterSettings,
     "mirrors": MirrorSettings,
     "spark": SparkSettings,
+    "web": WebSettings,
+    "metrics": MetricsSettings,
+    "log": LogSettings,
 }
 """Which model the tables of a section follow."""
 

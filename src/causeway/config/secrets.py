@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from causeway.errors import ConfigError, SecretMissing
 
@@ -49,6 +50,15 @@ def is_secret(name: str) -> bool:
 def redact(name: str, value: str) -> str:
     """`value` as it may be shown: references as they are, other values of secret names not at all."""
     return value if not is_secret(name) or _WHOLE_REFERENCE.fullmatch(value) else "***"
+
+
+def redacted(name: str, value: Any) -> Any:
+    """The same for a value of any kind, and whatever is inside of it."""
+    if isinstance(value, Mapping):
+        return {key: redacted(str(key), inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(redacted(name, inner) for inner in value)
+    return redact(name, value) if isinstance(value, str) and value else value
 
 
 def has_reference(value: str) -> bool:

@@ -1,0 +1,37 @@
+"""The configuration as it is in effect, for people to read: defaults filled in, secrets left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from causeway.config import secrets
+from causeway.config.schema import MirrorSettings, Settings
+from causeway.config.toml import written
+
+
+def effective(settings: Settings, mirror: MirrorSettings) -> str:
+    """What concerns this mirror, as TOML."""
+    aliases = dict.fromkeys((*mirror.source, mirror.destination))
+    tables = [
+        *((f"[clusters.{alias}]", settings.clusters[alias]) for alias in aliases),
+        ("[[mirrors]]", mirror),
+        ("[spark]", settings.spark),
+        ("[web]", settings.web),
+        ("[metrics]", settings.metrics),
+        ("[log]", settings.log),
+    ]
+    return "\n".join(line for heading, table in tables for line in (heading, *_lines(table.model_dump()), ""))
+
+
+def _lines(table: Mapping[str, Any]) -> Iterator[str]:
+    for key, value in table.items():
+        if value is not None and value != {}:
+            yield f"{key} = {written(_without_none(secrets.redacted(key, value)))}"
+
+
+def _without_none(value: Any) -> Any:
+    """TOML has no word for what is left out."""
+    if isinstance(value, dict):
+        return {name: _without_none(inner) for name, inner in value.items() if inner is not None}
+    return [_without_none(inner) for inner in value] if isinstance(value, list | tuple) else value
