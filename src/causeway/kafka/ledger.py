@@ -18,9 +18,9 @@ from causeway.errors import IntegrityError, PlanRefused, Unreachable
 from causeway.kafka import clients
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.failures import as_user_error
-from causeway.kafka.outcome import LedgerGone
+from causeway.kafka.outcome import Again, LedgerGone
 from causeway.model.cluster import Cluster
-from causeway.model.order import ledger_topic, offset_map_topic, quarantine_topic
+from causeway.model.order import Seen, ledger_topic, offset_map_topic, quarantine_topic
 from causeway.model.position import Position, SourcePartition
 from causeway.model.record import (
     CONTROL,
@@ -37,6 +37,7 @@ from causeway.model.record import (
     Stopped,
     UnknownRecord,
     decode,
+    encode,
 )
 from causeway.model.topic import TopicFacts
 from causeway.policy.integrity import same_topic, shown
@@ -76,14 +77,14 @@ class LedgerImage:
     created: dict[str, CreatedTopic] = field(default_factory=dict)
     adopted: dict[int, Adopted] = field(default_factory=dict)  # by lease
     events: dict[str, Event] = field(default_factory=dict)
-    _verdicts: dict[SourcePartition, Stopped] = field(default_factory=dict)
+    verdicts: dict[SourcePartition, Stopped] = field(default_factory=dict)
     gaps: dict[str, Gap] = field(default_factory=dict)
     by_partition: dict[tuple[int, SourcePartition], Position] = field(default_factory=dict)
 
     @property
     def stopped(self) -> dict[SourcePartition, Stopped]:
         """Partitions that stand still, and why."""
-        return {source: record for source, record in self._verdicts.items() if record.verdict}
+        return {source: record for source, record in self.verdicts.items() if record.verdict}
 
     @property
     def positions(self) -> dict[SourcePartition, Position]:
@@ -114,9 +115,9 @@ class LedgerImage:
                 self.gaps[record.key()] = record
             case Stopped():
                 # A partition that moved to another shard has verdicts in two of the ledger's partitions.
-                known = self._verdicts.get(record.source)
+                known = self.verdicts.get(record.source)
                 if known is None or (known.lease, known.at) <= (record.lease, record.at):
-                    self._verdicts[record.source] = record
+                    self.verdicts[record.source] = record
 
     def newest_lease(self) -> int:
         return self.lease.number if self.lease else 0
@@ -138,13 +139,18 @@ class Entry(NamedTuple):
 class LedgerReader:
     """Follows some partitions of a mirror's ledger; `image` is what it has read."""
 
-    def __init__(self, cluster: Cluster, mirror: str, partitions: Iterable[int]) -> None:
+    def __init__(
+        self, cluster: Cluster, mirror: str, partitions: Iterable[int], seen: Seen | None = None
+    ) -> None:
         self.image = LedgerImage()
         self._cluster = cluster
         self._topic = ledger_topic(mirror)
         self._view = ClusterView(cluster)
         self._group = f"causeway.{mirror}.ledger"
-        self._read: dict[int, int] = dict.fromkeys(partitions, 0)
+        self._read: dict[int, int] = dict.fromkeys(partitions, 0) | dict(seen.offsets if seen else ())
+        for partition, value in seen.records if seen else ():
+            self.image.apply(partition, decode(value.encode()))
+        self._from = dict(self._read)
         # The end of a partition is known when a fetch comes back empty: short waits while reading up to it.
         self._consumer = self._start(fetch_wait_max_ms=10)
 
@@ -160,6 +166,19 @@ class LedgerReader:
 
     def close(self) -> None:
         self._consumer.close()
+
+    def seen(self, shard: int) -> Seen:
+        """What was read of a shard's partition and of the control partition, for whoever reads on there."""
+        image = self.image
+        control = [record for record in (image.lease, image.generation, image.cut, image.paused) if record]
+        own: list[Record] = [one for (number, _), one in image.by_partition.items() if number == shard]
+        own += image.verdicts.values()
+        own += [image.heartbeats[shard]] if shard in image.heartbeats else []
+        records = [*((CONTROL, record) for record in control), *((shard, record) for record in own)]
+        return Seen(
+            tuple((number, self._read[number]) for number in (CONTROL, shard)),
+            tuple((number, encode(record)[1].decode()) for number, record in records),
+        )
 
     def follow(self, *partitions: int) -> None:
         """From now on, these partitions alone, and without haste: a new record still comes at once."""
@@ -254,6 +273,8 @@ class LedgerReader:
 
     def _broken(self, error: KafkaError) -> Exception:
         if error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
+            if any(self._from.values()):
+                return Again(f"the ledger cannot be read on from {self._from}: reading it from its beginning")
             return IntegrityError(
                 "the ledger does not begin at offset 0",
                 where=f'topic {self._topic} on cluster "{self._cluster.alias}"',

@@ -12,36 +12,34 @@ from collections.abc import Callable
 from queue import SimpleQueue
 
 from causeway.config import MirrorSettings, Settings
-from causeway.errors import CausewayError, IntegrityError, PlanRefused, Superseded, Unreachable
+from causeway.config.effective import effective
+from causeway.errors import CausewayError, IntegrityError, Superseded, Unreachable
 from causeway.kafka.admin import ClusterView
-from causeway.kafka.ledger import LedgerImage, LedgerReader, check_ledger, ensure_topics
+from causeway.kafka.ledger import LedgerReader, check_ledger, ensure_topics
 from causeway.kafka.outcome import Again, Fenced
 from causeway.mirror.clusters import cluster_of, filters_of, limits_of, shards_of
-from causeway.mirror.ends import ends_of_now, source_ends
+from causeway.mirror.ends import ends_of_now
 from causeway.mirror.lease import Control, finish_transactions
 from causeway.mirror.orders import make_orders
+from causeway.mirror.outlook import Outlook
 from causeway.mirror.plan import plan_of, prepare, survey
-from causeway.mirror.progress import Gauge
+from causeway.mirror.pulse import Pulse
+from causeway.mirror.refusing import refuse_at_start, refuse_twins
 from causeway.mirror.routing import Known, Routes, edges, routes
 from causeway.mirror.telling import Say, Telling, level
 from causeway.mirror.testimony import refuse_older
-from causeway.mirror.view import Logs, Shards, gaps, latency, partitions
 from causeway.model.offsets import told
 from causeway.model.order import Order, Start
 from causeway.model.plan import Plan
 from causeway.model.position import SourcePartition
-from causeway.model.progress import MirrorProgress
 from causeway.model.record import CONTROL, CreatedTopic, Event, Gap, Heartbeat, Paused, Record, Stopped
 from causeway.model.snapshot import MirrorView, State
 from causeway.pipeline import filters
 from causeway.pipeline.memory import now_ms
-from causeway.policy.ages import Ages
 
 ENDS_SECONDS = 1.0
 STARTS_SECONDS = 10.0
 SILENT_SECONDS = 15.0
-STARTING_SECONDS = 45.0
-"""A busy machine takes long to start Python workers: up to its first heartbeat a shard has so much more."""
 LEDGER_SECONDS = 60.0
 FINISH_SECONDS = 5.0
 PROGRESS_SECONDS = 0.5
@@ -66,28 +64,19 @@ class Driver:
         self._views = {alias: ClusterView(cluster) for alias, cluster in self._sources.items()}
         self._view = ClusterView(self._destination)
         self._control = Control(self._destination, mirror.name, mirror.delivery, limits_of(mirror))
-        self._gauge = Gauge()
         self._plan = Plan((), (), 0)
         self._filters = filters_of(mirror)
         self._routes: Routes = {}
         self.edges: list[Known] = []
         self.others: Callable[[], list[Known]] = list  # the routes of other mirrors in this process
         self._starts: dict[SourcePartition, Start] = {}
-        self._ends: dict[SourcePartition, int] = {}
         self._until: dict[SourcePartition, int] = {}
-        self._alive: dict[int, float] = {}  # when a shard's heartbeat was last seen here
-        self.ended = 0  # shards that have done their order of this slice, and are silent by right
+        self.pulse = Pulse()
         self._waiting_for = ""  # the side that does not answer
         self._next: dict[str, float] = {}
-        self._wishes: SimpleQueue[Paused] = (
-            SimpleQueue()
-        )  # of other threads, that it may stand still or go on
-        self._log_starts: dict[SourcePartition, int] = {}
-        self._ages: Ages[SourcePartition] = Ages()
-        self.done_by = Shards()
-        self.failed_slices = 0
-        self.progress = MirrorProgress(mirror.name, self.state, (), 0)
-        self.view = self._viewed()
+        self._wishes: SimpleQueue[Paused] = SimpleQueue()  # of other threads: to stand still, or to go on
+        self._configuration = effective(settings, mirror)
+        self.outlook = Outlook(self._own_view())
 
     def prepare(self, cores: int) -> None:
         """Connect, take the lease, settle the sharding, look at both sides."""
@@ -102,7 +91,7 @@ class Driver:
             filters.make(spec)  # where it cannot be made, better here than in every shard
         for view in (*self._views.values(), self._view):
             view.connect()
-        self._refuse_twins()
+        refuse_twins(self.name, self._views)
         self._routes = routes(mirror, self._views, self._view)
         partitions = sum(route.source.partitions for route in self._routes.values())
         self.shards = shards_of(mirror, partitions, cores)
@@ -129,38 +118,12 @@ class Driver:
             for number in range(route.source.partitions)
         }
         self._look()
-        self._refuse_at_start()
+        refuse_at_start(self.name, self._plan.refusals)
         self._look_at_logs()
         self._until = (
             ends_of_now(self._views, self._lane_sources(), self._plan.gone) if self.stop_at_end else {}
         )
         self._measure()
-
-    def _refuse_twins(self) -> None:
-        """Two aliases of one cluster would carry the same partitions twice."""
-        ids: dict[str, str] = {}
-        for alias, view in self._views.items():
-            other = ids.setdefault(view.cluster_id(), alias)
-            if other != alias:
-                raise PlanRefused(
-                    f'the sources "{other}" and "{alias}" are the same cluster',
-                    where=f'mirror "{self.name}"',
-                    why=f"both have the id {view.cluster_id()}",
-                    todo="name it once; topics of both can be chosen there",
-                )
-
-    def _refuse_at_start(self) -> None:
-        refusals = self._plan.refusals
-        if not refusals:
-            return
-        where = f'mirror "{self.name}"'
-        problems = tuple(str(refusal) for refusal in refusals)
-        if all(refusal.integrity for refusal in refusals):
-            topics = ", ".join(f"{refusal.source}:{refusal.topic}" for refusal in refusals)
-            raise IntegrityError(refusals[0].why, where=f"{where}: {topics}", todo=refusals[0].todo)
-        raise PlanRefused(
-            f"{len(refusals)} topic(s) cannot be carried as they are", problems=problems, where=where
-        )
 
     def replan(self) -> None:
         """Look at both sides again; what cannot be carried is said, and the rest goes on."""
@@ -185,10 +148,13 @@ class Driver:
             (edge, self.mirror.provenance) for edge in edges(found.routes.values(), self._views, self._view)
         ]
 
-    def orders(self) -> list[Order]:
-        """The next slice's orders; shards without a partition get none."""
+    def orders(self, after: int = 0) -> list[Order]:
+        """The next slice's orders, which may be given before the slice `after` has ended.
+
+        Shards without a partition get none.
+        """
         self.slice_number += 1
-        orders = make_orders(
+        return make_orders(
             self.mirror,
             self._plan,
             sources={self._views[alias].cluster_id(): cluster for alias, cluster in self._sources.items()},
@@ -202,10 +168,9 @@ class Driver:
             ledger_id=self._ledger.topic_id,
             until=self._until if self.stop_at_end else None,
             positions=self._reader.image.positions,
+            seen=self._reader.seen,
+            after=after,
         )
-        self._alive = {order.shard: time.monotonic() + STARTING_SECONDS for order in orders}
-        self.ended = 0
-        return orders
 
     def tick(self, seconds: float) -> str:
         """Look at everything once; answers why the slice must be cut short, if it must.
@@ -330,26 +295,11 @@ class Driver:
         return [record for source, record in sorted(known.items()) if source in planned]
 
     def _measure(self) -> None:
-        """What people are shown; kept as a value, since another thread shows it."""
-        image = self._reader.image
-        self.progress = self._gauge.measure(
-            self.name,
-            self.state,
-            image.positions,
-            self._ends,
-            [record.source for record in self.stopped()],
-            self.shards,
-        )
-        self.view = self._viewed()
+        aliases = {view.cluster_id(): alias for alias, view in self._views.items()}
+        self.outlook.measure(self._own_view(), self._plan.lanes, self._reader.image, aliases, self.shards)
 
-    def _viewed(self) -> MirrorView:
-        image = self._reader.image if hasattr(self, "_reader") else LedgerImage()
-        aliases = {view.cluster_id(): alias for alias, view in self._views.items()} if image.lease else {}
-        lanes, positions, stopped = self._plan.lanes, image.positions, image.stopped
-        logs = Logs(self._log_starts, self._ends, self._ages)
-        counts, seconds = latency(positions.values())
-        carrying, carrying_seconds = self.done_by.carrying()
-        topics = self.progress.topics
+    def _own_view(self) -> MirrorView:
+        """What nobody but the driver knows."""
         return MirrorView(
             name=self.name,
             state=self.state,
@@ -359,30 +309,21 @@ class Driver:
             delivery=self.mirror.delivery,
             lease=self._control.lease,
             slice=self.slice_number,
-            partitions=partitions(lanes, positions, stopped, logs, aliases, self.shards),
-            shards=self.done_by.views(lanes, self.shards),
+            partitions=(),
+            shards=(),
             events=self._telling.kept,
-            gaps=gaps(image, aliases),
-            records_per_second=sum(topic.records_per_second for topic in topics),
-            bytes_per_second=sum(topic.bytes_per_second for topic in topics),
-            latency=counts,
-            latency_seconds=seconds,
-            carrying=carrying,
-            carrying_seconds=carrying_seconds,
-            slices=self.slice_number,
-            failed_slices=self.failed_slices,
-            group_commits=self.done_by.group_commits,
+            gaps=(),
             waiting_for=self._waiting_for if self.state == WAITING else "",
-            paused_by=image.paused.by if image.paused else "",
+            configuration=self._configuration,
         )
 
     def _look_at_logs(self) -> None:
-        sources = self._lane_sources()
-        self._ends = source_ends(self._views, sources, "latest")
-        if self._is_time("starts", STARTS_SECONDS):
-            self._log_starts = source_ends(self._views, sources, "earliest")
-        positions = {source: one.offset for source, one in self._reader.image.positions.items()}
-        self._ages.saw(time.monotonic(), self._ends, positions)
+        self.outlook.look_at_logs(
+            self._views,
+            self._lane_sources(),
+            self._reader.image,
+            starts=self._is_time("starts", STARTS_SECONDS),
+        )
 
     def _hear(self, record: Record) -> None:
         match record:
@@ -397,8 +338,8 @@ class Driver:
                 what = f"{record.source}: {told(record)}"
                 self._telling.once("error", what, source=record.source, offset=record.begin)
             case Heartbeat(shard=shard) if shard and record.lease == self._control.lease:
-                self._alive[shard] = time.monotonic()
-                self.done_by.heard(record)
+                self.pulse.heard(shard)
+                self.outlook.shards.heard(record)
                 self._telling.once("info", f"carried by: {record.carrier}")
 
     def _changed(self) -> str:
@@ -421,19 +362,14 @@ class Driver:
         return [lane.source for lane in self._plan.lanes]
 
     def _silent(self) -> str:
-        """A worker that hangs is seen by nobody but whoever waits for its heartbeat."""
-        now = time.monotonic()
         # A shard that lives is silent for a flush and a commit at most, and neither outlasts a transaction;
         # or while a cluster does not answer its questions.
         patience = max(SILENT_SECONDS, 2 * self.mirror.transaction_timeout, 5 * self.mirror.heartbeat)
         if self.state != "running":
-            # Nobody can write while the destination is away.
-            self._alive = {shard: max(seen, now) for shard, seen in self._alive.items()}
+            self.pulse.excuse()  # nobody can write while the destination is away
             return ""
-        silent = [shard for shard, seen in self._alive.items() if now - seen > patience]
-        if len(silent) <= self.ended:
-            return ""
-        return f"{NO_HEARTBEAT} shard {silent[0]} for {patience:.0f} s"
+        shard = self.pulse.silent(patience)
+        return f"{NO_HEARTBEAT} shard {shard} for {patience:.0f} s" if shard else ""
 
     def _recovered(self, what: str) -> None:
         if self.state == WAITING and self._waiting_for == what:

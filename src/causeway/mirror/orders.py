@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from causeway.config import MirrorSettings
 from causeway.mirror.clusters import group_of, limits_of
 from causeway.model.cluster import Cluster
 from causeway.model.filtering import FilterSpec
-from causeway.model.order import Lane, Order, ledger_topic, offset_map_topic
+from causeway.model.order import Lane, Order, Seen, ledger_topic, offset_map_topic
 from causeway.model.plan import Plan
 from causeway.model.position import Position, SourcePartition
 from causeway.policy.sharding import shard_of
@@ -30,6 +30,8 @@ def make_orders(
     ledger_id: str,
     until: Mapping[SourcePartition, int] | None,
     positions: Mapping[SourcePartition, Position],
+    seen: Callable[[int], Seen],
+    after: int,
 ) -> list[Order]:
     """An order for each shard that has a partition; with `until` there is an end, and no tailing."""
     ids = {cluster.alias: cluster_id for cluster_id, cluster in sources.items()}
@@ -68,6 +70,8 @@ def make_orders(
                     on_poison=mirror.on_poison,
                     carrier=mirror.carrier,
                     ledger_id=ledger_id,
+                    after=after,
+                    seen=seen(shard),
                 )
             )
     return orders

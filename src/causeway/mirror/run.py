@@ -31,6 +31,9 @@ from causeway.pipeline.slice import Slice
 
 WATCH_SECONDS = 0.1
 STOP_SECONDS = 5.0
+EARLY_SECONDS = 1.0
+"""So long before the end of a slice Spark gets the job of the next: planning it takes a third of that."""
+OVERDUE_SECONDS = 30.0
 FIRST_BACKOFF_SECONDS = 0.5
 LAST_BACKOFF_SECONDS = 10.0
 
@@ -86,7 +89,7 @@ class Run:
         return any(thread.is_alive() for thread in self._threads)
 
     def progress(self) -> Sequence[MirrorProgress]:
-        return [driver.progress for driver in self._drivers]
+        return [driver.outlook.progress for driver in self._drivers]
 
     def finish(self) -> None:
         """Wait for all mirrors, stop Spark, and raise what went wrong, the gravest first."""
@@ -118,20 +121,19 @@ def serve(driver: Driver, spark: session.Spark, stopping: threading.Event) -> No
     """Slice after slice, until told to stop or until the order is fulfilled."""
     backoff = FIRST_BACKOFF_SECONDS
     superseded = False
+    queued: Slice | None = None
     try:
-        while not stopping.is_set():
-            if driver.paused:
+        while not stopping.is_set() or queued is not None:
+            if driver.paused and queued is None:
                 driver.tick(WATCH_SECONDS)
                 continue
-            orders = driver.orders()
-            if not orders:
+            piece = queued or _hand_over(driver, spark)
+            if piece is None:
                 if driver.stop_at_end:
                     break
                 driver.tick(WATCH_SECONDS)
                 continue
-            description = f"{driver.name}: slice {driver.slice_number}, {len(orders)} shards"
-            piece = Slice(spark, orders, description)
-            watch(driver, piece, len(orders), stopping)
+            queued = watch(driver, piece, spark, stopping)
             if not piece.failure:
                 _check(piece.receipts, driver)
                 backoff = FIRST_BACKOFF_SECONDS
@@ -145,10 +147,8 @@ def serve(driver: Driver, spark: session.Spark, stopping: threading.Event) -> No
                     todo="start again: nothing is lost, and nothing comes twice",
                 )
             elif not stopping.is_set():
-                driver.failed_slices += 1
-                driver.tell(
-                    "warning", f"slice {driver.slice_number} failed: {piece.failure}; starting another"
-                )
+                driver.outlook.failed_slices += 1
+                driver.tell("warning", f"slice {piece.number} failed: {piece.failure}; starting another")
                 stopping.wait(backoff)
                 backoff = min(LAST_BACKOFF_SECONDS, 2 * backoff)
         driver.settle("stopped" if stopping.is_set() else "done")
@@ -157,6 +157,8 @@ def serve(driver: Driver, spark: session.Spark, stopping: threading.Event) -> No
         superseded = isinstance(error, Superseded)
         raise
     finally:
+        if queued is not None:
+            _withdraw(queued)
         if superseded:
             driver.leave()  # the newer instance owns the ids: fencing them would only disturb it
         else:
@@ -164,22 +166,38 @@ def serve(driver: Driver, spark: session.Spark, stopping: threading.Event) -> No
     _judge(driver)
 
 
-def watch(driver: Driver, piece: Slice, shards: int, stopping: threading.Event) -> None:
-    """Stay with a slice until it has ended; cut it short where there is a reason to."""
-    cut_at = 0.0
-    looked_at = 0.0
-    # Records wait while one slice has ended and the next has not begun: no tick may take long then.
-    ends_at = time.monotonic() + driver.mirror.slice - WATCH_SECONDS
+def _hand_over(driver: Driver, spark: session.Spark, after: int = 0) -> Slice | None:
+    """Give Spark the next slice's job, if there is anything to carry."""
+    orders = driver.orders(after)
+    if not orders:
+        return None
+    return Slice(spark, orders, f"{driver.name}: slice {driver.slice_number}, {len(orders)} shards")
+
+
+def watch(driver: Driver, piece: Slice, spark: session.Spark, stopping: threading.Event) -> Slice | None:
+    """Stay with a slice until it has ended; cut it short where there is a reason to.
+
+    Records wait while one slice has ended and the next has not begun. So Spark has the next one's job shortly
+    before: its tasks are queued for the slots, and each begins the moment it gets one. Answers that slice,
+    unless this one ended in another way than by its time.
+    """
+    shards = len(piece.shards)
+    driver.pulse.begin(piece.shards)
+    cut_at = looked_at = 0.0
+    queued: Slice | None = None
+    ends_at = time.monotonic() + driver.mirror.slice
+    early = min(EARLY_SECONDS, driver.mirror.slice / 4)
     try:
         while not piece.wait(0):
-            at_its_end = not driver.stop_at_end and time.monotonic() > ends_at
-            reason = driver.tick(WATCH_SECONDS / 10 if at_its_end else WATCH_SECONDS)
+            reason = driver.tick(WATCH_SECONDS)
             now = time.monotonic()
             if not reason and now - looked_at > 1.0:
                 looked_at = now
-                driver.ended = piece.ended_tasks()
-                if 0 < driver.ended < shards and not driver.stop_at_end:
+                driver.pulse.ended = piece.ended_tasks()
+                if 0 < driver.pulse.ended < shards and not driver.stop_at_end and queued is None:
                     reason = "a shard ended early"
+            if not reason and queued is not None and now > ends_at + OVERDUE_SECONDS:
+                reason = "a shard did not end with its slice"  # the next slice waits for its slot
             reason = "stopped" if stopping.is_set() else reason
             if reason and not cut_at:
                 cut_at = now
@@ -191,10 +209,24 @@ def watch(driver: Driver, piece: Slice, shards: int, stopping: threading.Event) 
             if cut_at and now - cut_at > STOP_SECONDS:
                 piece.cancel()
                 piece.wait(STOP_SECONDS)
-                return
+                break
+            if now > ends_at - early and not (cut_at or queued or driver.stop_at_end):
+                queued = _hand_over(driver, spark, after=piece.number)
     except BaseException:
-        piece.cancel()
+        for one in (piece, queued):
+            if one is not None:
+                one.cancel()
         raise
+    if queued is not None and (cut_at or piece.failure):
+        _withdraw(queued)
+        return None
+    return queued
+
+
+def _withdraw(queued: Slice) -> None:
+    """Take back what was handed over early. Where a task of it has begun, the next fence ends it."""
+    queued.cancel()
+    queued.wait(STOP_SECONDS)
 
 
 def _cut(driver: Driver, reason: str) -> None:
@@ -212,7 +244,7 @@ def _check(receipts: Sequence[Receipt], driver: Driver) -> None:
         if receipt.outcome == "unready":
             driver.tell("warning", f"shard {receipt.shard} cannot begin: {receipt.note}; ordering it again")
         if receipt.outcome == "fenced":
-            driver.done_by.fenced(receipt.shard)
+            driver.outlook.shards.fenced(receipt.shard)
             driver.tell("warning", f"shard {receipt.shard} was fenced: {receipt.note}; ordering it again")
 
 

@@ -53,6 +53,14 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class Seen:
+    """What the driver has read of the ledger's partitions that a shard reads: it begins behind that."""
+
+    offsets: tuple[tuple[int, int], ...]  # partition and the next offset
+    records: tuple[tuple[int, str], ...]  # partition and value
+
+
+@dataclass(frozen=True, slots=True)
 class Order:
     mirror: str
     shard: int  # 1…n: also the shard's partition of the ledger
@@ -78,6 +86,8 @@ class Order:
     on_poison: OnPoison = "stop"
     carrier: CarrierChoice = "auto"
     ledger_id: str = ""  # of the ledger's topic: another one of its name is not to be trusted
+    after: int = 0  # an earlier slice that may not have ended yet
+    seen: Seen | None = None
 
     @property
     def transactional_id(self) -> str:
@@ -93,7 +103,7 @@ class Order:
             for name in (
                 "mirror", "shard", "lease", "generation", "slice", "delivery", "compression",
                 "ledger", "offset_map", "groups", "tail", "partitioner", "provenance", "destination_id",
-                "on_gap", "on_recreate", "on_poison", "carrier", "ledger_id",
+                "on_gap", "on_recreate", "on_poison", "carrier", "ledger_id", "after",
             )
         }  # fmt: skip
         data["sources"] = {name: cluster.to_json() for name, cluster in self.sources.items()}
@@ -112,6 +122,7 @@ class Order:
             for lane in self.lanes
         ]
         data["filters"] = [asdict(spec) for spec in self.filters]
+        data["seen"] = asdict(self.seen) if self.seen else None
         return json.dumps(data, separators=(",", ":"))
 
     @staticmethod
@@ -125,6 +136,8 @@ class Order:
             for source, topic_id, place, *rest in data["lanes"]
         )
         data["filters"] = tuple(FilterSpec(**spec) for spec in data["filters"])
+        if data["seen"]:
+            data["seen"] = Seen(**{name: tuple(map(tuple, each)) for name, each in data["seen"].items()})
         return Order(**data)
 
 

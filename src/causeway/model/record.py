@@ -61,6 +61,7 @@ class Heartbeat:
     group_commits: int = 0
     carrying: Sequence[int] = ()  # records by the time from their fetch to their commit
     carrying_ms: int = 0
+    ended: bool = False  # the last one of its slice
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "carrying", tuple(self.carrying))  # JSON knows lists alone

@@ -38,6 +38,7 @@ from causeway.policy.pacing import Pace, first_pace, next_pace
 from causeway.policy.throttle import Throttle
 
 LEDGER_SECONDS = 30.0
+ENDING_SECONDS = 3.0
 IDLE_WAIT_SECONDS = 0.05
 QUIET_SECONDS = 1.0
 MOST_RECORDS = 10_000
@@ -79,9 +80,13 @@ class Attempt:
     def run(self) -> Outcome:
         """Serve the order to its end."""
         order = self._order
+        # What the driver has seen saves reading it again; after a failure nothing but the ledger is believed.
+        seen = order.seen if not self._memory.restarts else None
+        self._reader = LedgerReader(order.destination, order.mirror, [CONTROL, order.shard], seen)
+        if order.after and not self._memory.restarts:
+            self._let_end(self._reader)
         self._delivery.fence()
         self._find_ledger()
-        self._reader = LedgerReader(order.destination, order.mirror, [CONTROL, order.shard])
         image = self._reader.read_to_end(LEDGER_SECONDS)
         self._check_lease(self._reader)
         self._stopped_before = dict(image.stopped)
@@ -106,6 +111,26 @@ class Attempt:
                 self._commit(final=True)
                 return outcome
             self._step()
+
+    def _let_end(self, reader: LedgerReader) -> None:
+        """Wait a little for the slice before, whose end this task was queued for.
+
+        The slot may be another shard's: this shard's own task of that slice may be in its last transaction,
+        which a fence would abort. It is the fence that makes this attempt safe, not the waiting. And where
+        Spark starts a lost task of an old slice again, the slice behind it may be at work already.
+        """
+        order, deadline = self._order, time.monotonic() + ENDING_SECONDS
+        while time.monotonic() < deadline:
+            read = reader.poll(0.01)
+            beat = reader.image.heartbeats.get(order.shard)
+            if beat is None or beat.lease != order.lease:
+                continue
+            if beat.slice > order.slice:
+                raise Superseded(
+                    f"slice {beat.slice} of this shard is at work; this order is of {order.slice}"
+                )
+            if not read and (beat.slice == order.slice or (beat.slice == order.after and beat.ended)):
+                return
 
     def _find_ledger(self) -> None:
         order, memory = self._order, self._memory
@@ -245,7 +270,7 @@ class Attempt:
                     intake.drop(lane, wait=False)
         records, size = self._delivery.records, self._delivery.bytes
         views = {intake.cluster_id: intake.view for intake in self._intakes}
-        flushed = self._closing.commit(self._lanes.values(), self._records, views)
+        flushed = self._closing.commit(self._lanes.values(), self._records, views, final=final)
         self._records = []
         now = time.monotonic()
         for at, count in self._taken:

@@ -61,7 +61,12 @@ class Closing:
         return time.monotonic() >= self._heartbeat_at or bool(self._memory.events)
 
     def commit(
-        self, lanes: Iterable[OpenLane], records: Sequence[Record], sources: Mapping[str, ClusterView]
+        self,
+        lanes: Iterable[OpenLane],
+        records: Sequence[Record],
+        sources: Mapping[str, ClusterView],
+        *,
+        final: bool = False,
     ) -> float:
         """Commit what the lanes carried, with further ledger records; answers how long the flush took."""
         moved = [lane for lane in lanes if lane.next > lane.position.offset]
@@ -81,7 +86,7 @@ class Closing:
             for number, runs in landed.items()
             for first in range(0, len(runs), RUNS_TOGETHER)
         ]
-        entries += [self._entry(record) for record in (*records, *self._signs_of_life(at))]
+        entries += [self._entry(record) for record in (*records, *self._signs_of_life(at, final))]
         if entries or delivery.open:
             seconds = delivery.seconds if delivery.open else 0.0
             began = time.monotonic()
@@ -157,19 +162,19 @@ class Closing:
         kind = Refused if poisonous or self._delivery.refused else Again
         raise kind(f"{lane.lane.source} offset {offset} was not taken: {error.str()}")
 
-    def _signs_of_life(self, at: int) -> list[Record]:
+    def _signs_of_life(self, at: int, final: bool) -> list[Record]:
         order, memory = self._order, self._memory
         signs: list[Record] = []
         for level, what in memory.events:
             memory.event_number += 1
             signs.append(Event(order.shard, memory.event_number, at, level, what))
-        if time.monotonic() >= self._heartbeat_at:
+        if final or time.monotonic() >= self._heartbeat_at:
             self._heartbeat_at = time.monotonic() + order.limits.heartbeat
             host = socket.gethostname()
             sign = Heartbeat(
                 order.shard, order.lease, order.slice, at, host, os.getpid(), self._carrier,
                 memory.transactions, int(memory.transaction_seconds * 1_000), memory.records,
-                memory.restarts, memory.group_commits, memory.carrying.counts, memory.carrying.total,
+                memory.restarts, memory.group_commits, memory.carrying.counts, memory.carrying.total, final,
             )  # fmt: skip
             signs.append(sign)
         return signs

@@ -27,6 +27,8 @@ class Slice:
         # Where executors were lost and slots are missing, tasks wait in this order: each shard has its turn.
         first = orders[0].slice % len(orders)
         self._orders = (*orders[first:], *orders[:first])
+        self.number = orders[0].slice
+        self.shards = tuple(order.shard for order in orders)
         self._group = f"causeway.{orders[0].mirror}.{orders[0].lease}.{orders[0].slice}"
         self._description = description
         self.receipts: list[Receipt] = []

@@ -1,0 +1,78 @@
+"""What a mirror looks like from outside: the source's ends beside the ledger, measured again and again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from causeway.kafka.admin import ClusterView
+from causeway.kafka.ledger import LedgerImage
+from causeway.mirror.ends import source_ends
+from causeway.mirror.progress import Gauge
+from causeway.mirror.view import Logs, Shards, gaps, latency, partitions
+from causeway.model.order import Lane
+from causeway.model.position import SourcePartition
+from causeway.model.progress import MirrorProgress
+from causeway.model.snapshot import MirrorView
+from causeway.policy.ages import Ages
+
+
+class Outlook:
+    """`progress` and `view` are values that are replaced as a whole, since other threads show them."""
+
+    def __init__(self, empty: MirrorView) -> None:
+        self._gauge = Gauge()
+        self._logs = Logs({}, {}, Ages())
+        self.shards = Shards()
+        self.failed_slices = 0
+        self.progress = MirrorProgress(empty.name, empty.state, (), 0)
+        self.view = empty
+
+    def look_at_logs(
+        self,
+        views: Mapping[str, ClusterView],
+        sources: Sequence[SourcePartition],
+        image: LedgerImage,
+        *,
+        starts: bool,
+    ) -> None:
+        """Ask the sources where their partitions end now and, less often, where they start."""
+        begin = source_ends(views, sources, "earliest") if starts else self._logs.starts
+        ends = source_ends(views, sources, "latest")
+        self._logs.ages.saw(
+            time.monotonic(), ends, {source: one.offset for source, one in image.positions.items()}
+        )
+        self._logs = Logs(begin, ends, self._logs.ages)
+
+    def measure(
+        self,
+        base: MirrorView,
+        lanes: Sequence[Lane],
+        image: LedgerImage,
+        aliases: Mapping[str, str],
+        shards: int,
+    ) -> None:
+        """Everything that follows from ledger and logs, beside what the driver says of itself."""
+        positions, planned = image.positions, {lane.source for lane in lanes}
+        stopped = {source: record for source, record in image.stopped.items() if source in planned}
+        progress = self._gauge.measure(base.name, base.state, positions, self._logs.ends, stopped, shards)
+        counts, seconds = latency(positions.values())
+        carrying, carrying_seconds = self.shards.carrying()
+        self.progress = progress
+        self.view = replace(
+            base,
+            partitions=partitions(lanes, positions, stopped, self._logs, aliases, shards),
+            shards=self.shards.views(lanes, shards),
+            gaps=gaps(image, aliases),
+            records_per_second=sum(topic.records_per_second for topic in progress.topics),
+            bytes_per_second=sum(topic.bytes_per_second for topic in progress.topics),
+            latency=counts,
+            latency_seconds=seconds,
+            carrying=carrying,
+            carrying_seconds=carrying_seconds,
+            slices=base.slice,
+            failed_slices=self.failed_slices,
+            group_commits=self.shards.group_commits,
+            paused_by=image.paused.by if image.paused else "",
+        )

@@ -1,0 +1,34 @@
+"""Which shards of a slice are heard. A worker that hangs is noticed by nobody else."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+STARTING_SECONDS = 45.0
+"""A busy machine takes long to start Python workers: up to its first heartbeat a shard has so much more."""
+
+
+class Pulse:
+    def __init__(self) -> None:
+        self._heard: dict[int, float] = {}
+        self.ended = 0  # shards that have done their order of this slice, and are silent by right
+
+    def begin(self, shards: Iterable[int]) -> None:
+        """A slice begins."""
+        self._heard = dict.fromkeys(shards, time.monotonic() + STARTING_SECONDS)
+        self.ended = 0
+
+    def heard(self, shard: int) -> None:
+        self._heard[shard] = time.monotonic()
+
+    def excuse(self) -> None:
+        """Nobody can be heard now; whoever is silent later is silent from then on."""
+        now = time.monotonic()
+        self._heard = {shard: max(at, now) for shard, at in self._heard.items()}
+
+    def silent(self, patience: float) -> int:
+        """A shard that has not been heard for so many seconds, or 0."""
+        now = time.monotonic()
+        silent = [shard for shard, at in self._heard.items() if now - at > patience]
+        return silent[0] if len(silent) > self.ended else 0

@@ -1,0 +1,37 @@
+"""What a mirror refuses before it carries anything."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from causeway.errors import IntegrityError, PlanRefused
+from causeway.kafka.admin import ClusterView
+from causeway.model.plan import Refusal
+
+
+def refuse_twins(name: str, views: Mapping[str, ClusterView]) -> None:
+    """Two aliases of one cluster would carry the same partitions twice."""
+    ids: dict[str, str] = {}
+    for alias, view in views.items():
+        other = ids.setdefault(view.cluster_id(), alias)
+        if other != alias:
+            raise PlanRefused(
+                f'the sources "{other}" and "{alias}" are the same cluster',
+                where=f'mirror "{name}"',
+                why=f"both have the id {view.cluster_id()}",
+                todo="name it once; topics of both can be chosen there",
+            )
+
+
+def refuse_at_start(name: str, refusals: Sequence[Refusal]) -> None:
+    """Topics that cannot be carried as they are: nothing begins. Later on, the others would go on."""
+    if not refusals:
+        return
+    where = f'mirror "{name}"'
+    if all(refusal.integrity for refusal in refusals):
+        topics = ", ".join(f"{refusal.source}:{refusal.topic}" for refusal in refusals)
+        raise IntegrityError(refusals[0].why, where=f"{where}: {topics}", todo=refusals[0].todo)
+    problems = tuple(str(refusal) for refusal in refusals)
+    raise PlanRefused(
+        f"{len(refusals)} topic(s) cannot be carried as they are", problems=problems, where=where
+    )
