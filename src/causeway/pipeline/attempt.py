@@ -71,7 +71,7 @@ class Attempt:
         )
         self._sieve = Sieve(order.filters, order.destination_id if order.provenance else None)
         self._throttle = Throttle(limits.records_per_second, limits.bytes_per_second)
-        self._carrier = carrier(order.carrier, _looks(order))
+        self._carrier = carrier(order.carrier, looks(order))
         self._delivery: IdempotentDelivery = _delivery(order, memory, self._carrier)
         self._destination = ClusterView(order.destination)
         self._closing = Closing(order, self._delivery, self._destination, memory, self._carrier.told)
@@ -363,7 +363,7 @@ def _positions(order: Order, image: LedgerImage) -> dict[SourcePartition, Positi
     return {source: position for source, position in found.items() if source in mine}
 
 
-def _looks(order: Order) -> str:
+def looks(order: Order) -> str:
     """Who looks at each record."""
     found = (["filters"] if order.filters else []) + (["provenance marks"] if order.provenance else [])
     return " and ".join(found)

@@ -24,8 +24,9 @@ class Slice:
 
     def __init__(self, spark: SparkSession, orders: Sequence[Order], description: str) -> None:
         self._spark = spark
-        # Where executors were lost and slots are missing, tasks wait in this order: each shard has its turn.
-        first = orders[0].slice % len(orders)
+        # Tasks get slots in this order. Always the same one, and each finds the slot that its own shard leaves
+        # first; but where executors were lost and slots are missing, each shard has its turn.
+        first = orders[0].slice % len(orders) if slots_of(spark) < len(orders) else 0
         self._orders = (*orders[first:], *orders[:first])
         self.number = orders[0].slice
         self.shards = tuple(order.shard for order in orders)
