@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from causeway.cli.demo.child import kill_tree, living
+from causeway.cli.child import kill_tree, living
 from causeway.embedded import registry
 from support.process import eventually
 from support.records import read_all

@@ -12,6 +12,9 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
+LINES = {"CAUSEWAY__LOG__FORMAT": "text"}
+"""Tests read what people read."""
+
 
 def eventually(condition: Callable[[], object], what: str, seconds: float = 60.0) -> None:
     """Wait until a condition holds; say what was waited for when it does not."""
@@ -66,7 +69,7 @@ class Causeway:
                 stdout=output,
                 stderr=output,
                 stdin=subprocess.DEVNULL,
-                env={**os.environ, **(env or {}), name: value},
+                env={**os.environ, **LINES, **(env or {}), name: value},
                 start_new_session=True,
             )
 

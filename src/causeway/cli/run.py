@@ -1,4 +1,4 @@
-"""`causeway run`: mirrors until told to stop; a live table on a terminal, plain lines without one."""
+"""`causeway run`: mirrors until told to stop; a live table on a terminal, lines or JSON without one."""
 
 from __future__ import annotations
 
@@ -9,18 +9,24 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+import typer
 from rich.console import Console
 from rich.live import Live
 from rich.markup import escape
 
 from causeway.cli.options import ConfigFile, Mirrors, Overrides, StopAtEnd
-from causeway.config import Settings, load
+from causeway.cli.serving import serving
+from causeway.config import LogSettings, Settings, load
+from causeway.errors import CausewayError
 from causeway.mirror.run import Run
+from causeway.mirror.telling import Say
 from causeway.model.snapshot import EventView
-from causeway.observe.lines import plain, words
+from causeway.observe import lines
 from causeway.observe.table import line, table
 
 LINE_SECONDS = 5.0
+OBJECT_SECONDS = 60.0
+"""Whoever collects logs has metrics for the rest."""
 TABLE_SECONDS = 0.5
 _STYLES = {"error": "red", "warning": "yellow"}
 
@@ -38,24 +44,46 @@ def run(
 def run_settings(settings: Settings, names: list[str], stop_at_end: bool) -> None:
     """Run mirrors, wherever their settings came from."""
     console = Console(stderr=True, highlight=False)
+    structured = _structured(settings.log, console)
+    say = _speaking(console, structured)
+    try:
+        running = Run(settings, names, stop_at_end, say)
+        with serving(settings, running, say):
+            with _signals(running):
+                running.prepare()
+                running.start(lambda log: say("spark", _event(f"starting; Spark's own log is {log}")))
+            with _signals(running):  # once more: Spark's start installs a handler of its own
+                if console.is_terminal and not structured:
+                    _show_table(running, console)
+                else:
+                    _show_lines(running, structured)
+                running.finish()
+    except CausewayError as error:
+        if not structured:
+            raise
+        print(lines.failure(error), file=sys.stderr, flush=True)
+        raise typer.Exit(error.exit_code) from None
 
+
+def _structured(log: LogSettings, console: Console) -> bool:
+    return log.format == "json" or (log.format == "auto" and not console.is_terminal)
+
+
+def _speaking(console: Console, structured: bool) -> Say:
     def say(name: str, event: EventView) -> None:
-        if console.is_terminal:
+        if structured:
+            print(lines.structured(name, event), file=sys.stderr, flush=True)
+        elif console.is_terminal:
             style = _STYLES.get(event.level, "dim")
-            console.print(f"[{style}]{escape(f'{name}: {words(event)}')}[/{style}]")
+            console.print(f"[{style}]{escape(f'{name}: {lines.words(event)}')}[/{style}]")
         else:
-            print(plain(name, event), file=sys.stderr, flush=True)
+            print(lines.plain(name, event), file=sys.stderr, flush=True)
 
-    running = Run(settings, names, stop_at_end, say)
-    with _signals(running):
-        running.prepare()
-        running.start(lambda log: say("spark", EventView(0, "info", f"starting; Spark's own log is {log}")))
-    with _signals(running):  # once more: Spark's start installs a handler of its own
-        if console.is_terminal:
-            _show_table(running, console)
-        else:
-            _show_lines(running)
-        running.finish()
+    return say
+
+
+def _event(what: str) -> EventView:
+    return EventView(time.time_ns() // 1_000_000, "info", what)
 
 
 def _show_table(running: Run, console: Console) -> None:
@@ -66,16 +94,21 @@ def _show_table(running: Run, console: Console) -> None:
         live.update(table(running.progress()), refresh=True)
 
 
-def _show_lines(running: Run) -> None:
+def _show_lines(running: Run, structured: bool) -> None:
+    every = OBJECT_SECONDS if structured else LINE_SECONDS
     said_at = time.monotonic()
     while running.running:
         time.sleep(0.1)
-        if time.monotonic() - said_at >= LINE_SECONDS:
+        if time.monotonic() - said_at >= every:
             said_at = time.monotonic()
-            for progress in running.progress():
-                print(line(progress), file=sys.stderr, flush=True)
+            _say_progress(running, structured)
+    _say_progress(running, structured)
+
+
+def _say_progress(running: Run, structured: bool) -> None:
     for progress in running.progress():
-        print(line(progress), file=sys.stderr, flush=True)
+        said = lines.progress(progress, time.time_ns() // 1_000_000) if structured else line(progress)
+        print(said, file=sys.stderr, flush=True)
 
 
 @contextlib.contextmanager

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections import deque
 from collections.abc import Callable
-from queue import SimpleQueue
 
 from causeway.config import MirrorSettings, Settings
 from causeway.config.effective import effective
@@ -73,8 +73,9 @@ class Driver:
         self._until: dict[SourcePartition, int] = {}
         self.pulse = Pulse()
         self._waiting_for = ""  # the side that does not answer
+        self._absent = ""  # and the cluster, for people
         self._next: dict[str, float] = {}
-        self._wishes: SimpleQueue[Paused] = SimpleQueue()  # of other threads: to stand still, or to go on
+        self._wishes: deque[tuple[bool, str]] = deque()  # of other threads: to stand still or not, by whom
         self._configuration = effective(settings, mirror)
         self.outlook = Outlook(self._own_view())
 
@@ -211,9 +212,13 @@ class Driver:
         except (Again, CausewayError) as error:
             if self._is_time("waiting", WAITING_SECONDS) or self.state != WAITING:
                 self.tell("warning", f"waiting for an answer: {error}")
-            self.settle(WAITING)
             # Both sides are asked whether topics changed; the error names the one that did not answer.
-            self._waiting_for = "destination" if f'"{self._destination.alias}"' in str(error) else side
+            named = [
+                alias for alias in (self._destination.alias, *self._sources) if f'"{alias}"' in str(error)
+            ]
+            self._waiting_for = "destination" if self._destination.alias in named else side
+            self._absent = (named or [self._destination.alias if side == "destination" else "a source"])[0]
+            self.settle(WAITING)
         return self._silent()
 
     @property
@@ -222,23 +227,30 @@ class Driver:
         record = self._reader.image.paused
         return record.by if record else ""
 
-    def wish(self, by: str) -> None:
-        """Stand still, by whose word; or, by nobody's, go on. From any thread; the next tick sees to it."""
-        self._wishes.put(Paused(by, now_ms()))
+    def wish(self, paused: bool, by: str) -> None:
+        """Stand still, or go on, by whose word. From any thread; the next tick sees to it."""
+        self._wishes.append((paused, by))
 
     def _serve_wishes(self) -> None:
-        while not self._wishes.empty():
-            wish = self._wishes.get()
-            if bool(wish.by) != bool(self.paused):
+        while self._wishes:
+            paused, by = self._wishes[0]
+            if paused != bool(self.paused):
+                wish = Paused(by if paused else "", now_ms())
                 self._control.write([(CONTROL, wish)])
                 self._reader.image.apply(CONTROL, wish)
-                self.tell("info", f"paused by {wish.by}" if wish.by else "goes on")
+                self.tell("info", f"paused by {by}" if paused else f"goes on, by {by}")
+            self._wishes.popleft()  # only now: where the destination does not answer, it is served later
         self.settle("paused" if self.paused else "running")
 
     def settle(self, state: State) -> None:
         """What people are told. Waiting for a cluster is left only when it answers."""
         if state != self.state and not (self.state == WAITING and state in ("running", "paused")):
             self.state, self._state_since = state, now_ms()
+            self.restate()
+
+    def restate(self) -> None:
+        """Let people see what has just happened, whatever the next look will find."""
+        self.outlook.restate(self._own_view())
 
     def cut(self, reason: str) -> None:
         self._control.cut(self.slice_number, reason)
@@ -313,7 +325,7 @@ class Driver:
             shards=(),
             events=self._telling.kept,
             gaps=(),
-            waiting_for=self._waiting_for if self.state == WAITING else "",
+            waiting_for=self._absent if self.state == WAITING else "",
             configuration=self._configuration,
         )
 

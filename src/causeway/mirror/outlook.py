@@ -15,6 +15,7 @@ from causeway.model.order import Lane
 from causeway.model.position import SourcePartition
 from causeway.model.progress import MirrorProgress
 from causeway.model.snapshot import MirrorView
+from causeway.pipeline.memory import now_ms
 from causeway.policy.ages import Ages
 
 
@@ -28,6 +29,7 @@ class Outlook:
         self.failed_slices = 0
         self.progress = MirrorProgress(empty.name, empty.state, (), 0)
         self.view = empty
+        self.measured_at = now_ms()
 
     def look_at_logs(
         self,
@@ -45,6 +47,16 @@ class Outlook:
         )
         self._logs = Logs(begin, ends, self._logs.ages)
 
+    def restate(self, base: MirrorView) -> None:
+        """The driver's own part alone is new."""
+        self.view = replace(
+            self.view,
+            state=base.state,
+            state_since=base.state_since,
+            events=base.events,
+            waiting_for=base.waiting_for,
+        )
+
     def measure(
         self,
         base: MirrorView,
@@ -60,6 +72,7 @@ class Outlook:
         counts, seconds = latency(positions.values())
         carrying, carrying_seconds = self.shards.carrying()
         self.progress = progress
+        self.measured_at = now_ms()
         self.view = replace(
             base,
             partitions=partitions(lanes, positions, stopped, self._logs, aliases, shards),

@@ -1,10 +1,15 @@
-"""Events as lines: words for people, JSON for whoever collects logs."""
+"""What happens, as lines: words for people, an object a line for whoever collects logs."""
 
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import Any
 
+from causeway.errors import CausewayError, ConfigError
+from causeway.model.progress import MirrorProgress
 from causeway.model.snapshot import EventView
 
 
@@ -18,19 +23,53 @@ def plain(mirror: str, event: EventView) -> str:
 
 
 def structured(mirror: str, event: EventView) -> str:
-    """One JSON object; what does not apply is left out."""
-    at = datetime.fromtimestamp(event.at / 1_000, UTC).isoformat(timespec="milliseconds")
-    fields = {
-        "at": at.replace("+00:00", "Z"),
-        "level": event.level,
-        "mirror": mirror,
-        "what": event.what,
-        "todo": event.todo or None,
-        "shard": event.shard or None,
-        "topic": event.topic or None,
-        "partition": event.partition if event.partition >= 0 else None,
-        "offset": event.offset if event.offset >= 0 else None,
-    }
-    return json.dumps(
-        {name: value for name, value in fields.items() if value is not None}, ensure_ascii=False
+    """An event; what does not apply is left out."""
+    return _line(
+        event.at,
+        event.level,
+        event.what,
+        {
+            "mirror": mirror,
+            "todo": event.todo or None,
+            "shard": event.shard or None,
+            "topic": event.topic or None,
+            "partition": event.partition if event.partition >= 0 else None,
+            "offset": event.offset if event.offset >= 0 else None,
+        },
     )
+
+
+def progress(mirror: MirrorProgress, at: int) -> str:
+    """How far a mirror is."""
+    topics = mirror.topics
+    numbers = {
+        "mirror": mirror.mirror,
+        "state": mirror.state,
+        "records": mirror.records,
+        "records_per_second": round(sum(topic.records_per_second for topic in topics)),
+        "bytes_per_second": round(sum(topic.bytes_per_second for topic in topics)),
+        "lag": mirror.lag,
+        "stopped": sum(topic.stopped for topic in topics),
+        "quarantined": sum(topic.quarantined for topic in topics),
+        "skipped": sum(topic.skipped for topic in topics),
+    }
+    return _line(at, "info", "progress", numbers)
+
+
+def failure(error: CausewayError) -> str:
+    """Why the process ends."""
+    problems = list(error.problems) if isinstance(error, ConfigError) else []
+    fields = {
+        "where": error.where or None,
+        "why": error.why or None,
+        "problems": problems or None,
+        "todo": error.todo or None,
+        "exit_code": error.exit_code,
+    }
+    return _line(time.time_ns() // 1_000_000, "error", error.what, fields)
+
+
+def _line(at: int, level: str, what: str, fields: Mapping[str, Any]) -> str:
+    moment = datetime.fromtimestamp(at / 1_000, UTC).isoformat(timespec="milliseconds")
+    line = {"at": moment.replace("+00:00", "Z"), "level": level, "what": what, **fields}
+    return json.dumps({name: value for name, value in line.items() if value is not None}, ensure_ascii=False)

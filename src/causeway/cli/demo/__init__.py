@@ -3,7 +3,6 @@
 command   the command line: options, and what is cleaned up whatever happens
 play      the acts in their order: write, mirror, kill, go on, trickle, verify, stop
 stage     what the acts need: two clusters, a configuration, directories; removed or kept
-child     Causeway's own commands as processes, killed with everything below them
 traffic   what is written to the source (records: what those records look like)
 carried   how far the mirror is, and how fast it was
 arrived   how many records reached the destination

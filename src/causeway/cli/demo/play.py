@@ -7,10 +7,10 @@ import time
 from collections import Counter
 from collections.abc import Callable
 
+from causeway.cli.child import Child, last_words
 from causeway.cli.demo import latency
 from causeway.cli.demo.arrived import count
 from causeway.cli.demo.carried import Carried, Speed, speed
-from causeway.cli.demo.child import Child, last_words
 from causeway.cli.demo.records import ORDERS, TOPICS
 from causeway.cli.demo.stage import DESTINATION, MIRROR, SOURCE, Stage
 from causeway.cli.demo.steps import Steps

@@ -12,7 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from causeway.cli.demo.child import Child
+from causeway.cli.child import Child
 from causeway.cli.demo.records import SELECTION
 from causeway.config.toml import written
 from causeway.embedded import EmbeddedCluster, registry

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from causeway.cli.demo.child import Child, kill_tree, last_words, living, tree
+from causeway.cli.child import Child, kill_tree, last_words, living, tree
 from causeway.errors import CausewayError
 from support.process import eventually
 

@@ -23,7 +23,7 @@ _POLL_SECONDS = 0.02
 
 
 class Child:
-    """`python -m causeway …` in a session of its own, so that Ctrl-C reaches the demo alone.
+    """`python -m causeway …` in a session of its own, so that Ctrl-C reaches us alone.
 
     What it says goes to `log`, what it prints to `output`. Unless it is to outlive us, it is killed
     when we are gone, however we went.

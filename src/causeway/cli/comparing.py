@@ -1,0 +1,95 @@
+"""Comparisons that the page asks for: `causeway verify` as a process and Spark application of its own.
+
+It takes no slot from the mirrors. Its configuration is ours as it is in effect, in a file for its eyes only:
+ours may have come from another tool's file, from variables and options.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import threading
+import time
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+
+from causeway.cli.child import Child
+from causeway.config import Settings
+from causeway.config.toml import written
+from causeway.errors import UsageError, VerifyMismatch
+from causeway.model.job import Job, JobState
+
+KEPT = 20
+LINES = 200
+WAIT = "10m"
+_STATES: dict[int | None, JobState] = {None: "running", 0: "equal", VerifyMismatch.exit_code: "different"}
+
+
+@dataclass
+class _Comparison:
+    id: str
+    mirror: str
+    started_at: int
+    child: Child
+    ended_at: int = -1
+
+
+class Comparisons:
+    """One at a time for each mirror; all end with us."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._home: Path | None = None
+        self._known: dict[str, _Comparison] = {}
+        self._lock = threading.Lock()
+
+    def start(self, mirror: str, *, wait: bool) -> str:
+        """Begin to compare a mirror; `wait`: until it has caught up with the ends of now. Answers an id."""
+        with self._lock:
+            if any(one.mirror == mirror and one.child.exit_code is None for one in self._known.values()):
+                raise UsageError("this mirror is being compared already", where=f'mirror "{mirror}"')
+            home = self._made_home()
+            number = uuid.uuid4().hex[:12]
+            child = Child(
+                "verify", home / "causeway.toml", "--mirror", mirror,
+                *(("--wait", "--timeout", WAIT) if wait else ()),
+                log=home / f"{number}.log", env=os.environ,
+            )  # fmt: skip
+            self._known[number] = _Comparison(number, mirror, _now(), child)
+            for old in list(self._known)[:-KEPT]:
+                if self._known[old].child.exit_code is not None:
+                    del self._known[old]
+            return number
+
+    def job(self, number: str) -> Job | None:
+        with self._lock:
+            one = self._known.get(number)
+            if one is None:
+                return None
+            code = one.child.exit_code
+            if code is not None and one.ended_at < 0:
+                one.ended_at = _now()
+            lines = one.child.log.read_text(errors="replace").splitlines()[-LINES:]
+            state = _STATES.get(code, "failed")
+            return Job(one.id, one.mirror, state, one.started_at, one.ended_at, tuple(lines))
+
+    def close(self) -> None:
+        with self._lock:
+            for one in self._known.values():
+                one.child.kill()
+            if self._home is not None:
+                shutil.rmtree(self._home, ignore_errors=True)
+
+    def _made_home(self) -> Path:
+        if self._home is None:
+            self._home = Path(tempfile.mkdtemp(prefix="causeway-verify-"))  # for us alone to read
+            tables = self._settings.model_dump(exclude_none=True)
+            text = "".join(f"{name} = {written(table)}\n" for name, table in tables.items())
+            (self._home / "causeway.toml").write_text(text)
+        return self._home
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000

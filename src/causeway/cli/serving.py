@@ -1,0 +1,85 @@
+"""The page, the API, the probes and the metrics, served while mirrors run."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Iterator
+
+from causeway.cli.comparing import Comparisons
+from causeway.config import Settings
+from causeway.config.watching import PORT
+from causeway.errors import SetupError
+from causeway.mirror.run import Run
+from causeway.mirror.telling import Say
+from causeway.model.job import Job
+from causeway.model.snapshot import EventView, Snapshot
+from causeway.observe.metrics import Metrics
+from causeway.web.app import application
+from causeway.web.serve import LOOPBACK, Server
+
+
+class Served:
+    """What the web part asks for, answered by the mirrors of this process."""
+
+    def __init__(self, settings: Settings, running: Run) -> None:
+        self._running = running
+        self._comparisons = Comparisons(settings)
+        chosen = settings.metrics
+        self._metrics = Metrics(
+            running.snapshot, partitions=chosen.partitions or sys.maxsize, compat=chosen.compat
+        )
+
+    def snapshot(self) -> Snapshot:
+        return self._running.snapshot()
+
+    def metrics(self) -> bytes:
+        return self._metrics.exposition()
+
+    def pause(self, mirror: str, by: str) -> None:
+        self._running.wish(mirror, paused=True, by=by)
+
+    def resume(self, mirror: str, by: str) -> None:
+        self._running.wish(mirror, paused=False, by=by)
+
+    def verify(self, mirror: str) -> str:
+        state = next(one.state for one in self.snapshot().mirrors if one.name == mirror)
+        return self._comparisons.start(mirror, wait=state != "paused")
+
+    def job(self, id: str) -> Job | None:
+        return self._comparisons.job(id)
+
+    def close(self) -> None:
+        self._comparisons.close()
+
+
+@contextlib.contextmanager
+def serving(settings: Settings, running: Run, say: Say) -> Iterator[None]:
+    """Serve inside of this, if it is wanted; raises SetupError where the port that was asked for is taken."""
+    if not settings.web.enabled:
+        yield
+        return
+    served = Served(settings, running)
+    server = _started(settings, served)
+    say("web", EventView(time.time_ns() // 1_000_000, "info", f"the page is at {server.address}"))
+    try:
+        yield
+    finally:
+        server.stop()
+        served.close()
+
+
+def _started(settings: Settings, served: Served) -> Server:
+    web = settings.web
+    hosts = LOOPBACK if web.host in ("127.0.0.1", "localhost", "::1") else ()
+    ports = (PORT, 0) if web.port is None else (web.port,)
+    for port in ports:
+        server = Server(application(served, web.token, hosts), web.host, port)
+        try:
+            server.start()
+            return server
+        except SetupError:
+            if port == ports[-1]:
+                raise
+    raise AssertionError("one of them was the last")

@@ -1,0 +1,167 @@
+"""A mirror's slices, one after the other: handed to Spark, watched, cut short where there is a reason to."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Sequence
+
+from causeway.errors import CausewayError, DeliveryFailed, IntegrityError, SetupError, Superseded, from_code
+from causeway.kafka.outcome import Again
+from causeway.mirror.driver import NO_HEARTBEAT, Driver
+from causeway.model.receipt import Receipt
+from causeway.pipeline import session
+from causeway.pipeline.slice import Slice
+
+WATCH_SECONDS = 0.1
+STOP_SECONDS = 5.0
+EARLY_SECONDS = 1.0
+"""So long before the end of a slice Spark gets the job of the next: planning it takes a third of that."""
+OVERDUE_SECONDS = 30.0
+FIRST_BACKOFF_SECONDS = 0.5
+LAST_BACKOFF_SECONDS = 10.0
+
+
+def serve(driver: Driver, spark: session.Spark, stopping: threading.Event) -> None:
+    """Slice after slice, until told to stop or until the order is fulfilled."""
+    backoff = FIRST_BACKOFF_SECONDS
+    superseded = False
+    queued: Slice | None = None
+    try:
+        while not stopping.is_set() or queued is not None:
+            if driver.paused and queued is None:
+                driver.tick(WATCH_SECONDS)
+                continue
+            piece = queued or _hand_over(driver, spark)
+            if piece is None:
+                if driver.stop_at_end:
+                    break
+                driver.tick(WATCH_SECONDS)
+                continue
+            queued = watch(driver, piece, spark, stopping)
+            if not piece.failure:
+                _check(piece.receipts, driver)
+                backoff = FIRST_BACKOFF_SECONDS
+                if driver.stop_at_end and all(receipt.outcome == "done" for receipt in piece.receipts):
+                    break
+            elif not stopping.is_set() and not session.alive(spark, stopping):
+                raise SetupError(
+                    "Spark has ended under the mirror",
+                    where=f'mirror "{driver.name}"',
+                    why=piece.failure,
+                    todo="start again: nothing is lost, and nothing comes twice",
+                )
+            elif not stopping.is_set():
+                driver.outlook.failed_slices += 1
+                driver.tell("warning", f"slice {piece.number} failed: {piece.failure}; starting another")
+                stopping.wait(backoff)
+                backoff = min(LAST_BACKOFF_SECONDS, 2 * backoff)
+        driver.settle("stopped" if stopping.is_set() else "done")
+    except CausewayError as error:
+        driver.settle("failed")
+        superseded = isinstance(error, Superseded)
+        raise
+    finally:
+        if queued is not None:
+            _withdraw(queued)
+        if superseded:
+            driver.leave()  # the newer instance owns the ids: fencing them would only disturb it
+        else:
+            driver.finish()
+    _judge(driver)
+
+
+def _hand_over(driver: Driver, spark: session.Spark, after: int = 0) -> Slice | None:
+    """Give Spark the next slice's job, if there is anything to carry."""
+    orders = driver.orders(after)
+    if not orders:
+        return None
+    return Slice(spark, orders, f"{driver.name}: slice {driver.slice_number}, {len(orders)} shards")
+
+
+def watch(driver: Driver, piece: Slice, spark: session.Spark, stopping: threading.Event) -> Slice | None:
+    """Stay with a slice until it has ended; cut it short where there is a reason to.
+
+    Records wait while one slice has ended and the next has not begun. So Spark has the next one's job shortly
+    before: its tasks are queued for the slots, and each begins the moment it gets one. Answers that slice,
+    unless this one ended in another way than by its time.
+    """
+    shards = len(piece.shards)
+    driver.pulse.begin(piece.shards)
+    cut_at = looked_at = 0.0
+    queued: Slice | None = None
+    ends_at = time.monotonic() + driver.mirror.slice
+    early = min(EARLY_SECONDS, driver.mirror.slice / 4)
+    try:
+        while not piece.wait(0):
+            reason = driver.tick(WATCH_SECONDS)
+            now = time.monotonic()
+            if not reason and now - looked_at > 1.0:
+                looked_at = now
+                driver.pulse.ended = piece.ended_tasks()
+                if 0 < driver.pulse.ended < shards and not driver.stop_at_end and queued is None:
+                    reason = "a shard ended early"
+            if not reason and queued is not None and now > ends_at + OVERDUE_SECONDS:
+                reason = "a shard did not end with its slice"  # the next slice waits for its slot
+            reason = "stopped" if stopping.is_set() else reason
+            if reason and not cut_at:
+                cut_at = now
+                if reason.startswith(NO_HEARTBEAT):
+                    there = piece.slots()
+                    fewer = f" (Spark has {there} slots for {shards} shards)" if there < shards else ""
+                    driver.tell("warning", f"{reason}{fewer}: ordering its work again")
+                _cut(driver, reason)
+            if cut_at and now - cut_at > STOP_SECONDS:
+                piece.cancel()
+                piece.wait(STOP_SECONDS)
+                break
+            if now > ends_at - early and not (cut_at or queued or driver.stop_at_end):
+                queued = _hand_over(driver, spark, after=piece.number)
+    except BaseException:
+        for one in (piece, queued):
+            if one is not None:
+                one.cancel()
+        raise
+    if queued is not None and (cut_at or piece.failure):
+        _withdraw(queued)
+        return None
+    return queued
+
+
+def _withdraw(queued: Slice) -> None:
+    """Take back what was handed over early. Where a task of it has begun, the next fence ends it."""
+    queued.cancel()
+    queued.wait(STOP_SECONDS)
+
+
+def _cut(driver: Driver, reason: str) -> None:
+    try:
+        driver.cut(reason)
+    except Again as error:
+        driver.tell("warning", f"the slice could not be told to end ({error}): cancelling it")
+
+
+def _check(receipts: Sequence[Receipt], driver: Driver) -> None:
+    """A shard that was fenced is ordered again, as long as the lease is ours; a broken ledger ends all."""
+    for receipt in receipts:
+        if receipt.outcome == "broken":
+            raise from_code(*json.loads(receipt.note))
+        if receipt.outcome == "unready":
+            driver.tell("warning", f"shard {receipt.shard} cannot begin: {receipt.note}; ordering it again")
+        if receipt.outcome == "fenced":
+            driver.outlook.shards.fenced(receipt.shard)
+            driver.tell("warning", f"shard {receipt.shard} was fenced: {receipt.note}; ordering it again")
+
+
+def _judge(driver: Driver) -> None:
+    """Partitions that stand still make an ended run a failed one."""
+    stopped = driver.stopped()
+    if not stopped or not driver.stop_at_end:
+        return
+    kind = DeliveryFailed if all(record.verdict == "poison" for record in stopped) else IntegrityError
+    raise kind(
+        f"{len(stopped)} partition(s) stopped: {stopped[0].what}",
+        where=f'mirror "{driver.name}": ' + ", ".join(str(record.source) for record in stopped[:10]),
+        todo=stopped[0].todo,
+    )
