@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from causeway.cli.demo.carried import Carried, Commit, Speed, speed
+from causeway.cli.demo.carried import Carried, Commit, Speed, carried_of, speed
 from causeway.cli.demo.latency import percentile
 from causeway.cli.demo.records import CUSTOMERS, SIZE, TOPICS, ZOO, business, zoo
 from causeway.cli.demo.summary import Summary, Verdict, verdict_of
@@ -103,6 +103,13 @@ def test_carried_adds_up_what_the_ledger_says() -> None:
     assert not carried.reached({("orders", 0): 27})
     assert carried.reached({("orders", 0): 26, ("zoo", 1): 0})
     assert not carried.reached({("orders", 0): 26, ("zoo", 1): 1})
+
+
+def test_the_way_to_a_goal_is_told_with_the_time_that_is_left() -> None:
+    assert carried_of(200, 1_000, 40.0) == "200 of 1,000 carried, 40 records/s, 20 s left"
+    assert carried_of(200, 1_000, 0.0) == "200 of 1,000 carried, 0 records/s"
+    assert carried_of(1_000, 1_000, 40.0) == "1,000 of 1,000 carried, 40 records/s"
+    assert carried_of(200, 0, 40.0) == "200 carried, 40 records/s"
 
 
 @pytest.mark.parametrize(("share", "value"), [(0.5, 50), (0.99, 99), (1.0, 100), (0.0, 1)])

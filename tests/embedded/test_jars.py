@@ -13,7 +13,6 @@ import pytest
 
 from causeway.embedded.ivy import read_trouble
 from causeway.embedded.jars import resolve
-from causeway.embedded.progress import Tally
 from causeway.errors import SetupError, UsageError
 
 DEADLINE = 60.0
@@ -239,10 +238,3 @@ def test_the_words_of_ivy() -> None:
     )
     assert trouble.missing == ("org.demo#leaf;1.0", "org.demo#other;1.0!other.jar")
     assert trouble.network == ("Host repo.example not found. url=https://repo.example/a.pom",)
-
-
-def test_the_tally_of_a_download() -> None:
-    tally = Tally()
-    for line in ("\tfound a#b;1 in public", "\tfound c#d;1 in public", "downloading https://x/b-1.jar ..."):
-        tally.read(line)
-    assert (tally.found, tally.downloaded) == (2, 1)

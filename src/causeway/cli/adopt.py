@@ -18,6 +18,7 @@ from causeway.errors import IntegrityError, PlanRefused, UsageError
 from causeway.mirror.adopt import Adoption, Row
 from causeway.mirror.clusters import chosen
 from causeway.mirror.hints import Asked
+from causeway.observe.bars import Watch
 
 SMALLEST_WINDOW, LARGEST_WINDOW = 10, 1_000_000
 NOT_KNOWN = (
@@ -82,7 +83,8 @@ def adopt(
     settings = load(config, override or [])
     adoptions = [Adoption(settings, one, asked) for one in chosen(settings, mirror or [])]
     for adoption in adoptions:
-        adoption.look()
+        with Watch("looking at both sides") as watch:
+            adoption.look(watch.say, watch.progress)
         _show(adoption)
     rows = [row for adoption in adoptions for row in adoption.rows]
     if not rows:

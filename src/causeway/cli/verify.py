@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +12,6 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from causeway.cli.options import ConfigFile, Mirrors, Overrides
@@ -22,6 +20,7 @@ from causeway.config.units import parse_duration
 from causeway.errors import UsageError, VerifyMismatch
 from causeway.mirror.verify import verify as compare
 from causeway.model.verdict import VerifyReport
+from causeway.observe.bars import Watch
 from causeway.observe.verdict import summary, verdict_lines, verdict_table
 
 
@@ -46,7 +45,7 @@ def verify(
     settings = load(config, override or [])
     seconds = _seconds(timeout)
     stopping = threading.Event()
-    with _Watch() as watch, ThreadPoolExecutor(1) as pool:
+    with Watch("looking at both sides") as watch, ThreadPoolExecutor(1) as pool:
         comparing = pool.submit(
             compare,
             settings,
@@ -111,36 +110,3 @@ def _advice(different: Sequence[VerifyReport]) -> str:
     if all({kind for kind, count in report.counts().items() if count} == {"behind"} for report in different):
         return "run the mirror and verify with --wait"
     return ""
-
-
-class _Watch:
-    """Says what happens, on stderr: a bar on a terminal, lines without one."""
-
-    def __init__(self) -> None:
-        self._console = Console(stderr=True, highlight=False)
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            console=self._console,
-            transient=True,
-            disable=not self._console.is_terminal,
-        )
-        self._task = self._bar.add_task("looking at both sides", total=None)
-
-    def __enter__(self) -> _Watch:
-        self._bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.stop()
-
-    def say(self, text: str) -> None:
-        if self._console.is_terminal:
-            self._bar.update(self._task, description=escape(text))
-        else:
-            print(text, file=sys.stderr, flush=True)
-
-    def progress(self, done: int, total: int) -> None:
-        self._bar.update(self._task, completed=done, total=total)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -11,18 +13,49 @@ from dataclasses import dataclass
 OnLine = Callable[[str], None]
 
 
+_SIZE = re.compile(r"^\.+ \((\d+)kB\)$")
+
+
 @dataclass
 class Tally:
-    """What Ivy's output says so far: it first finds all modules, then downloads their jars."""
+    """What Ivy's output says so far: it first finds all modules, then downloads their jars.
+
+    How large a jar is it says behind it, so how much is left is known in jars alone.
+    """
 
     found: int = 0
     downloaded: int = 0
+    kilobytes: int = 0
+    _jar: bool = False  # what comes is of a jar, not of a description
 
     def read(self, line: str) -> None:
         if line.startswith("\tfound "):
             self.found += 1
         elif line.startswith("downloading ") and ".jar" in line:
+            self._jar = True
+        elif line.startswith("\t[SUCCESSFUL ]") and self._jar:
             self.downloaded += 1
+            self._jar = False
+        elif self._jar and (size := _SIZE.match(line)):
+            self.kilobytes += int(size[1])
+
+    @property
+    def downloading(self) -> bool:
+        """Whether it is at the jars by now."""
+        return self._jar or self.downloaded > 0
+
+    def told(self, seconds: float) -> str:
+        """How fast it goes since the first jar, and how long still if the others are like those so far."""
+        if not self.downloaded or seconds <= 0:
+            return ""
+        left = (self.found - self.downloaded) * seconds / self.downloaded
+        words = f"{self.kilobytes / 1024 / seconds:,.1f} MB/s"
+        return words if left <= 0 else f"{words}, {_in_words(left)} left"
+
+
+def _in_words(seconds: float) -> str:
+    """Rounded up: minutes where there are several."""
+    return f"{math.ceil(seconds)} s" if seconds <= 90 else f"{math.ceil(seconds / 60)} min"
 
 
 @contextmanager
@@ -36,17 +69,32 @@ def showing(what: str) -> Iterator[OnLine]:
 def _bar(what: str) -> Iterator[OnLine]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.table import Column
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (
+        TextColumn("{task.description}", markup=False),  # a module's name is not one of an emoji
+        BarColumn(None, table_column=Column(max_width=30)),  # which gives way on a narrow terminal
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[told]}"),
+        TimeElapsedColumn(),
+    )
+    name = what.partition(":")[2]  # without its group, or 80 columns would not do
     tally = Tally()
+    began = 0.0  # with the first jar
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(f"resolving {what}", total=None)
+        task = progress.add_task(f"resolving {name}", total=None, told="")
 
         def on_line(line: str) -> None:
+            nonlocal began
             tally.read(line)
-            if tally.downloaded:
+            if tally.downloading:
+                began = began or time.monotonic()
                 progress.update(
-                    task, description=f"downloading {what}", total=tally.found, completed=tally.downloaded
+                    task,
+                    description=f"downloading {name}",
+                    total=tally.found,
+                    completed=tally.downloaded,
+                    told=tally.told(time.monotonic() - began),
                 )
             else:
                 progress.update(task, completed=tally.found)
@@ -61,4 +109,7 @@ def _two_lines(what: str) -> Iterator[OnLine]:
     print(f"downloading {what} and the jars it needs", file=sys.stderr, flush=True)
     yield tally.read
     seconds = time.monotonic() - started
-    print(f"downloaded {tally.downloaded} jars in {seconds:.0f} s", file=sys.stderr, flush=True)
+    size = tally.kilobytes / 1024
+    print(
+        f"downloaded {tally.downloaded} jars ({size:,.0f} MB) in {seconds:.0f} s", file=sys.stderr, flush=True
+    )

@@ -25,6 +25,7 @@ from causeway.model.filtering import Record
 T = TypeVar("T")
 Spot = tuple[str, int]  # topic and partition
 Span = tuple[int, int]  # from an offset up to another
+Progress = Callable[[int, int], None]  # offsets that were read, of so many
 
 BATCH = 5_000
 AT_ONCE = 50
@@ -53,8 +54,16 @@ def fingerprint(key: bytes | None, value: bytes | None) -> bytes:
     return blake2b(_HEAD(*lengths) + (key or b"") + (value or b""), digest_size=16).digest()
 
 
+def unwatched(done: int, total: int) -> None:
+    """For whoever does not want to know."""
+
+
 def last_records(
-    view: ClusterView, spots: Sequence[Spot], most: int, see: Callable[[Record], T]
+    view: ClusterView,
+    spots: Sequence[Spot],
+    most: int,
+    see: Callable[[Record], T],
+    progress: Progress = unwatched,
 ) -> dict[Spot, Ending[T]]:
     """The last committed records of partitions, up to so many of each.
 
@@ -74,7 +83,7 @@ def last_records(
     while waiting:
         spans = {spot: (max(starts[spot], ends[spot] - back), ends[spot]) for spot, back in waiting.items()}
         for spot, seen in read_spans(
-            view.cluster, spans, lambda record: (record.offset, see(record))
+            view.cluster, spans, lambda record: (record.offset, see(record)), progress=progress
         ).items():
             begin, end = spans[spot]
             if len(seen) > most:
@@ -91,21 +100,34 @@ def last_records(
 
 
 def read_spans(
-    cluster: Cluster, spans: Mapping[Spot, Span], see: Callable[[Record], T], *, committed: bool = True
+    cluster: Cluster,
+    spans: Mapping[Spot, Span],
+    see: Callable[[Record], T],
+    *,
+    committed: bool = True,
+    progress: Progress = unwatched,
 ) -> dict[Spot, list[T]]:
     """What `see` makes of the records between these offsets. The logs must reach that far."""
     found: dict[Spot, list[T]] = {spot: [] for spot in spans}
     todo = [spot for spot, (begin, end) in spans.items() if begin < end]
+    total, before = sum(end - begin for begin, end in (spans[spot] for spot in todo)), 0
     for first in range(0, len(todo), AT_ONCE):
         some = {spot: spans[spot] for spot in todo[first : first + AT_ONCE]}
-        _Reading(cluster, some, committed).read(lambda spot, record: found[spot].append(see(record)))
+
+        def went(done: int, before: int = before) -> None:
+            progress(before + done, total)
+
+        _Reading(cluster, some, committed).read(lambda spot, record: found[spot].append(see(record)), went)
+        before += sum(end - begin for begin, end in some.values())
     return found
 
 
 class _Reading:
     def __init__(self, cluster: Cluster, spans: Mapping[Spot, Span], committed: bool) -> None:
         self._cluster = cluster
+        self._spans = spans
         self._open = dict(spans)
+        self._next = {spot: begin for spot, (begin, _) in spans.items()}
         self._errors: list[KafkaError] = []
         self._consumer: Consumer = clients.consumer(
             cluster,
@@ -115,7 +137,8 @@ class _Reading:
             queued_max_messages_kbytes=16 * 1024,
         )
 
-    def read(self, take: Callable[[Spot, Record], None]) -> None:
+    def read(self, take: Callable[[Spot, Record], None], went: Callable[[int], None]) -> None:
+        """All of it; `went` hears now and then how many offsets that were."""
         try:
             self._consumer.assign([TopicPartition(*spot, begin) for spot, (begin, _) in self._open.items()])
             heard_at = time.monotonic()
@@ -127,6 +150,8 @@ class _Reading:
                     self._check(time.monotonic() - heard_at)
                 for message in messages:
                     self._hear(message, take)
+                if messages:
+                    went(sum(at - self._spans[spot][0] for spot, at in self._next.items()))
         finally:
             self._consumer.close()
 
@@ -142,8 +167,10 @@ class _Reading:
         _, end = self._open[spot]
         if error is None and offset < end:
             take(spot, record_of(message))
+            self._next[spot] = offset + 1
         if offset >= (end if error is not None else end - 1):
             del self._open[spot]
+            self._next[spot] = end  # markers, and records that are not committed, are behind it too
             self._consumer.incremental_unassign([TopicPartition(*spot)])
 
     def _check(self, silent: float) -> None:

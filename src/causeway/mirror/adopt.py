@@ -8,7 +8,7 @@ this one; so adopting twice is refused, as is adopting under a running mirror or
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from causeway.config import MirrorSettings, Settings
@@ -16,7 +16,7 @@ from causeway.errors import IntegrityError, PlanRefused, Unreachable
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.ledger import LedgerImage, ensure_topics, read_image
 from causeway.kafka.outcome import Again, Fenced
-from causeway.kafka.tails import Ending, Spot
+from causeway.kafka.tails import Ending, Progress, Spot, unwatched
 from causeway.mirror.clusters import cluster_of, limits_of, shards_of
 from causeway.mirror.hints import Asked, Hint, hints_of
 from causeway.mirror.lease import Control
@@ -63,7 +63,7 @@ class Adoption:
         self._partitions = 0
         self._where = f'mirror "{mirror.name}"'
 
-    def look(self) -> None:
+    def look(self, say: Callable[[str], None] = lambda text: None, progress: Progress = unwatched) -> None:
         """Read both sides; `rows` has what was found. Raises what is in the way of all of it."""
         mirror = self.mirror
         for view in (*self._views.values(), self._view):
@@ -74,10 +74,11 @@ class Adoption:
         self._refuse(seen, image)
         self._partitions = sum(route.source.partitions for route in seen.routes.values())
         partitions = {name: facts.partitions for name, facts in seen.destinations.items()}
-        comparison = Comparison(self._asked, mirror, self._views, self._view, partitions)
+        comparison = Comparison(self._asked, mirror, self._views, self._view, partitions, progress)
         every = plan_of(seen, self._views, {}).lanes
         lanes = self._written(every, partitions)
         if lanes:
+            say(f'reading the last records that mirror "{mirror.name}" would go on from')
             self._endings = comparison.endings(every)
             ends = {spot: ending.end for spot, ending in self._endings.items()}
             by_group = self._asked.origin == "group"
@@ -85,6 +86,7 @@ class Adoption:
             # A group knows of topics that were never written to: why not is worth asking.
             known = {source[:2] for source, hint in hints.items() if hint.known and by_group}
             lanes = [lane for lane in every if lane in lanes or lane.source[:2] in known]
+            say(f"looking for the seams of {len(lanes)} partitions")
             found = comparison.compare(lanes, hints, self._endings)
             self.rows = [self._row(lane, hints[lane.source], found[lane.source]) for lane in lanes]
         self.left = sorted({name for _, name in seen.routes} - {lane.source.topic for lane in lanes})

@@ -28,6 +28,7 @@ from causeway.model.record import Gap
 from causeway.model.topic import TopicFacts
 from causeway.model.verdict import Pair, Passage
 from causeway.pipeline import filters
+from causeway.pipeline.verify import Progress
 from causeway.policy.grouping import grouped
 from causeway.policy.pairing import Bounds, pair_of
 from causeway.policy.selection import absent, select
@@ -44,10 +45,16 @@ class Capture:
     """Everything one mirror's comparison needs to know, taken once."""
 
     def __init__(
-        self, settings: Settings, mirror: MirrorSettings, say: Say, stopping: threading.Event
+        self,
+        settings: Settings,
+        mirror: MirrorSettings,
+        say: Say,
+        stopping: threading.Event,
+        progress: Progress = lambda done, total: None,
     ) -> None:
         self.mirror = mirror
         self._say = say
+        self._progress = progress
         self._stopping = stopping
         self._views = {alias: ClusterView(cluster_of(settings, alias)) for alias in mirror.source}
         self.destination = cluster_of(settings, mirror.destination)
@@ -80,6 +87,7 @@ class Capture:
         starts = self._on_source(sources, "earliest")
         ends = self._on_source(sources, "stable")
         image = self._caught_up(ends, timeout) if wait else read_image(self.destination, mirror.name)
+        self._progress(0, 0)  # what follows is short
         positions = {source: at for source, at in image.positions.items() if source in sources}
         labels = self._labels()
         gaps: dict[SourcePartition, list[Gap]] = {}
@@ -169,6 +177,7 @@ class Capture:
         """The ledger once every position has reached the captured ends, or when that will not happen."""
         began = moved_at = time.monotonic()
         said_at = -SAY_SECONDS
+        most = 0
         seen: object = None
         while True:
             image = read_image(self.destination, self.mirror.name)
@@ -196,6 +205,8 @@ class Capture:
                     f'waiting for mirror "{self.mirror.name}": {len(behind)} partitions are'
                     f" {sum(behind.values()):,} offsets behind"
                 )
+            most = max(most, sum(behind.values()))
+            self._progress(most - sum(behind.values()), most)
             self._pause(POLL_SECONDS)
 
     def _pause(self, seconds: float) -> None:

@@ -308,7 +308,14 @@ class Driver:
 
     def _measure(self) -> None:
         aliases = {view.cluster_id(): alias for alias, view in self._views.items()}
-        self.outlook.measure(self._own_view(), self._plan.lanes, self._reader.image, aliases, self.shards)
+        self.outlook.measure(
+            self._own_view(),
+            self._plan.lanes,
+            self._reader.image,
+            aliases,
+            self.shards,
+            self._until if self.stop_at_end else None,
+        )
 
     def _own_view(self) -> MirrorView:
         """What nobody but the driver knows."""

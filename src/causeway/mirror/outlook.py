@@ -64,11 +64,14 @@ class Outlook:
         image: LedgerImage,
         aliases: Mapping[str, str],
         shards: int,
+        until: Mapping[SourcePartition, int] | None,
     ) -> None:
         """Everything that follows from ledger and logs, beside what the driver says of itself."""
         positions, planned = image.positions, {lane.source for lane in lanes}
         stopped = {source: record for source, record in image.stopped.items() if source in planned}
-        progress = self._gauge.measure(base.name, base.state, positions, self._logs.ends, stopped, shards)
+        progress = self._gauge.measure(
+            base.name, base.state, positions, self._logs.ends, stopped, shards, until=until
+        )
         counts, seconds = latency(positions.values())
         carrying, carrying_seconds = self.shards.carrying()
         self.progress = progress

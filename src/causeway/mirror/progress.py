@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from causeway.model.position import NO_LATENCY, Position, SourcePartition
 from causeway.model.progress import MirrorProgress, TopicProgress
+from causeway.policy.backlog import Catching
 from causeway.policy.positions import percentile
 
 WINDOW_SECONDS = 10.0
@@ -20,6 +21,7 @@ class Gauge:
 
     def __init__(self) -> None:
         self._seen: deque[tuple[float, dict[str, _Counts]]] = deque()
+        self._catching: Catching[SourcePartition] = Catching()
 
     def measure(
         self,
@@ -29,7 +31,9 @@ class Gauge:
         ends: Mapping[SourcePartition, int],
         stopped: Iterable[SourcePartition],
         shards: int,
+        until: Mapping[SourcePartition, int] | None = None,
     ) -> MirrorProgress:
+        """`until`: where a run with an end has to come to, whatever is written behind that."""
         now = time.monotonic()
         counts = _by_topic(positions)
         self._seen.append((now, counts))
@@ -37,7 +41,8 @@ class Gauge:
             self._seen.popleft()
         then, before = self._seen[0]
         seconds = max(now - then, 1e-9)
-        standing = [source.topic for source in stopped]
+        still = set(stopped)
+        standing = [source.topic for source in still]
         quarantined, skipped = Counter[str](), Counter[str]()
         for source, carried in positions.items():
             quarantined[source.topic] += carried.tally.quarantined
@@ -67,7 +72,14 @@ class Gauge:
                     skipped=skipped[topic],
                 )
             )
-        return MirrorProgress(mirror, state, tuple(topics), shards)
+        backlog = self._catching.saw(
+            now,
+            {source: position.offset for source, position in positions.items()},
+            ends if until is None else until,
+            still,
+            bounded=until is not None,
+        )
+        return MirrorProgress(mirror, state, tuple(topics), shards, backlog)
 
 
 def _by_topic(positions: Mapping[SourcePartition, Position]) -> dict[str, _Counts]:

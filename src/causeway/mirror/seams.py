@@ -9,7 +9,7 @@ from functools import partial
 
 from causeway.config import MirrorSettings
 from causeway.kafka.admin import ClusterView
-from causeway.kafka.tails import Ending, Spot, fingerprint, last_records, read_spans
+from causeway.kafka.tails import Ending, Progress, Spot, fingerprint, last_records, read_spans, unwatched
 from causeway.mirror.clusters import filters_of
 from causeway.mirror.ends import offsets_of
 from causeway.mirror.hints import Asked, Hint
@@ -44,7 +44,9 @@ class Comparison:
         sources: Mapping[str, ClusterView],
         destination: ClusterView,
         partitions: Mapping[str, int],  # of the destination's topics
+        progress: Progress = unwatched,
     ) -> None:
+        self._progress = progress
         self._asked = asked
         self._mirror = mirror
         self._sources = sources
@@ -60,7 +62,7 @@ class Comparison:
     def endings(self, lanes: Sequence[Lane]) -> dict[Spot, Ending[bytes]]:
         """The destination's last records."""
         spots = sorted({spot for lane in lanes for spot in self.spots(lane)})
-        return last_records(self._destination, spots, self._asked.window, self._print)
+        return last_records(self._destination, spots, self._asked.window, self._print, self._progress)
 
     def compare(
         self, lanes: Sequence[Lane], hints: Mapping[SourcePartition, Hint], endings: Endings
@@ -111,7 +113,13 @@ class Comparison:
                 if lane.place.partition == BY_KEY
             }
             # Most tools read what is not committed too, so all of it is looked at.
-            read = read_spans(view.cluster, spans, partial(self._seen, by_key), committed=False)
+            read = read_spans(
+                view.cluster,
+                spans,
+                partial(self._seen, by_key),
+                committed=False,
+                progress=self._progress,
+            )
             self._mark_uncommitted(view, spans, read)
             for one in mine:
                 (begin, end), seen = spans[one.topic, one.partition], read[one.topic, one.partition]

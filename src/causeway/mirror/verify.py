@@ -31,7 +31,7 @@ def verify(
     Ctrl-C matters: there Spark would handle it, in the middle of whatever it does.
     """
     stopping = stopping or threading.Event()
-    captured = [Capture(settings, mirror, say, stopping) for mirror in chosen(settings, names)]
+    captured = [Capture(settings, mirror, say, stopping, progress) for mirror in chosen(settings, names)]
     for capture in captured:
         capture.take(wait, timeout)
     comparisons = sum(capture.comparisons for capture in captured)

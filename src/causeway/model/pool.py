@@ -35,6 +35,12 @@ class Pool:
     def compacted(self) -> bool:
         return any(member.compacted for member in self.members)
 
+    @property
+    def offsets(self) -> int:
+        """How many are read of both sides, as far as it is known before."""
+        sources = sum(max(0, one.source_to - one.source_from) for one in self.members)
+        return sources + sum(max(0, one.end - one.start) for one in self.places)
+
     def feeds(self, member: Pair, place: PoolPlace) -> bool:
         """Whether records of the source partition may be there."""
         return member.place is not None and member.place.partition in (place.partition, BY_KEY)

@@ -21,15 +21,31 @@ class TopicProgress:
 
 
 @dataclass(frozen=True, slots=True)
+class Backlog:
+    """What is still to be carried, in offsets, and how that changes. Nothing that stands still is in it."""
+
+    left: int
+    most: int  # so many at most since it fell behind, or since the run with an end began
+    falls: float | None  # a second, with what comes meanwhile; None when it is too early to say
+    moves: bool = True  # whether any position has moved lately
+    bounded: bool = False  # up to ends that were found at the start: nothing is added
+
+
+@dataclass(frozen=True, slots=True)
 class MirrorProgress:
     mirror: str
     state: str
     topics: tuple[TopicProgress, ...]
     shards: int
+    backlog: Backlog | None = None  # None while it is not worth telling
 
     @property
     def records(self) -> int:
         return sum(topic.records for topic in self.topics)
+
+    @property
+    def records_per_second(self) -> float:
+        return sum(topic.records_per_second for topic in self.topics)
 
     @property
     def lag(self) -> int:

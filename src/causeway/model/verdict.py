@@ -114,6 +114,12 @@ class Pair:
     uncounted: int = 0  # those that are there, and that the ledger does not count
 
     @property
+    def offsets(self) -> int:
+        """How many are read of both sides, as far as it is known before."""
+        there = self.place_to - self.place_from if self.place else 0
+        return max(0, self.source_to - self.source_from) + max(0, there)
+
+    @property
     def sifted(self) -> bool:
         """Whether records are left out that may have replaced others of their keys."""
         return bool(self.skipped or self.quarantined)

@@ -1,16 +1,25 @@
-"""The live table: one line for each topic."""
+"""The live table: one line for each topic, and a bar for each mirror that is behind."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.console import Group
 from rich.table import Table
 
 from causeway.model.progress import MirrorProgress, TopicProgress
+from causeway.observe.bars import bars
+from causeway.observe.pace import bar_of
 
 
-def table(mirrors: Sequence[MirrorProgress]) -> Table:
+def table(mirrors: Sequence[MirrorProgress]) -> Group:
     """Mirrors and their topics, as they are now."""
+    behind = [bar for mirror in mirrors if (bar := bar_of(mirror)) is not None]
+    topics = _topics(mirrors)
+    return Group(topics, "", bars(behind)) if behind else Group(topics)
+
+
+def _topics(mirrors: Sequence[MirrorProgress]) -> Table:
     result = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("mirror", "topic"):
         result.add_column(heading)
@@ -39,13 +48,15 @@ def table(mirrors: Sequence[MirrorProgress]) -> Table:
 
 def line(mirror: MirrorProgress) -> str:
     """The same for people without a terminal: one plain line a mirror."""
-    records = sum(topic.records_per_second for topic in mirror.topics)
+    bar = bar_of(mirror)
     size = sum(topic.bytes_per_second for topic in mirror.topics)
     stopped = sum(topic.stopped for topic in mirror.topics)
     slowest = max((topic.latency_p99_ms for topic in mirror.topics), default=0.0)
     return (
         f"{mirror.mirror}: {mirror.state}, {len(mirror.topics)} topics, {mirror.records:,} records,"
-        f" {records:,.0f} records/s, {size / 1e6:,.1f} MB/s, lag {mirror.lag:,}, p99 {duration(slowest)}"
+        f" {mirror.records_per_second:,.0f} records/s, {size / 1e6:,.1f} MB/s, lag {mirror.lag:,},"
+        f" p99 {duration(slowest)}"
+        + (f", {bar.left}" if bar and bar.left else "")
         + (f", {stopped} partitions stopped" if stopped else "")
         + "".join(f", {count:,} {what}" for what, count in left_out(mirror.topics))
     )

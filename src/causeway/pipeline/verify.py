@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
-from pyspark import InheritableThread
+from pyspark import Accumulator, InheritableThread
 from pyspark.sql import SparkSession
 
 from causeway.errors import CausewayError
@@ -36,7 +36,7 @@ FINDINGS_DDL = "row int, findings string, failure binary"
 WATCH_SECONDS = 0.2
 
 Progress = Callable[[int, int], None]
-"""Pairs and pools that are done, of so many."""
+"""Offsets of both sides that are compared, of so many; of 0 where nobody can say."""
 
 NOTHING_IN_THE_WAY = Passage()
 
@@ -56,17 +56,20 @@ def compare_all(
 
     Raises the first error that a task met, and KeyboardInterrupt when told to stop.
     """
-    total = len(pools) + len(pairs)
-    if not total:
+    comparisons = len(pools) + len(pairs)
+    if not comparisons:
         return [], []
-    job = _Job(spark, pools, pairs, _task(dict(sources), destination, passage), group)
+    # What a task adds is known here when it has ended: a pair or a pool is done or not.
+    done = spark.sparkContext.accumulator(0)
+    total = sum(pool.offsets for pool in pools) + sum(pair.offsets for pair in pairs)
+    job = _Job(spark, pools, pairs, _task(dict(sources), destination, passage, done), group)
     job.start()
     try:
         while job.is_alive():
             if stopping.is_set():
                 raise KeyboardInterrupt
             job.join(WATCH_SECONDS)
-            progress(min(_done(spark, group), total), total)
+            progress(min(done.value, total), total)  # a task that was repeated has added twice
     except BaseException:
         spark.sparkContext.cancelJobGroup(group)
         raise
@@ -80,7 +83,7 @@ def compare_all(
         found[row["row"]] = row["findings"]
     return (
         [PoolFindings.from_json(found[number]) for number in range(len(pools))],
-        [Findings.from_json(found[number]) for number in range(len(pools), total)],
+        [Findings.from_json(found[number]) for number in range(len(pools), comparisons)],
     )
 
 
@@ -116,31 +119,32 @@ class _Job(InheritableThread):
             self.failure = error
 
 
-def _done(spark: SparkSession, group: str) -> int:
-    tracker = spark.sparkContext.statusTracker()
-    jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
-    stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
-    return sum(stage.numCompletedTasks for stage in stages if stage)
-
-
 def _task(
-    sources: dict[str, Cluster], destination: Cluster, passage: Passage = NOTHING_IN_THE_WAY
+    sources: dict[str, Cluster],
+    destination: Cluster,
+    passage: Passage = NOTHING_IN_THE_WAY,
+    done: Accumulator[int] | None = None,
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Clusters travel with the function; what is secret in them is a reference until a client is made."""
 
-    def findings(pair: str | None, pool: str | None) -> str:
+    def findings(pair: str | None, pool: str | None) -> tuple[str, int]:
+        """What was found, and how many offsets that took."""
         if pool is not None:
-            return compare_whole(Pool.from_json(pool), sources, destination, passage).to_json()
+            whole = Pool.from_json(pool)
+            return compare_whole(whole, sources, destination, passage).to_json(), whole.offsets
         assert pair is not None
         made = Pair.from_json(pair)
-        return compare(made, sources[made.source.cluster], destination, passage).to_json()
+        found = compare(made, sources[made.source.cluster], destination, passage)
+        return found.to_json(), made.offsets
 
     def task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for row in batch.to_pylist():
                 result = {"row": row["row"], "findings": None, "failure": None}
                 try:
-                    result["findings"] = findings(row["pair"], row["pool"])
+                    result["findings"], offsets = findings(row["pair"], row["pool"])
+                    if done is not None:
+                        done.add(offsets)
                 except CausewayError as error:
                     result["failure"] = pickle.dumps(error)
                 yield pa.RecordBatch.from_pylist([result], schema=FINDINGS)

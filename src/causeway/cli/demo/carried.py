@@ -14,6 +14,7 @@ from causeway.model.cluster import Cluster
 from causeway.model.order import ledger_topic
 from causeway.model.position import Position, SourcePartition, Tally
 from causeway.model.record import Record
+from causeway.observe.pace import time_left
 
 RATE_MS = 2_000
 
@@ -95,6 +96,12 @@ class Carried:
     def close(self) -> None:
         if self._reader is not None:
             self._reader.close()
+
+
+def carried_of(records: int, goal: int, rate: float) -> str:
+    """How far it is on its way to a goal, where there is one, and how long that takes."""
+    left = f", {time_left((goal - records) / rate)}" if records < goal and rate > 0 else ""
+    return f"{records:,} {f'of {goal:,} ' if goal else ''}carried, {rate:,.0f} records/s{left}"
 
 
 def speed(commits: Iterable[Commit]) -> Speed:

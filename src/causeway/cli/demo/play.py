@@ -10,7 +10,7 @@ from collections.abc import Callable
 from causeway.cli.child import Child, last_words
 from causeway.cli.demo import latency
 from causeway.cli.demo.arrived import count
-from causeway.cli.demo.carried import Carried, Speed, speed
+from causeway.cli.demo.carried import Carried, Speed, carried_of, speed
 from causeway.cli.demo.records import ORDERS, TOPICS
 from causeway.cli.demo.stage import DESTINATION, MIRROR, SOURCE, Stage
 from causeway.cli.demo.steps import Steps
@@ -92,7 +92,7 @@ class Play:
                 traffic.write(max(1, total // CHUNKS))
             return carried.records >= total * KILL_AT
 
-        self._until(write_on, "a quarter is carried")
+        self._until(write_on, "a quarter is carried", lambda: self._progress(int(total * KILL_AT)))
         written = traffic.written
         self._killed_processes = self.mirror.kill()
         self._kills += 1
@@ -107,13 +107,18 @@ class Play:
         self._steps.say("starting the mirror again, and writing the rest meanwhile")
         restarted_at = time.time_ns() // 1_000_000
         self.mirror = self._stage.start("run")
-        traffic.write(self._records - traffic.written)
+        while missing := self._records - traffic.written:
+            traffic.write(min(missing, max(1, self._records // CHUNKS)))
+            self._steps.now(f"{traffic.written:,} of {self._records:,} records are written")
         traffic.write_zoo()
         traffic.settle()
         view = ClusterView(self._stage.cluster(SOURCE))
         partitions = [(topic.name, number) for topic in TOPICS for number in range(topic.partitions)]
         ends = view.offsets(partitions, "stable")
-        self._until(lambda: carried.reached(ends), "everything is carried")
+        everything = traffic.committed.total()
+        self._until(
+            lambda: carried.reached(ends), "everything is carried", lambda: self._progress(everything)
+        )
         self._steps.say(f"caught up: {carried.records:,} records are carried")
         return speed(commit for commit in carried.commits if commit.at >= restarted_at)
 
@@ -168,6 +173,6 @@ class Play:
             if time.monotonic() > deadline:
                 raise CausewayError(f"waited {PATIENCE_SECONDS:.0f} s in vain until {what}")
 
-    def _progress(self) -> str:
+    def _progress(self, goal: int = 0) -> str:
         written, carried = self._traffic.committed.total(), self._carried
-        return f"{written:,} records written, {carried.records:,} carried, {carried.rate():,.0f} records/s"
+        return f"{written:,} records written, {carried_of(carried.records, goal, carried.rate())}"

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from causeway.mirror.progress import Gauge
+from causeway.model.position import Place, Position, SourcePartition, Tally
+from causeway.model.progress import MirrorProgress
+
+A, B = SourcePartition("c", "orders", 0), SourcePartition("c", "orders", 1)
+
+
+def at(source: SourcePartition, offset: int) -> Position:
+    return Position(
+        source=source, topic_id="t", start=0, offset=offset, epoch=0, place=Place("orders", "u", 0),
+        place_start=0, place_end=offset, generation=1, at=1, tally=Tally(delivered=offset),
+    )  # fmt: skip
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    return now
+
+
+def run(
+    clock: list[float], ticks: int, carried: int, end: int, arrived: int, until: int | None = None
+) -> MirrorProgress:
+    """Half a second for each tick, in which so many records of the one partition are carried and arrive."""
+    gauge = Gauge()
+    goal = None if until is None else {A: until}
+    for tick in range(ticks):
+        clock[0] += 0.5
+        ends = {A: end + arrived * tick, B: 1_000}
+        shown = gauge.measure("m", "running", {A: at(A, carried * tick)}, ends, [B], 1, goal)
+    return shown
+
+
+def test_catching_up_is_at_the_rate_at_which_the_lag_falls(clock: list[float]) -> None:
+    shown = run(clock, 40, carried=500, end=50_000, arrived=450)
+    assert shown.records_per_second == pytest.approx(1_000)
+    assert shown.backlog is not None
+    assert shown.backlog.falls == pytest.approx(100)
+    assert shown.backlog.left == 50_000 - 39 * 50
+    assert not shown.backlog.bounded
+    assert shown.lag == shown.backlog.left + 1_000  # what is stopped is behind, and does not catch up
+
+
+def test_a_run_with_an_end_goes_to_the_ends_of_its_start(clock: list[float]) -> None:
+    shown = run(clock, 40, carried=500, end=50_000, arrived=5_000, until=50_000)
+    assert shown.backlog is not None
+    assert shown.backlog.bounded
+    assert (shown.backlog.left, shown.backlog.most) == (50_000 - 39 * 500, 50_000)
+    assert shown.backlog.falls == pytest.approx(1_000)
+    assert shown.lag > shown.backlog.left
+
+
+def test_a_run_with_an_end_that_is_there_has_nothing_left(clock: list[float]) -> None:
+    assert run(clock, 40, carried=500, end=5_000, arrived=5_000, until=5_000).backlog is None
