@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from causeway.embedded import EmbeddedCluster
+from support.process import LINES
 from support.world import World
 
 
@@ -18,6 +19,8 @@ def state_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """No test may see, or leave behind, clusters that the user has started by name."""
     state = tmp_path / "state"
     monkeypatch.setenv("CAUSEWAY_STATE", str(state))
+    for name, value in LINES.items():
+        monkeypatch.setenv(name, value)
     return state
 
 

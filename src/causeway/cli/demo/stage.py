@@ -7,6 +7,7 @@ clusters are named ones (`causeway kafka list` shows them), and the rest is in t
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 import time
@@ -56,6 +57,7 @@ class Stage:
             + f"source = {written(SOURCE)}\ndestination = {written(DESTINATION)}\n"
             + f"topics = {written(SELECTION)}\n"
             + f"\n[spark]\nlog_dir = {written(str(self.logs))}\n"
+            + '\n[log]\nformat = "text"\n'
         )
 
     def start(self, command: str, *arguments: str, output: Path | None = None) -> Child:
@@ -107,12 +109,18 @@ class Stage:
                 cluster.destroy()
         shutil.rmtree(self._home, ignore_errors=True)
 
+    def page(self) -> str:
+        """Where the mirror that runs now shows itself; its usual port may have been taken."""
+        said = re.findall(r"the page is at (\S+)", (self.logs / "run.log").read_text(errors="replace"))
+        return str(said[-1]) if said else "not served"
+
     def guide(self) -> str:
         """How to look around in what was kept."""
         source, destination = self.clusters[SOURCE], self.clusters[DESTINATION]
         return "\n".join(
             [
                 "Both clusters and the mirror go on. Look around:",
+                f"  page    {self.page()}",
                 f"  {SOURCE:<8}{source.bootstrap_servers}: write there with any Kafka client, and",
                 f"  {DESTINATION:<8}{destination.bootstrap_servers}: find it there",
                 f"  mirror  tail -f {self.logs / 'run.log'}",

@@ -1,0 +1,139 @@
+"""A real browser: Debian's Chromium, headless, driven over the pipe of its DevTools protocol."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import os
+import select
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+START_SECONDS = 60.0
+ANSWER_SECONDS = 30.0
+LARGE = 1 << 20
+
+
+def program() -> str:
+    """Chromium's path, or nothing where it is not installed."""
+    return next((found for name in ("chromium", "chromium-browser") if (found := shutil.which(name))), "")
+
+
+class Page:
+    """A tab. `errors`: what a developer would see in red in the console."""
+
+    def __init__(self, browser: Browser, session: str) -> None:
+        self._browser = browser
+        self._session = session
+        self.errors: list[str] = []
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.ask(f"{domain}.enable")
+
+    def ask(self, method: str, **parameters: Any) -> dict[str, Any]:
+        return self._browser.ask(method, parameters, self._session)
+
+    def go(self, address: str) -> None:
+        self.ask("Page.navigate", url=address)
+        self.until("document.readyState === 'complete'", "the page is loaded")
+
+    def js(self, expression: str) -> Any:
+        answer = self.ask(
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True, userGesture=True
+        )
+        assert "exceptionDetails" not in answer, answer["exceptionDetails"]
+        return answer["result"].get("value")
+
+    def text(self, selector: str = "body") -> str:
+        """What a reader sees there."""
+        return str(self.js(f"document.querySelector({json.dumps(selector)})?.innerText ?? ''"))
+
+    def until(self, expression: str, what: str, seconds: float = 60.0) -> Any:
+        deadline = time.monotonic() + seconds
+        while not (value := self.js(expression)):
+            assert time.monotonic() < deadline, f"not within {seconds:.0f} s: {what}\n{self.text()[:3000]}"
+            time.sleep(0.05)
+        return value
+
+    def looks(self, width: int, height: int, *, dark: bool = False) -> None:
+        self.ask(
+            "Emulation.setDeviceMetricsOverride",
+            width=width, height=height, deviceScaleFactor=1, mobile=width < 600,
+        )  # fmt: skip
+        scheme = "dark" if dark else "light"
+        self.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+
+    def screenshot(self, place: Path) -> None:
+        shot = self.ask("Page.captureScreenshot", format="png", captureBeyondViewport=False)
+        place.write_bytes(base64.b64decode(shot["data"]))
+
+    def heard(self, method: str, parameters: dict[str, Any]) -> None:
+        if method == "Runtime.exceptionThrown":
+            self.errors.append(json.dumps(parameters["exceptionDetails"])[:500])
+        elif method == "Runtime.consoleAPICalled" and parameters["type"] in ("error", "warning", "assert"):
+            self.errors.append(json.dumps(parameters["args"])[:500])
+        elif method == "Log.entryAdded" and parameters["entry"]["level"] in ("error", "warning"):
+            self.errors.append(json.dumps(parameters["entry"])[:500])
+
+
+class Browser:
+    def __init__(self, profile: Path) -> None:
+        to_read, self._to = os.pipe()
+        self._from, to_write = os.pipe()
+        # It wants the pipe at 3 and 4; a shell puts it there, whatever the numbers are here.
+        flags = "--headless=new --no-sandbox --disable-gpu --no-first-run --remote-debugging-pipe"
+        self._process = subprocess.Popen(
+            [
+                "/bin/sh", "-c", f'exec "$0" "$@" 3<&{to_read} 4>&{to_write}', program(), *flags.split(),
+                f"--user-data-dir={profile}", "about:blank",
+            ],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            pass_fds=(to_read, to_write), start_new_session=True,
+        )  # fmt: skip
+        os.close(to_read)
+        os.close(to_write)
+        self._rest = b""
+        self._number = 0
+        self._pages: dict[str, Page] = {}
+        self.ask("Browser.getVersion", {}, seconds=START_SECONDS)
+
+    def page(self) -> Page:
+        target = self.ask("Target.createTarget", {"url": "about:blank"})["targetId"]
+        session = self.ask("Target.attachToTarget", {"targetId": target, "flatten": True})["sessionId"]
+        self._pages[session] = page = Page(self, session)
+        return page
+
+    def ask(
+        self, method: str, parameters: dict[str, Any], session: str = "", seconds: float = ANSWER_SECONDS
+    ) -> dict[str, Any]:
+        self._number += 1
+        order = {"id": self._number, "method": method, "params": parameters}
+        os.write(self._to, json.dumps(order | ({"sessionId": session} if session else {})).encode() + b"\0")
+        for message in self._messages(time.monotonic() + seconds):
+            if message.get("id") == self._number:
+                assert "error" not in message, f"{method}: {message['error']}"
+                return dict(message["result"])
+            if "method" in message and (page := self._pages.get(message.get("sessionId", ""))):
+                page.heard(message["method"], message["params"])
+        raise AssertionError(f"the browser did not answer {method} within {seconds:.0f} s")
+
+    def _messages(self, deadline: float) -> Iterator[dict[str, Any]]:
+        while (left := deadline - time.monotonic()) > 0:
+            whole, zero, rest = self._rest.partition(b"\0")
+            if zero:
+                self._rest = rest
+                yield json.loads(whole)
+            elif select.select([self._from], [], [], left)[0]:
+                self._rest += os.read(self._from, LARGE)
+
+    def close(self) -> None:
+        with contextlib.suppress(AssertionError, OSError):
+            self.ask("Browser.close", {}, seconds=5)
+        self._process.terminate()
+        self._process.wait()
+        os.close(self._to)
+        os.close(self._from)
