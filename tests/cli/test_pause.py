@@ -190,11 +190,12 @@ def test_what_the_mirror_cannot_do_now_is_said_with_its_remedy(
     assert said.err.splitlines()[-1] == "do: start it again"
 
 
+@pytest.mark.parametrize("code", [302, 307])
 def test_the_token_goes_nowhere_else(
-    foreign: Foreign, configure: Configure, typed: Type, monkeypatch: pytest.MonkeyPatch
+    foreign: Foreign, configure: Configure, typed: Type, monkeypatch: pytest.MonkeyPatch, code: int
 ) -> None:
     asked: list[str] = []
-    away = foreign(b"", 307, {"Location": foreign(b"{}", asked=asked)})
+    away = foreign(b"", code, {"Location": foreign(b"{}", asked=asked)})
     seen = {"name": "paris-to-tokyo", "state": "running", "paused_by": ""}
     monkeypatch.setattr(Api, "mirrors", lambda _: {"mirrors": [seen]})
     said = typed("pause", configure(), "--url", away)

@@ -215,15 +215,20 @@ def test_texts_of_others_do_not_steer_the_terminal(status: Callable[..., Any]) -
 
 
 def test_a_table_is_never_wider_than_the_terminal(serve: Serve) -> None:
-    found = seen(Api(serve(Shown(two()))), ["back"], only=False)
-    heights = []
-    for width in (160, 100, 60):
-        tables = [part for part in parts(found, width) if isinstance(part, Table)]
-        assert all(width_of(table) <= width for table in tables[:-1])
-        heights.append(len(tables))
-        shown = Console(width=width).render_lines(tables[0])
-        assert "caught up" in str(shown) or "stands" in str(shown)
-    assert heights == [2, 2, 4], "a list for each mirror where a row does not fit"
+    """First the gaps shrink, then the longest words are folded, then there is a list instead of a row."""
+    paused = replace(made.paused().mirrors[0], name="paused")
+    found = seen(Api(serve(Shown(replace(two(), mirrors=(*two().mirrors, paused))))), ["back"], only=False)
+    looks = {}
+    for width in range(150, 30, -1):
+        *figures, _shards = (part for part in parts(found, width) if isinstance(part, Table))
+        assert all(width_of(table) <= width for table in figures), width
+        text = "\n".join(
+            segment.text for table in figures for segment in Console(width=width).render(table) if segment
+        )
+        assert ("caught up" in text, "…" in text) == (True, False), width
+        looks[len(figures), "when it runs again" in text] = width
+    assert list(looks) == [(1, True), (1, False), (4, True)]
+    assert looks[1, False] <= 100, "an ordinary terminal shows a row"
 
 
 def test_a_moment_is_a_line(serve: Serve) -> None:
