@@ -44,8 +44,8 @@ def test_help_names_every_command_with_a_sentence() -> None:
     shown = causeway("--help").stdout
     commands = re.findall(r"^  ([\w-]+) {2,}(\S.*)$", shown.split("Commands:")[1], re.MULTILINE)
     assert {name for name, _ in commands} == {
-        "run", "check", "verify", "adopt", "offsets", "demo", "init", "config", "kafka",
-        "ktm", "mirrormaker", "kaf-relay", "reo", "convert",
+        "run", "status", "pause", "resume", "check", "verify", "adopt", "offsets", "demo", "init", "config",
+        "kafka", "ktm", "mirrormaker", "kaf-relay", "reo", "convert",
     }  # fmt: skip
     for name, _ in commands:
         assert causeway(name, "--help").returncode == 0

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from causeway.model.snapshot import EventView, MirrorView, Snapshot
+from causeway.model.times import span
 from causeway.web.words import (
     Finding,
     all_findings,
@@ -14,7 +15,6 @@ from causeway.web.words import (
     catching_up,
     findings,
     rpo,
-    span,
 )
 from web import made
 from web.made import NOW, mirror, partition, shard, snapshot, standing

@@ -19,7 +19,9 @@ from causeway.cli.doors.kaf_relay import kaf_relay
 from causeway.cli.doors.ktm import ktm
 from causeway.cli.doors.mirrormaker import GoCommand, mirrormaker
 from causeway.cli.doors.reo import reo
+from causeway.cli.pause import pause, resume
 from causeway.cli.run import run
+from causeway.cli.status import status
 from causeway.cli.verify import verify
 from causeway.errors import CausewayError
 
@@ -32,6 +34,9 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command()(run)
+app.command()(status)
+app.command()(pause)
+app.command()(resume)
 app.command()(check)
 app.command()(verify)
 app.command()(adopt)

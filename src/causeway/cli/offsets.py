@@ -15,7 +15,7 @@ from rich.markup import escape
 from causeway.cli.options import ConfigFile, Mirrors, Overrides
 from causeway.config import MirrorSettings, Settings, load
 from causeway.errors import UsageError
-from causeway.mirror.clusters import chosen
+from causeway.mirror.clusters import chosen, the_one
 from causeway.mirror.offsets import show as look
 from causeway.mirror.skip import Skip, Wish
 from causeway.model.offsets import OffsetsReport, told
@@ -71,7 +71,7 @@ def skip(
     if not yes and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("without a terminal nobody can be asked", todo="--yes moves the position")
     settings = load(config, override or [])
-    one = _the_one(settings, mirror)
+    one = the_one(settings, mirror)
     moving = Skip(settings, one, Wish(topic, wanted, tuple(partition or ()), source, back, why))
     moving.look()
     for line in moving.foretold:
@@ -102,16 +102,6 @@ def _wanted(to: str) -> Wanted:
     if not to.isascii() or not to.isdigit():
         raise UsageError(f"--to {to}: must be an offset, earliest or latest")
     return int(to)
-
-
-def _the_one(settings: Settings, name: str | None) -> MirrorSettings:
-    found = chosen(settings, [name] if name else [])
-    if len(found) > 1:
-        raise UsageError(
-            "the configuration has several mirrors",
-            todo=f"--mirror {found[0].name}, or another of them",
-        )
-    return found[0]
 
 
 def _print(report: OffsetsReport) -> None:

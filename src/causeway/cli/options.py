@@ -15,6 +15,12 @@ StopAtEnd = Annotated[
 Overrides = Annotated[
     list[str] | None, typer.Option("-X", metavar="KEY=VALUE", help="Set a key of the configuration.")
 ]
+Url = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL", help="Where the mirror serves, if not where [web] says: http://127.0.0.1:7081."
+    ),
+]
 OwnOverrides = Annotated[
     list[str] | None, typer.Option("-X", metavar="KEY=VALUE", help="Set a key of Causeway's own.")
 ]

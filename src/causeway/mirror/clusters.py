@@ -74,3 +74,14 @@ def chosen(settings: Settings, names: list[str]) -> list[MirrorSettings]:
             f"no mirror is named {', '.join(unknown)}", todo=f"the configuration has: {', '.join(known)}"
         )
     return [known[name] for name in names] if names else list(settings.mirrors)
+
+
+def the_one(settings: Settings, name: str | None) -> MirrorSettings:
+    """The mirror of this name, or the only one there is."""
+    found = chosen(settings, [name] if name else [])
+    if len(found) > 1:
+        raise UsageError(
+            "the configuration has several mirrors",
+            todo=f"--mirror {found[0].name}, or another of them",
+        )
+    return found[0]

@@ -30,7 +30,7 @@ def who() -> str:
     return f"{name}@{socket.gethostname()}"
 
 
-def refuse_running(destination: Cluster, mirror: MirrorSettings) -> None:
+def refuse_running(destination: Cluster, mirror: MirrorSettings, *, why: str = "", todo: str = "") -> None:
     """Raises IntegrityError where the mirror's driver gives signs of life."""
     reader = LedgerReader(destination, mirror.name, [CONTROL])
     try:
@@ -47,7 +47,9 @@ def refuse_running(destination: Cluster, mirror: MirrorSettings) -> None:
         raise IntegrityError(
             "the mirror is running" + (f" on {lease.host} (process {lease.pid})" if lease else ""),
             where=f'mirror "{mirror.name}"',
-            todo="stop it first: Ctrl-C where it runs, or SIGTERM"
+            why=why,
+            todo=todo
+            or "stop it first: Ctrl-C where it runs, or SIGTERM"
             + (f" (kill {lease.pid} on {lease.host})" if lease else ""),
         )
     finally:

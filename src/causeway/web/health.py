@@ -8,8 +8,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from causeway.model.snapshot import MirrorView, Snapshot
+from causeway.model.times import span
 from causeway.web.source import Source
-from causeway.web.words import span, stale
+from causeway.web.words import stale
 
 
 class Health:

@@ -11,6 +11,7 @@ from typing import Literal
 
 from causeway.errors import Unreachable
 from causeway.model.snapshot import MirrorView, PartitionView, Snapshot
+from causeway.model.times import span
 
 Level = Literal["error", "warning", "notice", "well"]
 LEVELS: tuple[Level, ...] = ("error", "warning", "notice", "well")
@@ -98,20 +99,6 @@ def catching_up(mirror: MirrorView, trend: float | None) -> str:
     if mirror.state != "running":
         return "when it runs again"
     return "not known yet" if trend is None else "not at this pace"
-
-
-def span(seconds: float) -> str:
-    """A time as people say it: two units at most."""
-    if seconds < 10:
-        return f"{seconds:.1f} s"
-    whole = round(seconds)
-    if whole < 120:
-        return f"{whole} s"
-    for size, name, below, less in ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min")):
-        if whole >= 2 * size:
-            rest = whole % size // below
-            return f"{whole // size} {name} {rest} {less}" if rest else f"{whole // size} {name}"
-    return f"{whole // 60} min"
 
 
 def _failures(mirror: MirrorView) -> Iterator[Finding]:

@@ -1,0 +1,188 @@
+"""`causeway status`: how the mirrors of a running process are; words first, then figures."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from causeway.cli.asking import Api, address_of
+from causeway.cli.options import ConfigFile, Mirrors, Overrides, Url
+from causeway.config import load
+from causeway.errors import CausewayError, IntegrityError, Unreachable
+from causeway.mirror.clusters import chosen
+from causeway.observe.status import line, parts, width_of
+
+REFRESH_SECONDS = 1.0
+EVENTS = 20
+LEVELS = {"error": 0, "warning": 1, "notice": 2, "well": 3}
+
+
+class Output(StrEnum):
+    table = "table"
+    json = "json"
+
+
+def status(
+    config: ConfigFile,
+    mirror: Mirrors = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Go on showing it, until Ctrl-C.")] = False,
+    output: Annotated[Output, typer.Option("-o", "--output", help="What to print.")] = Output.table,
+    url: Url = None,
+    override: Overrides = None,
+) -> None:
+    """Ask the running mirrors how they are.
+
+    Exit 0 when all is well or nobody has to act; 6 when partitions stand still or a mirror failed; 5 when
+    a mirror waits for a cluster, hangs, or nobody answers. Warnings and pauses are 0.
+    """
+    settings = load(config, override or [])
+    known = [one.name for one in chosen(settings, mirror or [])]
+    api = Api(address_of(settings.web, url))
+
+    def look() -> dict[str, Any]:
+        return seen(api, known, only=bool(mirror))
+
+    if watch:
+        _watch(look, output)
+        return
+    found = look()
+    if output is Output.json:
+        _object(found)
+    else:
+        _print(found)
+    if code := exit_code(found):
+        raise typer.Exit(code)
+
+
+def seen(api: Api, known: Sequence[str], *, only: bool) -> dict[str, Any]:
+    """What the API says of these mirrors; or, where not only they are asked for, of all the process runs."""
+    answer = api.mirrors()
+    there = [one["name"] for one in answer["mirrors"]]
+    absent = [name for name in known if name not in there]
+    if absent and (only or (there and len(absent) == len(known))):
+        raise _not_here(api.address, absent, there)
+    if only:
+        answer = narrowed(answer, known)
+    details = {
+        one["name"]: {
+            "shards": api.shards(one["name"]),
+            "standing": api.standing(one["name"]) if one["standing"] else [],
+            "events": api.events(one["name"], EVENTS),
+        }
+        for one in answer["mirrors"]
+    }
+    return {"url": api.address, **answer, "elsewhere": absent if there else [], "details": details}
+
+
+def narrowed(answer: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """The answer as if the process ran these mirrors alone."""
+    mirrors = [one for one in answer["mirrors"] if one["name"] in names]
+    if len(mirrors) == len(answer["mirrors"]):
+        return answer
+    found = [one for one in answer["findings"] if not one["mirror"] and one["level"] != "well"]
+    found += [one for mirror in mirrors for one in mirror["findings"]]
+    bad = [one for one in found if one["level"] != "well"]
+    return {
+        **answer,
+        "findings": sorted(bad or found, key=lambda one: LEVELS.get(one["level"], 0)),
+        "rpo": " ".join(
+            f"{one['name']}: {one['rpo']}" if len(mirrors) > 1 else one["rpo"] for one in mirrors
+        ),
+        "mirrors": mirrors,
+    }
+
+
+def exit_code(found: dict[str, Any]) -> int:
+    """What a script wants to know: 0 where nobody has to act at once."""
+    if all(one["level"] != "error" for one in found["findings"]):
+        return 0
+    graver = any(one["standing"] or one["state"] == "failed" for one in found["mirrors"])
+    return (IntegrityError if graver else Unreachable).exit_code
+
+
+def _not_here(address: str, absent: Sequence[str], there: Sequence[str]) -> Unreachable:
+    several = len(absent) > 1
+    return Unreachable(
+        f"mirror{'s' if several else ''} {', '.join(absent)} {'are' if several else 'is'} not run by the"
+        " process that answers there",
+        where=address,
+        why=f"it runs {', '.join(there) or 'none yet'}",
+        todo='--url where the mirror serves: with port = "auto" the second process of a machine takes another'
+        " port, and says which in its first lines",
+    )
+
+
+def _object(found: dict[str, Any]) -> None:
+    print(json.dumps(found, ensure_ascii=False), flush=True)
+
+
+def _print(found: dict[str, Any]) -> None:
+    console = Console(highlight=False)
+    for part in parts(found, console.width if console.is_terminal else None):
+        if isinstance(part, Table) and not console.is_terminal:
+            Console(highlight=False, width=width_of(part)).print(part)  # nothing is cut in a file
+        else:
+            # Commands must stay in one piece to be copied.
+            console.print(part, soft_wrap=isinstance(part, Text))
+
+
+def _watch(look: Callable[[], dict[str, Any]], output: Output) -> None:
+    """Until Ctrl-C. Who does not answer at first is an error; who stops answering is waited for."""
+    console = Console(highlight=False)
+    try:
+        found = look()
+        if output is Output.json or not console.is_terminal:
+            _watch_lines(look, found, output)
+        else:
+            _watch_live(look, found, console)
+    except KeyboardInterrupt:
+        return
+
+
+def _watch_lines(look: Callable[[], dict[str, Any]], found: dict[str, Any], output: Output) -> None:
+    while True:
+        if output is Output.json:
+            _object(found)
+        else:
+            print(line(found), flush=True)
+        found = _again(look, output)
+
+
+def _again(look: Callable[[], dict[str, Any]], output: Output) -> dict[str, Any]:
+    """The next answer; until there is one, a line each time that says why there is none."""
+    while True:
+        time.sleep(REFRESH_SECONDS)
+        try:
+            return look()
+        except CausewayError as error:
+            if output is Output.json:
+                _object({"error": error.what, "where": error.where, "why": error.why, "todo": error.todo})
+            else:
+                print(f"error: {error}", flush=True)
+
+
+def _watch_live(look: Callable[[], dict[str, Any]], found: dict[str, Any], console: Console) -> None:
+    with Live(_group(found, console), console=console, auto_refresh=False) as live:
+        while True:
+            time.sleep(REFRESH_SECONDS)
+            try:
+                found = look()
+                live.update(_group(found, console), refresh=True)
+            except CausewayError as error:
+                live.update(_group(found, console, error), refresh=True)
+
+
+def _group(found: dict[str, Any], console: Console, error: CausewayError | None = None) -> Group:
+    shown: list[RenderableType] = []
+    if error is not None:
+        shown += [Text(f"{error}: what follows is old", style="bold red"), Text()]
+    return Group(*shown, *parts(found, console.width))

@@ -1,0 +1,310 @@
+"""`causeway status`: what people read, what scripts get, and what it says when nobody answers."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from rich.console import Console
+from rich.table import Table
+
+from causeway.cli.asking import MIRROR_FIELDS, Api
+from causeway.cli.status import seen
+from causeway.model.snapshot import EventView, Snapshot
+from causeway.observe.status import line, parts, width_of
+from causeway.web.app import application
+from causeway.web.serve import Server
+from cli.conftest import Configure, Serve, Type
+from support.process import Causeway, eventually
+from web import made
+from web.made import NOW, Shown, mirror, partition, shard, snapshot, standing
+
+REMEDY = "causeway offsets skip mirror.toml --topic orders --partition 1 --to earliest"
+PAGE = (Path(__file__).parents[2] / "docs" / "api.md").read_text()
+
+
+@pytest.fixture
+def status(serve: Serve, configure: Configure, typed: Type) -> Callable[..., Any]:
+    """What it says of a snapshot."""
+
+    def asked(view: Snapshot, *arguments: str, names: Sequence[str] = ()) -> Any:
+        names = names or [one.name for one in view.mirrors]
+        return typed("status", configure(*names), "--url", serve(Shown(view)), *arguments)
+
+    return asked
+
+
+def failed() -> Snapshot:
+    event = EventView(NOW - 1_000, "error", "the ledger is gone", "look for it")
+    return snapshot(mirror(state="failed", events=(event,)))
+
+
+def test_words_come_first_then_a_row_then_what_would_be_missing(status: Callable[..., Any]) -> None:
+    view = made.healthy()
+    said = status(replace(view, mirrors=(replace(view.mirrors[0], latency=made.latency(1_000)),)))
+
+    assert said.code == 0, said
+    lines = [text.strip() for text in said.out.splitlines() if text.strip()]
+    assert lines[0] == "well     All is well: 1,234 records/s, 0.4 s behind."
+    assert re.split(r" {2,}", lines[1]) == [
+        "mirror", "state", "records", "records/s", "MB/s", "lag", "waits", "p50", "p99", "catch-up", "shards",
+    ]  # fmt: skip
+    row = re.split(r" {2,}", lines[2])
+    assert row[:7] == ["paris-to-tokyo", "running", "1,980", "1,234", "0.1", "6", "0.4 s"]
+    assert row[-2:] == ["caught up", "2 native"]
+    assert lines[3] == "If the source vanished now, 6 records / 0.4 s would be missing."
+    assert "1           2  worker-1     4001  native       0.9 s ago" in lines
+    assert "5.0 s ago  info     slice 3 began" in lines
+    assert lines[-1].endswith("process 4711 on mirror-1 for 2 h, causeway 0.1.0")
+
+
+@pytest.mark.parametrize(
+    ("view", "code", "words"),
+    [
+        (made.stopped(), 6, ["error    orders[1] stands still (gap)", f"do: {REMEDY}\n", "standing\n"]),
+        (made.waiting(), 5, ["error    Waiting: paris has not answered for 3 min", "do: check the address"]),
+        (failed(), 6, ["error    Failed: the ledger is gone", "do: look for it"]),
+        (
+            replace(made.healthy(), at=NOW - 60_000),
+            5,
+            ["error    Nothing was heard from the mirrors for 60 s"],
+        ),
+        (made.lagging(), 0, ["notice   Behind: 90,003 records wait", "not known yet"]),
+        (made.paused(), 0, ["notice   Paused by ann for 5 min", "do: resume before", "when it runs again"]),
+        (made.starting(), 0, ["notice   Starting", "is not known yet."]),
+        (snapshot(), 0, ["notice   There is no mirror yet."]),
+    ],
+)
+def test_the_exit_code_tells_whether_somebody_has_to_act(
+    status: Callable[..., Any], view: Snapshot, code: int, words: list[str]
+) -> None:
+    said = status(view)
+    assert said.code == code, said
+    assert [text for text in words if text not in said.out] == [], said.out
+    assert said.err == ""
+
+
+def test_partitions_beyond_the_first_of_a_kind_are_listed_with_their_remedies(
+    status: Callable[..., Any],
+) -> None:
+    view = snapshot(mirror([standing(number, todo=f"do it for {number}") for number in range(30)]))
+    said = status(view).out
+    assert "orders[0] and 29 others stand still (gap)" in said
+    assert "orders[19] (gap): offsets 50 to 69 (20) were deleted before they were carried\n" in said
+    assert "do: do it for 19\n" in said
+    assert "orders[20] (gap)" not in said
+    assert "… and 10 more" in said
+    assert said.index("partitions that stand still") > said.index("would be missing")
+    assert "partitions that stand still" not in status(made.stopped()).out, "the first line said it already"
+
+
+def test_a_topic_that_is_called_stopped_does_not_stand_still(status: Callable[..., Any]) -> None:
+    view = snapshot(mirror([standing(0), standing(1), partition(2, "stopped-orders")]))
+    details = json.loads(status(view, "-o", "json").out)["details"]["paris-to-tokyo"]
+    assert [one["name"] for one in details["standing"]] == ["orders[0]", "orders[1]"]
+
+
+def test_why_a_shard_is_not_carried_by_the_native_carrier_is_said(status: Callable[..., Any]) -> None:
+    slow = shard(2, carrier="object (filters look at each record)")
+    said = status(snapshot(mirror(shards=(shard(1), slow, shard(3, carrier="", host="", pid=0))))).out
+    assert "3 native, object\n" in said
+    assert "object (filters look at each record)" in said
+
+
+def test_many_shards_are_cut_for_people_alone(status: Callable[..., Any]) -> None:
+    view = snapshot(mirror(shards=tuple(shard(number) for number in range(1, 41))))
+    assert "… and 24 more" in status(view).out
+    assert len(json.loads(status(view, "-o", "json").out)["details"]["paris-to-tokyo"]["shards"]) == 40
+
+
+def test_json_is_one_object_with_everything_the_api_gave(
+    serve: Serve, configure: Configure, typed: Type
+) -> None:
+    address = serve(Shown(made.stopped()))
+    said = typed("status", configure(), "--url", address, "-o", "json")
+
+    assert said.code == 6
+    assert said.out.count("\n") == 1
+    told = json.loads(said.out)
+    answer = httpx.get(f"{address}/api/v1/mirrors").json()
+    details = told.pop("details")["paris-to-tokyo"]
+    assert (told.pop("url"), told.pop("elsewhere")) == (address, [])
+    assert told == answer
+    one = f"{address}/api/v1/mirrors/paris-to-tokyo"
+    assert details["shards"] == httpx.get(f"{one}/shards").json()["shards"]
+    assert details["events"] == httpx.get(f"{one}/events").json()["events"]
+    assert [(part["name"], part["todo"]) for part in details["standing"]] == [("orders[1]", REMEDY)]
+
+
+def test_what_is_relied_on_is_what_the_page_documents() -> None:
+    below = PAGE.split("\n### A mirror\n", 1)[1].split("\n### ", 1)[0]
+    assert set(re.findall(r"`([a-z_0-9]+)`", below)) >= MIRROR_FIELDS
+    for name in ("url", "elsewhere", "details"):
+        assert f"| `{name}`" in PAGE.split("\n## From a shell\n", 1)[1]
+
+
+def two() -> Snapshot:
+    back = mirror(name="back", sources=("tokyo",), destination="paris")
+    return snapshot(made.stopped().mirrors[0], back, replace(back, name="third"))
+
+
+def test_of_several_mirrors_each_line_says_which(status: Callable[..., Any]) -> None:
+    said = status(two())
+    assert said.code == 6
+    assert "error    paris-to-tokyo: orders[1] stands still" in said.out
+    assert "info     back: slice 3 began" in said.out
+
+
+def test_only_the_mirrors_that_are_asked_for_are_shown_and_judged(status: Callable[..., Any]) -> None:
+    said = status(two(), "--mirror", "back")
+    assert said.code == 0
+    assert said.out.startswith("well     All is well")
+    assert "paris-to-tokyo" not in said.out
+    assert "If the source vanished now, 6 records / 0.4 s would be missing." in said.out
+    said = status(two(), "--mirror", "back", "--mirror", "paris-to-tokyo")
+    assert said.code == 6
+    assert "third" not in said.out
+    assert "well" not in said.out
+    assert "back: If the source vanished now, 6 records / 0.4 s" in said.out
+    old = status(replace(two(), at=NOW - 60_000), "--mirror", "back")
+    assert (old.code, "Nothing was heard from the mirrors" in old.out) == (5, True), (
+        "that is about all of them"
+    )
+
+
+def test_a_mirror_that_this_process_does_not_run(status: Callable[..., Any]) -> None:
+    said = status(made.healthy(), "--mirror", "b", names=("a", "b"))
+    assert said.code == 5
+    assert "error: mirror b is not run by the process that answers there" in said.err
+    assert "why: it runs paris-to-tokyo" in said.err
+    assert "--url" in said.err
+    assert status(made.healthy(), "--mirror", "c", names=("a", "b")).code == 2, "the configuration has none"
+
+
+def test_a_process_that_runs_none_of_the_mirrors_is_another_one(status: Callable[..., Any]) -> None:
+    said = status(made.healthy(), names=("a", "b"))
+    assert said.code == 5
+    assert "error: mirrors a, b are not run by the process that answers there" in said.err
+    assert "why: it runs paris-to-tokyo" in said.err
+    assert "--url" in said.err
+    assert said.out == ""
+
+
+def test_mirrors_that_run_elsewhere_are_a_notice(status: Callable[..., Any]) -> None:
+    said = status(made.healthy(), names=("paris-to-tokyo", "b"))
+    assert said.code == 0
+    assert "notice   b is in the configuration, and this process does not run it." in said.out
+
+
+def test_texts_of_others_do_not_steer_the_terminal(status: Callable[..., Any]) -> None:
+    event = EventView(NOW, "error", "a\x1b[2Jb\rc", "x\x07y")
+    said = status(snapshot(mirror([standing(0, what="\x1b]0;owned\x07[red]x[/red]")], events=(event,))))
+    assert not set("\x1b\r\x07") & set(said.out)
+    assert "[red]x[/red]" in said.out
+
+
+def test_a_table_is_never_wider_than_the_terminal(serve: Serve) -> None:
+    """First the gaps shrink, then the longest words are folded, then there is a list instead of a row."""
+    paused = replace(made.paused().mirrors[0], name="paused")
+    found = seen(Api(serve(Shown(replace(two(), mirrors=(*two().mirrors, paused))))), ["back"], only=False)
+    looks = {}
+    for width in range(150, 30, -1):
+        *figures, _shards = (part for part in parts(found, width) if isinstance(part, Table))
+        assert all(width_of(table) <= width for table in figures), width
+        text = "\n".join(
+            segment.text for table in figures for segment in Console(width=width).render(table) if segment
+        )
+        assert ("caught up" in text, "…" in text) == (True, False), width
+        looks[len(figures), "when it runs again" in text] = width
+    assert list(looks) == [(1, True), (1, False), (4, True)]
+    assert looks[1, False] <= 100, "an ordinary terminal shows a row"
+
+
+def test_a_moment_is_a_line(serve: Serve) -> None:
+    found = seen(Api(serve(Shown(made.stopped()))), ["paris-to-tokyo"], only=False)
+    assert re.sub(r"p(50|99) [^,]*", r"p\1 –", line(found)) == (
+        "2026-09-21 14:13:20 UTC error: orders[1] stands still (gap): offsets 50 to 69 (20) were deleted"
+        " before they were carried | paris-to-tokyo: running, 1,980 records, 1,234 records/s, 0.1 MB/s,"
+        " lag 503 / 2 h, p50 –, p99 –, caught up, standing still: 1"
+    )
+
+
+@pytest.mark.parametrize("output", ["table", "json"])
+def test_watching_without_a_terminal_is_a_line_each_second_until_interrupted(
+    configure: Configure, tmp_path: Path, output: str
+) -> None:
+    """Who goes away meanwhile is waited for."""
+    shown = Shown(made.healthy())
+    server = Server(application(shown), port=0)
+    server.start()
+    port = int(server.address.rpartition(":")[2])
+    watching = Causeway(
+        "status", configure(web=f"port = {port}"), "--watch", "-o", output, log=tmp_path / "watch.log"
+    )
+
+    def lines() -> list[str]:
+        return watching.output.splitlines()
+
+    try:
+        watching.until(lambda: len(lines()) >= 2, "two lines")
+        server.stop()
+        watching.until(lambda: "no mirror answers" in lines()[-1], "it says that nobody answers")
+        server = Server(application(shown), port=port)
+        server.start()
+        watching.until(lambda: "paris-to-tokyo" in lines()[-1], "it goes on")
+        assert watching.interrupt() == 0
+    finally:
+        watching.kill()
+        server.stop()
+    if output == "json":
+        told = [json.loads(text) for text in lines()]
+        assert told[0]["mirrors"][0]["name"] == "paris-to-tokyo"
+        assert next(one for one in told if "error" in one)["why"] == "Connection refused"
+    else:
+        assert all(re.match(r"\d{4}-\d\d-\d\d |error: no mirror answers", text) for text in lines())
+
+
+def test_who_does_not_answer_at_first_is_not_watched(typed: Type, configure: Configure, nobody: str) -> None:
+    assert typed("status", configure(), "--url", nobody, "--watch").code == 5
+
+
+def test_watching_on_a_terminal_draws_again_and_ends_well(serve: Serve, configure: Configure) -> None:
+    shown = Shown(made.healthy())
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "causeway", "status", str(configure()), "--url", serve(shown), "--watch"],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={**os.environ, "COLUMNS": "120", "LINES": "40", "TERM": "xterm"},
+    )
+    os.close(theirs)
+    read = b""
+
+    def drawn(words: bytes) -> bool:
+        nonlocal read
+        read += os.read(ours, 65_536)
+        return words in read
+
+    try:
+        eventually(lambda: drawn(b"All is well"), "the first picture")
+        shown.view = made.paused()
+        eventually(lambda: drawn(b"Paused by ann"), "the next picture")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 0
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
+    assert b"\x1b[1A" in read, "drawn over what was there"
