@@ -54,8 +54,8 @@ def test_every_key_of_the_newer_generation() -> None:
         }
     ]
     assert found.translation.notes == [
+        "app.metrics_server_addr: /metrics is there, with kaf-relay's names beside Causeway's own",
         "app.log_level: Causeway says what matters on stderr; Spark's own log is a file",
-        "app.metrics_server_addr: no metrics are served yet",
         "source_pool.instance_id: not needed: the newer of two instances of a mirror makes the older one "
         "stop",
         "source_pool.healthcheck_interval, source_pool.offset_lag_threshold: the nodes are not watched, "
@@ -96,10 +96,10 @@ def test_every_key_of_the_older_generation() -> None:
         }
     ]
     assert found.translation.notes == [
+        "app.metrics_server_addr: /metrics is there, with kaf-relay's names beside Causeway's own",
         "producer.partitioning.orders: heeded; kaf-relay looks for the name of the target, machineX_orders, "
         "and so did not",
         "app.log_level: Causeway says what matters on stderr; Spark's own log is a file",
-        "app.metrics_server_addr: no metrics are served yet",
         "app.lag_threshold, app.node_health_check_frequency: the nodes are not watched, compared or changed "
         "while the mirror runs",
         "app.max_request_duration, producer.session_timeout, consumers[].session_timeout: Causeway's clients "

@@ -329,7 +329,10 @@ def test_a_converted_configuration_loads_to_the_same_settings(tmp_path: Path) ->
     ended = causeway("convert", "ktm", environ=environ, directory=tmp_path)
 
     assert ended.returncode == 0, ended.stderr
-    assert "note: PROM_SERVER_ADDR: no metrics are served yet\n" in ended.stderr
+    assert (
+        "note: PROM_SERVER_ADDR: /metrics is there, with Kafka Topic Mirror's names beside Causeway's own\n"
+        in ended.stderr
+    )
     config = tmp_path / "ktm.toml"
     config.write_text(ended.stdout)
     assert load(config) == settings(environ, SHIPPED)
@@ -343,3 +346,19 @@ def test_another_file_of_variables(tmp_path: Path) -> None:
 
     assert ended.returncode == 0, ended.stderr
     assert "# Translated from Kafka Topic Mirror (the environment and prod.env)" in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("address", "host", "port"),
+    [(":9095", "0.0.0.0", 9095), ("127.0.0.1:80", "127.0.0.1", 80), ("[::1]:9095", "::1", 9095)],
+)
+def test_metrics_are_served_where_the_tool_served_them(address: str, host: str, port: int) -> None:
+    made = translated({**TOPICS, "PROM_SERVER_ADDR": address}).settings([], Path())
+    assert (made.web.host, made.web.port, made.metrics.compat) == (host, port, ("ktm",))
+
+
+@pytest.mark.parametrize("address", ["9095", "here:99999", "a b:1", "http://here:9095"])
+def test_a_place_that_is_none_is_refused(address: str) -> None:
+    assert translated({**TOPICS, "PROM_SERVER_ADDR": address}).problems == [
+        f'PROM_SERVER_ADDR: must be "host:port" or ":port", not "{address}"'
+    ]

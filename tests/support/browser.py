@@ -9,6 +9,7 @@ import os
 import select
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,14 @@ from typing import Any
 START_SECONDS = 60.0
 ANSWER_SECONDS = 30.0
 LARGE = 1 << 20
+AT_3_AND_4 = """
+import fcntl, os, sys
+ends = [fcntl.fcntl(int(end), fcntl.F_DUPFD, 10) for end in sys.argv[1:3]]
+for end, wanted in zip(ends, (3, 4)):
+    os.dup2(end, wanted)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
+"""The browser wants its pipe there, whatever the numbers are here."""
 
 
 def program() -> str:
@@ -84,11 +93,10 @@ class Browser:
     def __init__(self, profile: Path) -> None:
         to_read, self._to = os.pipe()
         self._from, to_write = os.pipe()
-        # It wants the pipe at 3 and 4; a shell puts it there, whatever the numbers are here.
         flags = "--headless=new --no-sandbox --disable-gpu --no-first-run --remote-debugging-pipe"
         self._process = subprocess.Popen(
             [
-                "/bin/sh", "-c", f'exec "$0" "$@" 3<&{to_read} 4>&{to_write}', program(), *flags.split(),
+                sys.executable, "-c", AT_3_AND_4, str(to_read), str(to_write), program(), *flags.split(),
                 f"--user-data-dir={profile}", "about:blank",
             ],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -99,7 +107,11 @@ class Browser:
         self._rest = b""
         self._number = 0
         self._pages: dict[str, Page] = {}
-        self.ask("Browser.getVersion", {}, seconds=START_SECONDS)
+        try:
+            self.ask("Browser.getVersion", {}, seconds=START_SECONDS)
+        except AssertionError:
+            self.close()
+            raise
 
     def page(self) -> Page:
         target = self.ask("Target.createTarget", {"url": "about:blank"})["targetId"]

@@ -13,6 +13,7 @@ from causeway.config import fields
 from causeway.config.document import shown
 from causeway.config.problems import nearest
 from causeway.doors.dotenv import Dotenv
+from causeway.doors.listening import listen
 from causeway.doors.reading import fitting, servers, whole
 from causeway.doors.translation import Translation, mirror_name
 
@@ -160,5 +161,4 @@ def _say_what_differs(translation: Translation, values: Mapping[str, str]) -> No
         "is created if it does not exist; keys choose the same partitions as before (FNV-1a), records "
         "without a key are spread over all of them instead of going to one",
     )
-    if values["PROM_SERVER_ADDR"]:
-        translation.note("PROM_SERVER_ADDR", "no metrics are served yet")
+    listen(translation, "PROM_SERVER_ADDR", values["PROM_SERVER_ADDR"], "ktm")

@@ -15,6 +15,7 @@ from typing import Any
 from causeway.config.document import shown
 from causeway.config.problems import nearest
 from causeway.doors import relay_keys as keys
+from causeway.doors.listening import listen
 from causeway.doors.relay_clients import alias, cluster
 from causeway.doors.relay_filters import filters
 from causeway.doors.relay_keys import Reader, Values
@@ -81,6 +82,7 @@ def translate(tree: Mapping[str, Any], origin: str, options: Options, directory:
         return Relay(translation, ())
     app = reader.table("app", tree.get("app", {}), keys.APP)
     reader.table("app.retry_backoff", app.get("retry_backoff", {}), keys.RETRY_BACKOFF)
+    listen(translation, "app.metrics_server_addr", str(app.get("metrics_server_addr", "")), "kaf-relay")
     pool = reader.table("source_pool", tree.get("source_pool", {}), keys.SOURCE_POOL)
     group = str(pool.get("group_id") or app.get("group_id") or "")
     target = reader.table(generation.target, tree.get(generation.target, {}), generation.written)

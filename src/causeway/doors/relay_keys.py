@@ -117,7 +117,7 @@ _BACKOFF: Keys = {
 
 APP: Keys = {
     "log_level": Key(text, "Causeway says what matters on stderr; Spark's own log is a file"),
-    "metrics_server_addr": Key(text, "no metrics are served yet", ("",)),
+    "metrics_server_addr": Key(text),
     "max_failovers": Key(number, _RETRY, (-1,)),
     "lag_threshold": Key(number, _WATCH),
     "node_health_check_frequency": Key(milliseconds, _WATCH),

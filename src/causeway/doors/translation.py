@@ -26,6 +26,7 @@ class Translation:
     origin: str  # where its configuration came from, for messages: a file, "the environment"
     clusters: dict[str, dict[str, Any]] = field(default_factory=dict)
     mirrors: list[dict[str, Any]] = field(default_factory=list)
+    others: dict[str, dict[str, Any]] = field(default_factory=dict)  # tables besides those: [web], [metrics]
     notes: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
@@ -38,7 +39,8 @@ class Translation:
     def settings(self, overrides: Sequence[str], directory: Path) -> Settings:
         """Causeway's settings; raises ConfigError with everything that cannot be honoured."""
         self.check()
-        tree = deepcopy({"clusters": self.clusters, "mirrors": self.mirrors})  # loading works on it in place
+        tables = {"clusters": self.clusters, "mirrors": self.mirrors, **self.others}
+        tree: dict[str, Any] = deepcopy(tables)  # loading works on it in place
         return settings_of(Document(self.origin, tree), directory, overrides)
 
     def check(self) -> None:
@@ -60,6 +62,8 @@ class Translation:
             lines += ["", f"[clusters.{_key(alias)}]", *_table(cluster, f"clusters.{_key(alias)}")]
         for mirror in self.mirrors:
             lines += ["", "[[mirrors]]", *_table(mirror, "mirrors")]
+        for name, table in self.others.items():
+            lines += ["", f"[{name}]", *_table(table, name)]
         return "\n".join(lines) + "\n"
 
     def _add(self, to: list[str], key: str, text: str) -> None:

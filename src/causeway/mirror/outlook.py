@@ -26,6 +26,7 @@ class Outlook:
         self._gauge = Gauge()
         self._logs = Logs({}, {}, Ages())
         self.shards = Shards()
+        self.ended_slices = 0
         self.failed_slices = 0
         self.progress = MirrorProgress(empty.name, empty.state, (), 0)
         self.view = empty
@@ -87,7 +88,7 @@ class Outlook:
             latency_seconds=seconds,
             carrying=carrying,
             carrying_seconds=carrying_seconds,
-            slices=base.slice,
+            slices=self.ended_slices,
             failed_slices=self.failed_slices,
             group_commits=self.shards.group_commits,
             paused_by=image.paused.by if image.paused else "",

@@ -40,6 +40,7 @@ def serve(driver: Driver, spark: session.Spark, stopping: threading.Event) -> No
                 driver.tick(WATCH_SECONDS)
                 continue
             queued = watch(driver, piece, spark, stopping)
+            driver.outlook.ended_slices += 1
             if not piece.failure:
                 _check(piece.receipts, driver)
                 backoff = FIRST_BACKOFF_SECONDS

@@ -30,6 +30,7 @@ from causeway.model.position import Position, SourcePartition
 from causeway.model.receipt import Outcome
 from causeway.model.record import CONTROL, Record, Stopped
 from causeway.pipeline.closing import Closing
+from causeway.pipeline.handover import let_end
 from causeway.pipeline.memory import Memory
 from causeway.pipeline.opening import open_lanes, stopped
 from causeway.pipeline.sieve import Sieve
@@ -38,7 +39,6 @@ from causeway.policy.pacing import Pace, first_pace, next_pace
 from causeway.policy.throttle import Throttle
 
 LEDGER_SECONDS = 30.0
-ENDING_SECONDS = 3.0
 IDLE_WAIT_SECONDS = 0.05
 QUIET_SECONDS = 1.0
 MOST_RECORDS = 10_000
@@ -84,7 +84,7 @@ class Attempt:
         seen = order.seen if not self._memory.restarts else None
         self._reader = LedgerReader(order.destination, order.mirror, [CONTROL, order.shard], seen)
         if order.after and not self._memory.restarts:
-            self._let_end(self._reader)
+            let_end(order, self._reader)
         self._delivery.fence()
         self._find_ledger()
         image = self._reader.read_to_end(LEDGER_SECONDS)
@@ -111,26 +111,6 @@ class Attempt:
                 self._commit(final=True)
                 return outcome
             self._step()
-
-    def _let_end(self, reader: LedgerReader) -> None:
-        """Wait a little for the slice before, whose end this task was queued for.
-
-        The slot may be another shard's: this shard's own task of that slice may be in its last transaction,
-        which a fence would abort. It is the fence that makes this attempt safe, not the waiting. And where
-        Spark starts a lost task of an old slice again, the slice behind it may be at work already.
-        """
-        order, deadline = self._order, time.monotonic() + ENDING_SECONDS
-        while time.monotonic() < deadline:
-            read = reader.poll(0.01)
-            beat = reader.image.heartbeats.get(order.shard)
-            if beat is None or beat.lease != order.lease:
-                continue
-            if beat.slice > order.slice:
-                raise Superseded(
-                    f"slice {beat.slice} of this shard is at work; this order is of {order.slice}"
-                )
-            if not read and (beat.slice == order.slice or (beat.slice == order.after and beat.ended)):
-                return
 
     def _find_ledger(self) -> None:
         order, memory = self._order, self._memory

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 import shutil
 import tempfile
 import time
@@ -29,6 +30,7 @@ class Stage:
     def __init__(self, keep: bool) -> None:
         self.keep = keep
         self.clusters: dict[str, EmbeddedCluster] = {}
+        self.token = secrets.token_urlsafe(6)
         self._children: list[Child] = []
         self._home = _make_kept_home() if keep else Path(tempfile.mkdtemp(prefix="causeway-demo-"))
         self.config = self._home / "causeway.toml"
@@ -57,7 +59,7 @@ class Stage:
             + f"source = {written(SOURCE)}\ndestination = {written(DESTINATION)}\n"
             + f"topics = {written(SELECTION)}\n"
             + f"\n[spark]\nlog_dir = {written(str(self.logs))}\n"
-            + '\n[log]\nformat = "text"\n'
+            + f'\n[web]\ntoken = "{self.token}"\n\n[log]\nformat = "text"\n'
         )
 
     def start(self, command: str, *arguments: str, output: Path | None = None) -> Child:
@@ -120,7 +122,7 @@ class Stage:
         return "\n".join(
             [
                 "Both clusters and the mirror go on. Look around:",
-                f"  page    {self.page()}",
+                f"  page    {self.page()} (pause, resume and verify there with the token {self.token})",
                 f"  {SOURCE:<8}{source.bootstrap_servers}: write there with any Kafka client, and",
                 f"  {DESTINATION:<8}{destination.bootstrap_servers}: find it there",
                 f"  mirror  tail -f {self.logs / 'run.log'}",

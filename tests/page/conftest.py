@@ -1,0 +1,52 @@
+"""A browser for all tests of the page, and a destination whose line can be cut."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from causeway.embedded import EmbeddedCluster
+from support.browser import Browser, Page, program
+from support.proxy import Proxy
+from support.world import World
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    if not program():
+        pytest.skip("there is no Chromium here: apt-get install chromium")
+    browser = Browser(tmp_path_factory.mktemp("chromium"))
+    yield browser
+    browser.close()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Page:
+    return browser.page()
+
+
+@pytest.fixture
+def line() -> Iterator[Proxy]:
+    proxy = Proxy()
+    yield proxy
+    proxy.close()
+
+
+@pytest.fixture
+def far(line: Proxy, tmp_path: Path) -> Iterator[EmbeddedCluster]:
+    """A destination behind that line."""
+    with EmbeddedCluster.start("far", directory=tmp_path / "far", proxied={0: line.port}) as cluster:
+        target = cluster.brokers[0].proxy_target_port
+        assert target is not None
+        line.target(target)
+        yield cluster
+
+
+@pytest.fixture
+def behind(source: EmbeddedCluster, far: EmbeddedCluster, tmp_path: Path) -> Iterator[World]:
+    """A mirror's world; the mirror itself goes over the line, whoever looks does not."""
+    world = World(source, far, tmp_path)
+    yield world
+    world.close()

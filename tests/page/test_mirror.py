@@ -1,0 +1,115 @@
+"""The page of a real mirror, in a real browser."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from causeway.embedded import EmbeddedCluster
+from support.browser import Page
+from support.process import Causeway
+from support.proxy import Proxy
+from support.world import World
+
+TOKEN = "a-token-of-the-tests"
+WELL = "document.querySelector('#verdict').dataset.level === 'well'"
+
+
+def address(run: Causeway) -> str:
+    def said() -> list[str]:
+        return re.findall(r"the page is at (\S+)", run.output)
+
+    run.until(said, "it says where its page is")
+    return str(said()[-1])
+
+
+def shows(page: Page, place: str, text: str) -> None:
+    page.until(f"document.querySelector({place!r}).innerText === {text!r}", f"{place} is {text}")
+
+
+def click(page: Page, place: str) -> None:
+    page.until(f"!document.querySelector({place!r}).disabled", f"{place} can be clicked")
+    page.js(f"document.querySelector({place!r}).click()")
+
+
+def cells(page: Page) -> list[list[str]]:
+    """The rows of the table of offsets."""
+    rows = "[...document.querySelectorAll('#offsets tr')]"
+    return list(page.js(f"{rows}.map(row => [...row.cells].map(cell => cell.innerText))"))
+
+
+def test_what_is_carried_what_waits_and_what_was_asked_for(
+    behind: World, far: EmbeddedCluster, line: Proxy, page: Page
+) -> None:
+    world = behind
+    topic = world.topic("orders", 2)
+    world.produce(topic, world.numbers(1_000, 2))
+    config = world.config()
+    config.write_text(config.read_text().replace(far.bootstrap_servers, far.proxied_servers))
+    run = world.run(config, "-X", "web.port=0", "-X", f"web.token={TOKEN}")
+    page.go(address(run))
+
+    page.until(WELL, "all is well")
+    assert page.text("#first").startswith("All is well")
+    shows(page, "#f-delivered", "1,000")
+    shows(page, "#f-lag", "0")
+    assert "native" in page.text("#shards")
+    assert str(run.process.pid) in page.text("#process")
+    assert [row[:5] for row in sorted(cells(page))] == [
+        [f"{topic}[{number}]", "0", "500", "500", "0"] for number in range(2)
+    ]
+    assert page.text("#rpo") == "If the source vanished now, nothing would be missing."
+
+    line.cut()
+    world.produce(topic, world.numbers(500, 2, 1_000))
+    shows(page, "#f-lag", "500")
+    page.until("document.querySelector('#state').dataset.state === 'waiting'", "it waits")
+    page.until("document.querySelector('#verdict').dataset.level === 'error'", "the first line says so")
+    assert "dst" in page.text("#first")
+    assert "500 records" in page.text("#rpo")
+    line.heal()
+    shows(page, "#f-lag", "0")
+    shows(page, "#f-delivered", "1,500")
+    page.until(WELL, "all is well again")
+
+    click(page, "#pause")
+    page.js(f"document.querySelector('#token').value = '{TOKEN}'")
+    page.js("document.querySelector('#by').value = 'the tests'")
+    page.js("document.querySelector('#token-go').click()")
+    page.until("document.querySelector('#state').dataset.state === 'paused'", "it is paused")
+    assert "the tests" in page.text("#main")
+    world.produce(topic, world.numbers(100, 2, 1_500))
+    shows(page, "#f-lag", "100")
+    click(page, "#resume")
+    shows(page, "#f-delivered", "1,600")
+    page.until(WELL, "all is well once more")
+
+    click(page, "#verify")
+    page.until("document.querySelector('#job').dataset.state === 'equal'", "both sides are equal", 120)
+    assert "1,600" in page.text("#job-lines")
+    assert page.errors == []
+    assert run.stop() == 0, run.output
+    world.assert_mirrored(topic)
+
+
+def test_a_partition_that_stands_still_is_shown_with_its_remedy(
+    world: World, page: Page, tmp_path: Path
+) -> None:
+    topic = world.topic("orders", 2)
+    world.produce(topic, world.numbers(100, 2))
+    config = world.config()
+    world.carry_all(config)
+    world.produce(topic, world.numbers(100, 2, 100))
+    world.delete_records(topic, 1, 70)
+    run = world.run(config, "-X", "web.port=0")
+    page.go(address(run))
+
+    page.until("document.querySelector('#verdict').dataset.level === 'error'", "the first line says so")
+    assert f"{topic}[1]" in page.text("#first")
+    assert "offsets skip" in page.text("#first-todo")
+    page.until("document.querySelector('#events').innerText.includes('gap')", "there is an event")
+    assert "offsets skip" in page.text("#events")
+    shows(page, "#f-delivered", "150")
+    assert page.js("document.querySelector('#pause').disabled"), "there is no token"
+    assert page.errors == []
+    assert run.stop() == 0, run.output

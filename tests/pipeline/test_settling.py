@@ -1,0 +1,27 @@
+"""What Spark's workers look through between two slices, while records wait."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+PROGRAM = """
+import gc, sys
+from causeway.model.cluster import Cluster
+from causeway.model.order import Limits, Order
+from causeway.pipeline.relay import settle_in
+limits = Limits(1_000, 1 << 20, 1, 10, 1 << 20, 1_000, 100_000, 1)
+order = Order("m", 1, 7, 1, 1, "exactly-once", "none", {}, Cluster("x", {}), "l", "o", {}, (), 1.0, limits)
+settle_in(order)
+print("numba" in sys.modules, gc.get_freeze_count() > 50_000, len(gc.get_objects()) < 1_000)
+before = gc.get_freeze_count()
+class Left: pass
+one = Left(); one.itself = one; del one
+settle_in(order)
+print(gc.get_freeze_count() <= before, gc.collect() > 0)
+"""
+
+
+def test_all_that_was_loaded_is_left_alone_and_garbage_is_not() -> None:
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["True True True", "True True"]
