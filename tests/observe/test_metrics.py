@@ -48,7 +48,16 @@ def test_a_topics_partitions_are_added_up_whichever_source_they_are_of() -> None
     series = scraped(
         snapshot(
             mirror(
-                partition(0, delivered=100, filtered=20, quarantined=3, bytes=5_000, skipped=-7),
+                partition(
+                    0,
+                    delivered=100,
+                    filtered=20,
+                    quarantined=3,
+                    bytes=5_000,
+                    skipped=-7,
+                    filtered_bytes=900,
+                    quarantined_bytes=70,
+                ),
                 partition(1, delivered=10, bytes=500),
                 partition(0, cluster="lyon", delivered=1, skipped=2),
                 partition(0, topic="payments", delivered=4),
@@ -62,6 +71,9 @@ def test_a_topics_partitions_are_added_up_whichever_source_they_are_of() -> None
     assert value(series, "records_quarantined_total", **orders) == 3
     assert value(series, "records_consumed_total", **orders) == 134
     assert value(series, "bytes_delivered_total", **orders) == 5_500
+    assert value(series, "bytes_filtered_total", **orders) == 900
+    assert value(series, "bytes_quarantined_total", **orders) == 70
+    assert value(series, "bytes_consumed_total", **orders) == 6_470
     assert value(series, "offsets_skipped", **orders) == -5
     assert value(series, "records_delivered_total", mirror="m", topic="payments") == 4
 

@@ -101,14 +101,20 @@ def test_what_was_sifted_out_was_seen() -> None:
     took(one, 3, 7)
     one.passed(9)
     assert (one.seen, one.epoch) == (4, 7)
-    one.sifted([10, 11], 8)
+    one.sifted([10, 11], 8, 300)
     assert (one.next, one.seen, one.epoch) == (12, 12, 8)
+    one.delivered = 0  # nothing of it was really sent
+    one.landed = []
+    position, _ = one.settled(1)
+    assert position.tally.filtered_bytes == 300
+    one.committed(position)
+    assert one.settled(2)[0].tally.filtered_bytes == 300, "counted once"
 
 
 def test_what_was_sifted_out_before_a_carried_record_does_not_take_its_epoch_back() -> None:
     one = lane()
     took(one, 5, 7)
-    one.sifted([2, 3], 6)
+    one.sifted([2, 3], 6, 300)
     assert (one.next, one.seen, one.epoch) == (6, 6, 7)
 
 
@@ -126,11 +132,12 @@ def test_with_a_quarantine_refused_records_go_aside_one_by_one(gone: bool) -> No
     if gone:  # compaction took it: the record behind it is not refused
         assert one.reached(5) == 6
     else:
-        one.set_aside(4, 2)
+        one.set_aside(4, 2, 100)
     assert one.barrier == 6
-    one.set_aside(6, 2)
+    one.set_aside(6, 2, 20)
     assert (one.barrier, one.next, one.epoch) == (NEVER, 7, 2)
     position, runs = one.settled(1)
     assert not runs
     assert position.tally.quarantined == (1 if gone else 2)
+    assert position.tally.quarantined_bytes == (20 if gone else 120)
     assert position.offset - position.start == position.tally.offsets

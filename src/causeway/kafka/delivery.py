@@ -179,12 +179,13 @@ class IdempotentDelivery(ProducerHandle):
         offset, value, key = message.offset(), message.value(), message.key()
         reason = lane.why_not(offset, stamp).what
         label = Label(lane.lane.source, lane.position.topic_id, offset, stamp, reason)
-        aside = lane.set_aside(offset, message.leader_epoch())
+        size = len(value or b"") + len(key or b"")
+        aside = lane.set_aside(offset, message.leader_epoch(), size)
         headers = labelled(message.headers(), label)
         # Its own timestamp may be what was refused: it is in the label, and the client puts the time of now.
         self._send("quarantining", lane.quarantine, value, key, 0, aside.report, None, 0, headers)
         self.records += 1
-        self.bytes += len(value or b"") + len(key or b"")
+        self.bytes += size
 
     def _produce(self, topic: str, partition: int, message: Any, report: Any, stamp: int) -> None:
         headers = message.headers()

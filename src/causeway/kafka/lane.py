@@ -74,10 +74,11 @@ class Landed(Protocol):
 class Aside:
     """A record that goes to the quarantine instead of its place."""
 
-    __slots__ = ("error", "source")
+    __slots__ = ("error", "size", "source")
 
-    def __init__(self, source: int) -> None:
+    def __init__(self, source: int, size: int) -> None:
         self.source = source
+        self.size = size
         self.error: KafkaError | None = None
 
     def report(self, error: KafkaError | None, _message: Any) -> None:
@@ -92,8 +93,9 @@ class OpenLane:
     """A lane that is being served. `next` runs ahead of `position` until a transaction commits."""
 
     __slots__ = (
-        "asides", "barrier", "bytes", "careful", "delivered", "epoch", "fetch_from", "filtered", "finding",
-        "landed", "lane", "next", "poison", "position", "quarantine", "recognized", "seen",
+        "asides", "barrier", "bytes", "careful", "delivered", "epoch", "fetch_from", "filtered",
+        "filtered_bytes", "finding", "landed", "lane", "next", "poison", "position", "quarantine",
+        "recognized", "seen",
     )  # fmt: skip
 
     def __init__(
@@ -115,7 +117,7 @@ class OpenLane:
             self.fetch_from[1] < 0
         )  # whether that was looked at, if there is anything to look at
         self.delivered = 0
-        self.filtered = 0
+        self.filtered = self.filtered_bytes = 0
         self.bytes = 0
         self.landed: list[Landed] = []
         self.careful = careful  # every record reports, not only the ends of a stretch
@@ -162,18 +164,19 @@ class OpenLane:
             self.barrier = min(self.poison, default=NEVER)
         return self.barrier
 
-    def set_aside(self, offset: int, epoch: int | None) -> Aside:
+    def set_aside(self, offset: int, epoch: int | None, size: int) -> Aside:
         """A record goes to the quarantine; the next offset to carry lies behind it."""
-        aside = Aside(offset)
+        aside = Aside(offset, size)
         self.asides.append(aside)
         self.next = offset + 1
         self._saw(offset + 1, epoch)
         self.reached(offset + 1)
         return aside
 
-    def sifted(self, offsets: Sequence[int], epoch: int | None) -> None:
+    def sifted(self, offsets: Sequence[int], epoch: int | None, size: int) -> None:
         """Records that were taken out between intake and delivery, in order; the epoch is the last one's."""
         self.filtered += len(offsets)
+        self.filtered_bytes += size
         if offsets and self.finding is None:
             self.passed(offsets[-1] + 1)
             if offsets[-1] >= self.seen:
@@ -267,11 +270,13 @@ class OpenLane:
             place_end=runs[place][-1].destination + runs[place][-1].length if place in runs else -1,
             waits=waits,
             seen=self.seen,
+            filtered_bytes=self.filtered_bytes,
+            quarantined_bytes=sum(aside.size for aside in self.asides),
         )
         return advance(self.position, carried, at), runs
 
     def committed(self, position: Position) -> None:
         self.position = position
-        self.delivered = self.filtered = self.bytes = 0
+        self.delivered = self.filtered = self.bytes = self.filtered_bytes = 0
         self.landed = []
         self.asides = []

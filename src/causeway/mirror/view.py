@@ -141,6 +141,8 @@ def _partition(
         holes=tally.holes if tally else 0,
         skipped=tally.skipped if tally else 0,
         bytes=tally.bytes if tally else 0,
+        filtered_bytes=tally.filtered_bytes if tally else 0,
+        quarantined_bytes=tally.quarantined_bytes if tally else 0,
         lag_records=lag,
         lag_bytes=int(lag * size),
         lag_seconds=logs.ages.age(now, source, at) if lag else 0.0,

@@ -54,6 +54,8 @@ class Tally:
     latency: tuple[int, ...] = NO_LATENCY
     skipped: int = 0  # moved over without carrying, each time with a Gap in the ledger; back counts negative
     latency_ms: int = 0  # the sum of what the buckets count
+    filtered_bytes: int = 0
+    quarantined_bytes: int = 0
 
     @property
     def offsets(self) -> int:
@@ -101,6 +103,8 @@ class Position:
             "latency": list(tally.latency),
             "skipped": tally.skipped,
             "latency_ms": tally.latency_ms,
+            "filtered_bytes": tally.filtered_bytes,
+            "quarantined_bytes": tally.quarantined_bytes,
         }
 
     @staticmethod
@@ -125,6 +129,8 @@ class Position:
                 tuple(data["latency"]),
                 data.get("skipped", 0),  # not written by the first versions, nor are these:
                 data.get("latency_ms", 0),
+                data.get("filtered_bytes", 0),
+                data.get("quarantined_bytes", 0),
             ),
             lease=data.get("lease", 0),
             seen=data.get("seen", -1),

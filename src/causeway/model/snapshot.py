@@ -38,6 +38,8 @@ class PartitionView:
     holes: int = 0  # transaction markers, aborted and compacted records
     skipped: int = 0
     bytes: int = 0
+    filtered_bytes: int = 0
+    quarantined_bytes: int = 0
     lag_records: int = 0
     lag_bytes: int = 0
     lag_seconds: float = 0.0

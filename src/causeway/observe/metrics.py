@@ -146,13 +146,15 @@ def _put_topics(sheet: Sheet, mirror: MirrorView) -> None:
     for one in mirror.partitions:
         count = counts.get(one.topic)
         if count is None:
-            count = counts[one.topic] = [0] * 5
+            count = counts[one.topic] = [0] * 7
         count[0] += one.delivered
         count[1] += one.filtered
         count[2] += one.quarantined
         count[3] += one.bytes
         count[4] += one.skipped
-    for topic, (delivered, filtered, quarantined, size, skipped) in counts.items():
+        count[5] += one.filtered_bytes
+        count[6] += one.quarantined_bytes
+    for topic, (delivered, filtered, quarantined, size, skipped, dropped, aside) in counts.items():
         sheet.put_all(
             {"mirror": mirror.name, "topic": topic},
             {
@@ -160,7 +162,10 @@ def _put_topics(sheet: Sheet, mirror: MirrorView) -> None:
                 "causeway_records_delivered_total": delivered,
                 "causeway_records_filtered_total": filtered,
                 "causeway_records_quarantined_total": quarantined,
+                "causeway_bytes_consumed_total": size + dropped + aside,
                 "causeway_bytes_delivered_total": size,
+                "causeway_bytes_filtered_total": dropped,
+                "causeway_bytes_quarantined_total": aside,
                 "causeway_offsets_skipped": skipped,
             },
         )

@@ -24,7 +24,7 @@ class Sieve:
     def __init__(self, specs: Sequence[FilterSpec], not_back_to: str | None) -> None:
         self._filters = [make(spec) for spec in specs]
         self._not_back_to = not_back_to.encode() if not_back_to is not None else None
-        self._dropped: dict[OpenLane, list[tuple[int, int | None]]] = {}  # offsets and epochs
+        self._dropped: dict[OpenLane, list[tuple[int, int | None, int]]] = {}  # offset, epoch and size
         self._stops: dict[OpenLane, tuple[int, Finding]] = {}
 
     @property
@@ -63,8 +63,9 @@ class Sieve:
             limit = lane.next if lane.finding is not None else lane.limit
             if lane in self._stops:
                 limit = min(limit, self._stops[lane][0])
-            before = sorted((offset, epoch) for offset, epoch in offsets if offset < limit)
-            lane.sifted([offset for offset, _ in before], before[-1][1] if before else None)
+            before = sorted(one for one in offsets if one[0] < limit)
+            size = sum(one[2] for one in before)
+            lane.sifted([one[0] for one in before], before[-1][1] if before else None, size)
         for lane, (offset, finding) in self._stops.items():
             lane.stop(offset, finding)
         self._dropped, self._stops = {}, {}
@@ -88,7 +89,13 @@ class Sieve:
         return passed, passed_records
 
     def _drop(self, lane: OpenLane, message: Any) -> None:
-        self._dropped.setdefault(lane, []).append((message.offset(), message.leader_epoch()))
+        self._dropped.setdefault(lane, []).append(
+            (
+                message.offset(),
+                message.leader_epoch(),
+                len(message.value() or b"") + len(message.key() or b""),
+            )
+        )
 
     def _stop(self, lane: OpenLane, offset: int, finding: Finding) -> None:
         known = self._stops.get(lane)

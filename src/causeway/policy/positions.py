@@ -36,6 +36,8 @@ class Carried:
     place_end: int = -1
     waits: Waits | None = None
     seen: int = -1  # behind the last record seen; -1: none was
+    filtered_bytes: int = 0
+    quarantined_bytes: int = 0
 
 
 def advance(position: Position, carried: Carried, at: int) -> Position:
@@ -65,6 +67,8 @@ def advance(position: Position, carried: Carried, at: int) -> Position:
             bytes=before.bytes + carried.bytes,
             latency=latency,
             latency_ms=latency_ms,
+            filtered_bytes=before.filtered_bytes + carried.filtered_bytes,
+            quarantined_bytes=before.quarantined_bytes + carried.quarantined_bytes,
         ),
     )
 
