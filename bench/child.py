@@ -44,6 +44,10 @@ class Child:
         self._most_cpu = 0.0
 
     @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
     def alive(self) -> bool:
         return process.is_alive(self._process)
 

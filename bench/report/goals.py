@@ -39,6 +39,7 @@ def goals(run: Run) -> list[Goal]:
         _start(run),
         _idle(run),
         _memory(run),
+        _watching(run),
     ]
 
 
@@ -130,6 +131,12 @@ def _memory(run: Run) -> Goal:
         if sample.system == OURS and not sample.void and "worker_megabytes" in sample.figures
     ]
     return Goal(figure, goal, f"{max(most):.0f} MB", max(most) <= 400) if most else _unknown(figure, goal)
+
+
+def _watching(run: Run) -> Goal:
+    figure, goal = "page and metrics at 1,000 partitions", "< 2 % of a core"
+    cores = run.median("watching", "1,000 partitions", OURS, "cost_cores")
+    return _unknown(figure, goal) if cores is None else Goal(figure, goal, f"{cores:.1%}", cores < 0.02)
 
 
 def _unknown(figure: str, goal: str) -> Goal:

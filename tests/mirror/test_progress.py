@@ -3,8 +3,10 @@ from __future__ import annotations
 import time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from causeway.mirror.progress import Gauge
+from causeway.mirror.progress import Gauge, Totals
 from causeway.model.position import Place, Position, SourcePartition, Tally
 from causeway.model.progress import MirrorProgress
 
@@ -59,3 +61,21 @@ def test_a_run_with_an_end_goes_to_the_ends_of_its_start(clock: list[float]) -> 
 
 def test_a_run_with_an_end_that_is_there_has_nothing_left(clock: list[float]) -> None:
     assert run(clock, 40, carried=500, end=5_000, arrived=5_000, until=5_000).backlog is None
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([A, B, A._replace(topic="payments")]), st.integers(0, 1_000)), max_size=30
+    )
+)
+def test_counting_what_moved_comes_to_the_same_as_counting_all(
+    moves: list[tuple[SourcePartition, int]],
+) -> None:
+    moving, positions = Totals(), dict[SourcePartition, Position]()
+    for source, offset in moves:
+        positions[source] = at(source, offset)
+        moving.count(positions)
+    afresh = Totals()
+    afresh.count(positions)
+    assert moving.topics == afresh.topics
+    assert moving.latency() == afresh.latency()

@@ -10,7 +10,7 @@ from causeway.kafka.admin import ClusterView
 from causeway.kafka.ledger import LedgerImage
 from causeway.mirror.ends import source_ends
 from causeway.mirror.progress import Gauge
-from causeway.mirror.view import Logs, Shards, gaps, latency, partitions
+from causeway.mirror.view import Logs, Partitions, Shards, gaps
 from causeway.model.order import Lane
 from causeway.model.position import SourcePartition
 from causeway.model.progress import MirrorProgress
@@ -25,6 +25,7 @@ class Outlook:
     def __init__(self, empty: MirrorView) -> None:
         self._gauge = Gauge()
         self._logs = Logs({}, {}, Ages())
+        self._partitions = Partitions()
         self.shards = Shards()
         self.ended_slices = 0
         self.failed_slices = 0
@@ -73,13 +74,13 @@ class Outlook:
         progress = self._gauge.measure(
             base.name, base.state, positions, self._logs.ends, stopped, shards, until=until
         )
-        counts, seconds = latency(positions.values())
+        counts, seconds = self._gauge.totals.latency()
         carrying, carrying_seconds = self.shards.carrying()
         self.progress = progress
         self.measured_at = now_ms()
         self.view = replace(
             base,
-            partitions=partitions(lanes, positions, stopped, self._logs, aliases, shards),
+            partitions=self._partitions.views(lanes, positions, stopped, self._logs, aliases, shards),
             shards=self.shards.views(lanes, shards),
             gaps=gaps(image, aliases),
             records_per_second=sum(topic.records_per_second for topic in progress.topics),

@@ -3,24 +3,68 @@
 from __future__ import annotations
 
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
-from causeway.model.position import NO_LATENCY, Position, SourcePartition
+from causeway.model.position import NO_LATENCY, Position, SourcePartition, Tally
 from causeway.model.progress import MirrorProgress, TopicProgress
 from causeway.policy.backlog import Catching
 from causeway.policy.positions import percentile
 
 WINDOW_SECONDS = 10.0
 
-_Counts = tuple[int, int, tuple[int, ...]]
+
+class Counts(NamedTuple):
+    """What was carried of a topic, since the mirror began with it."""
+
+    records: int = 0
+    bytes: int = 0
+    quarantined: int = 0
+    skipped: int = 0
+    latency: tuple[int, ...] = NO_LATENCY
+    latency_ms: int = 0
+
+    def changed(self, tally: Tally, sign: int) -> Counts:
+        return Counts(
+            self.records + sign * tally.delivered,
+            self.bytes + sign * tally.bytes,
+            self.quarantined + sign * tally.quarantined,
+            self.skipped + sign * tally.skipped,
+            tuple(a + sign * b for a, b in zip(self.latency, tally.latency, strict=True)),
+            self.latency_ms + sign * tally.latency_ms,
+        )
+
+
+class Totals:
+    """Counts by topic. Only what has moved is counted again: of a thousand partitions, most are idle."""
+
+    def __init__(self) -> None:
+        self._counted: dict[SourcePartition, Position] = {}
+        self.topics: dict[str, Counts] = {}
+
+    def count(self, positions: Mapping[SourcePartition, Position]) -> None:
+        for source, position in positions.items():
+            before = self._counted.get(source)
+            if before is position:
+                continue
+            counts = self.topics.get(source.topic, Counts()).changed(position.tally, 1)
+            self.topics[source.topic] = counts.changed(before.tally, -1) if before else counts
+            self._counted[source] = position
+
+    def latency(self) -> tuple[tuple[int, ...], float]:
+        """Records by the time from their timestamp to their commit, and the sum of those times in seconds."""
+        topics = self.topics.values()
+        counts = tuple(map(sum, zip(*(topic.latency for topic in topics), strict=True)))
+        return counts or NO_LATENCY, sum(topic.latency_ms for topic in topics) / 1_000
 
 
 class Gauge:
     """Turns cumulative counts into rates over the last few seconds."""
 
     def __init__(self) -> None:
-        self._seen: deque[tuple[float, dict[str, _Counts]]] = deque()
+        self.totals = Totals()
+        self._seen: deque[tuple[float, dict[str, Counts]]] = deque()
         self._catching: Catching[SourcePartition] = Catching()
 
     def measure(
@@ -35,7 +79,8 @@ class Gauge:
     ) -> MirrorProgress:
         """`until`: where a run with an end has to come to, whatever is written behind that."""
         now = time.monotonic()
-        counts = _by_topic(positions)
+        self.totals.count(positions)
+        counts = dict(self.totals.topics)
         self._seen.append((now, counts))
         while len(self._seen) > 2 and now - self._seen[0][0] > WINDOW_SECONDS:
             self._seen.popleft()
@@ -43,10 +88,6 @@ class Gauge:
         seconds = max(now - then, 1e-9)
         still = set(stopped)
         standing = [source.topic for source in still]
-        quarantined, skipped = Counter[str](), Counter[str]()
-        for source, carried in positions.items():
-            quarantined[source.topic] += carried.tally.quarantined
-            skipped[source.topic] += carried.tally.skipped
         lags: dict[str, int] = {}
         for source, end in ends.items():
             position = positions.get(source)
@@ -54,22 +95,21 @@ class Gauge:
             lags[source.topic] = lags.get(source.topic, 0) + lag
         topics = []
         for topic in sorted({*counts, *lags}):
-            records, size, latency = counts.get(topic, (0, 0, NO_LATENCY))
-            old_records, old_size, old_latency = before.get(topic, (0, 0, NO_LATENCY))
-            recent = [new - old for new, old in zip(latency, old_latency, strict=True)]
+            count, old = counts.get(topic, Counts()), before.get(topic, Counts())
+            recent = [new - past for new, past in zip(count.latency, old.latency, strict=True)]
             topics.append(
                 TopicProgress(
                     topic=topic,
-                    records=records,
-                    bytes=size,
-                    records_per_second=(records - old_records) / seconds,
-                    bytes_per_second=(size - old_size) / seconds,
+                    records=count.records,
+                    bytes=count.bytes,
+                    records_per_second=(count.records - old.records) / seconds,
+                    bytes_per_second=(count.bytes - old.bytes) / seconds,
                     lag=lags.get(topic, 0),
                     latency_p50_ms=percentile(recent, 0.5),
                     latency_p99_ms=percentile(recent, 0.99),
                     stopped=standing.count(topic),
-                    quarantined=quarantined[topic],
-                    skipped=skipped[topic],
+                    quarantined=count.quarantined,
+                    skipped=count.skipped,
                 )
             )
         backlog = self._catching.saw(
@@ -80,16 +120,3 @@ class Gauge:
             bounded=until is not None,
         )
         return MirrorProgress(mirror, state, tuple(topics), shards, backlog)
-
-
-def _by_topic(positions: Mapping[SourcePartition, Position]) -> dict[str, _Counts]:
-    counts: dict[str, _Counts] = {}
-    for source, position in positions.items():
-        tally = position.tally
-        records, size, latency = counts.get(source.topic, (0, 0, NO_LATENCY))
-        counts[source.topic] = (
-            records + tally.delivered,
-            size + tally.bytes,
-            tuple(a + b for a, b in zip(latency, tally.latency, strict=True)),
-        )
-    return counts

@@ -7,6 +7,7 @@ and the partitions of one topic spread evenly. Changing it means a new generatio
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 
 from causeway.model.position import SourcePartition
 
@@ -15,9 +16,13 @@ VERSION = 1
 
 def shard_of(source: SourcePartition, shards: int) -> int:
     """The shard (1…n) that serves a source partition."""
-    name = f"{source.cluster}\0{source.topic}".encode()
-    digest = hashlib.blake2b(name, digest_size=8).digest()
-    return (int.from_bytes(digest, "big") + source.partition) % shards + 1
+    return (_beginning(source.cluster, source.topic) + source.partition) % shards + 1
+
+
+@lru_cache(maxsize=10_000)  # asked for each partition, again and again
+def _beginning(cluster: str, topic: str) -> int:
+    digest = hashlib.blake2b(f"{cluster}\0{topic}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big")
 
 
 def default_shards(cores: int, partitions: int) -> int:

@@ -1,0 +1,102 @@
+"""What it costs to be looked at: a mirror of many partitions, its page open and its metrics scraped.
+
+Both are served by the driver's own process, so it is that one's CPU which counts, with and without them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import re
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import replace
+
+from bench.child import Child, Failed
+from bench.load import fill
+from bench.measures.bench import SETTLE_SECONDS, Bench, voiding
+from bench.measures.growth import BUSY, START_SECONDS, idle_topics
+from bench.measures.latency import OPENING
+from bench.samples import Sample
+from bench.shapes import CENTRE
+from bench.usage import used
+from bench.watch import until_arrived
+
+PARTITIONS = 1_000
+SCRAPE_SECONDS = 5.0
+SECONDS = 30.0
+_PAGE = re.compile(r"the page is at http://([\w.]+):(\d+)")
+
+
+def watching(bench: Bench) -> None:
+    bench.stage.say(f"being looked at: {PARTITIONS:,} partitions, scraped every {SCRAPE_SECONDS:.0f} s")
+    sample = Sample("watching", f"{PARTITIONS:,} partitions", bench.causeway.name, 0)
+    stage, shape = bench.stage, replace(CENTRE, partitions=BUSY)
+    with voiding(lambda why: bench.note(replace(sample, void=why))):
+        busy, idle = stage.name("busy"), idle_topics(PARTITIONS, stage.name("idle"))
+        stage.source.create(idle)
+        fill(stage.source, busy, shape, OPENING)
+        job = bench.job(bench.place(sample), [busy, *idle], PARTITIONS, shape.compression)
+        found: dict[str, float] = {}
+        for place, served in ((1, False), (2, True)):
+            chosen = ("log.format=text", f"web.enabled={str(served).lower()}", "web.port=0")
+            mirror = replace(bench.causeway, overrides=(*bench.causeway.overrides, *chosen))
+            there = replace(job, directory=job.directory / str(place))
+            with mirror.start(there) as child:
+                until_arrived(child, stage.destination, busy, shape.counts(OPENING), patience=START_SECONDS)
+                if not served:
+                    found["off_cores"] = _cores(child)
+                    continue
+                found["alone_cores"] = _cores(child)
+                with _looked_at(child) as scrapes:
+                    found["watched_cores"] = _cores(child)
+                found["scrape_ms"] = 1_000 * sum(scrapes) / max(1, len(scrapes))
+        found["cost_cores"] = found["watched_cores"] - found["off_cores"]
+        bench.note(replace(sample, figures=found))
+    stage.clean()
+
+
+def _cores(child: Child) -> float:
+    """Of the driver alone."""
+    time.sleep(SETTLE_SECONDS)
+    before, at = used([child.pid]).cpu, time.monotonic()
+    time.sleep(SECONDS)
+    child.must_live()
+    return (used([child.pid]).cpu - before) / (time.monotonic() - at)
+
+
+@contextlib.contextmanager
+def _looked_at(child: Child) -> Iterator[list[float]]:
+    """A page that stays open, and Prometheus; answers how long each scrape took."""
+    found = _PAGE.search(child.output)
+    if found is None:
+        raise Failed("it did not say where its page is")
+    host, port = found[1], int(found[2])
+    ending = threading.Event()
+    scrapes: list[float] = []
+
+    def read() -> None:
+        stream = http.client.HTTPConnection(host, port, timeout=10)
+        stream.request("GET", "/api/v1/stream")
+        answer = stream.getresponse()
+        while not ending.is_set() and answer.readline():
+            pass
+        stream.close()
+
+    def scrape() -> None:
+        while not ending.wait(SCRAPE_SECONDS):
+            began = time.monotonic()
+            urllib.request.urlopen(f"http://{host}:{port}/metrics", timeout=10).read()
+            scrapes.append(time.monotonic() - began)
+
+    threads = [threading.Thread(target=one, daemon=True) for one in (read, scrape)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield scrapes
+    finally:
+        ending.set()
+        for thread in threads:
+            thread.join(10)
