@@ -24,7 +24,10 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 @pytest.fixture
 def page(browser: Browser) -> Page:
-    return browser.page()
+    """So large that all is seen: what nobody sees is not brought up to date."""
+    page = browser.page()
+    page.looks(1280, 2400)
+    return page
 
 
 @pytest.fixture
