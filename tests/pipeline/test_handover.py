@@ -11,7 +11,7 @@ from causeway.kafka.ledger import LedgerImage
 from causeway.model.cluster import Cluster
 from causeway.model.order import Limits, Order
 from causeway.model.record import Heartbeat, Record
-from causeway.pipeline.handover import let_end
+from causeway.pipeline.handover import ended, let_end
 
 LIMITS = Limits(1_000, 1 << 20, 1, 10, 1 << 20, 1_000, 100_000, 1)
 
@@ -48,6 +48,15 @@ def test_the_next_slice_begins_when_the_shard_has_said_that_it_ended() -> None:
     told = Told([beat(3)], [], [], [beat(3, ended=True)], [])
     let_end(order(4, after=3), told)
     assert told.polls == 5
+
+
+def test_the_worker_that_served_the_slice_before_needs_nobody_to_tell_it() -> None:
+    ended(order(2, after=1))
+    told = Told()
+    let_end(order(3, after=2), told)
+    assert told.polls == 0
+    let_end(order(4, after=3), told, seconds=0.01)
+    assert told.polls > 10, "another worker served the slice between"
 
 
 def test_another_shards_end_is_not_this_shards() -> None:

@@ -6,6 +6,7 @@ A source that does not answer never stops the shard: its lanes wait, the others 
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -21,6 +22,7 @@ from causeway.model.order import Lane, Limits, Start
 from causeway.model.position import Position, SourcePartition
 from causeway.policy.integrity import Found, same_topic
 
+WAKE_SECONDS = 1.0
 KNOW_SECONDS = 2.0
 RETRY_SECONDS = 1.0
 GROUP_SECONDS = 1.0
@@ -69,6 +71,7 @@ class Intake:
         self._group_done: dict[SourcePartition, int] = {}
         self._group_pending = 0
         self._known: set[str] = set()
+        self._waking: threading.Thread | None = None
         self._consumer = clients.consumer(
             cluster,
             group or f"causeway.{mirror}",
@@ -79,6 +82,23 @@ class Intake:
             on_commit=self._on_group,
             fetch_bytes=limits.fetch_bytes,
         )
+
+    def wake(self) -> None:
+        """Connect and learn who leads, while the ledger is read; what goes wrong is met again by `look`."""
+
+        def connect() -> None:
+            with contextlib.suppress(CausewayError):
+                self.view.connect(WAKE_SECONDS)
+                self._know({source.topic for source in self.waiting})
+
+        self._waking = threading.Thread(target=connect, name="waking", daemon=True)
+        self._waking.start()
+
+    def _woken(self) -> None:
+        """No call may be under way on a handle that is about to be used otherwise, or to go."""
+        if self._waking is not None:
+            self._waking.join()
+            self._waking = None
 
     def due(self) -> bool:
         """Whether lanes wait to be opened and it is time to try."""
@@ -94,6 +114,7 @@ class Intake:
 
         Raises CausewayError where the source does not answer; the lanes wait on.
         """
+        self._woken()
         if self.view.connect(2.0) != self.cluster_id:
             raise CausewayError(
                 f'cluster "{self.cluster.alias}" is another cluster than when the order was made',
@@ -243,6 +264,7 @@ class Intake:
 
     def close(self) -> None:
         """Let a group commit on its way arrive, for a moment; then drop the consumer."""
+        self._woken()
         deadline = time.monotonic() + CLOSE_SECONDS
         if self.open:
             self._consumer.unassign()

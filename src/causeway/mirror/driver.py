@@ -357,7 +357,7 @@ class Driver:
                 what = f"{record.source}: {told(record)}"
                 self._telling.once("error", what, source=record.source, offset=record.begin)
             case Heartbeat(shard=shard) if shard and record.lease == self._control.lease:
-                self.pulse.heard(shard)
+                self.pulse.heard(shard, record.slice)
                 self.outlook.shards.heard(record)
                 self._telling.once("info", f"carried by: {record.carrier}")
 

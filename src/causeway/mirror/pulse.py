@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable
 
@@ -12,6 +13,7 @@ STARTING_SECONDS = 45.0
 class Pulse:
     def __init__(self) -> None:
         self._heard: dict[int, float] = {}
+        self._begun: dict[int, tuple[int, float]] = {}  # its newest slice, and when that was first heard of
         self.ended = 0  # shards that have done their order of this slice, and are silent by right
 
     def begin(self, shards: Iterable[int]) -> None:
@@ -19,8 +21,14 @@ class Pulse:
         self._heard = dict.fromkeys(shards, time.monotonic() + STARTING_SECONDS)
         self.ended = 0
 
-    def heard(self, shard: int) -> None:
+    def heard(self, shard: int, slice_number: int) -> None:
         self._heard[shard] = time.monotonic()
+        if self._begun.get(shard, (0, 0.0))[0] != slice_number:
+            self._begun[shard] = slice_number, self._heard[shard]
+
+    def in_order(self, shard: int) -> float:
+        """A key that sorts shards as they began with their slice, which is how they will end with it."""
+        return self._begun.get(shard, (0, math.inf))[1]
 
     def excuse(self) -> None:
         """Nobody can be heard now; whoever is silent later is silent from then on."""

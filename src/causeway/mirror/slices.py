@@ -75,7 +75,7 @@ def serve(driver: Driver, spark: session.Spark, stopping: threading.Event) -> No
 
 def _hand_over(driver: Driver, spark: session.Spark, after: int = 0) -> Slice | None:
     """Give Spark the next slice's job, if there is anything to carry."""
-    orders = driver.orders(after)
+    orders = sorted(driver.orders(after), key=lambda order: driver.pulse.in_order(order.shard))
     if not orders:
         return None
     return Slice(spark, orders, f"{driver.name}: slice {driver.slice_number}, {len(orders)} shards")

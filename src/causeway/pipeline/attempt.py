@@ -80,6 +80,12 @@ class Attempt:
     def run(self) -> Outcome:
         """Serve the order to its end."""
         order = self._order
+        for cluster_id, cluster in order.sources.items():
+            lanes = [lane for lane in order.lanes if lane.source.cluster == cluster_id]
+            if lanes:
+                group, kind = order.groups.get(cluster_id), self._carrier.intake
+                self._intakes.append(kind(cluster, cluster_id, lanes, group, order.mirror, order.limits))
+                self._intakes[-1].wake()
         # What the driver has seen saves reading it again; after a failure nothing but the ledger is believed.
         seen = order.seen if not self._memory.restarts else None
         self._reader = LedgerReader(order.destination, order.mirror, [CONTROL, order.shard], seen)
@@ -94,12 +100,6 @@ class Attempt:
         self._check_reached(found)
         self._positions = self._memory.positions = found
         self._reader.follow(CONTROL)
-        for cluster_id, cluster in order.sources.items():
-            lanes = [lane for lane in order.lanes if lane.source.cluster == cluster_id]
-            if lanes:
-                group = order.groups.get(cluster_id)
-                kind = self._carrier.intake
-                self._intakes.append(kind(cluster, cluster_id, lanes, group, order.mirror, order.limits))
         while True:
             for intake in self._intakes:
                 if intake.due():

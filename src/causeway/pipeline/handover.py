@@ -13,6 +13,10 @@ from causeway.model.record import Record
 ENDING_SECONDS = 3.0
 
 
+_ended: dict[tuple[str, int], tuple[int, int]] = {}
+"""The lease and the slice that this worker itself was the last to serve, of each mirror and shard."""
+
+
 class Reader(Protocol):
     """What reads the ledger: `LedgerReader`."""
 
@@ -33,6 +37,8 @@ def let_end(order: Order, reader: Reader, seconds: float = ENDING_SECONDS) -> No
     It is the fence that makes the next attempt safe; the waiting only saves work, so it has an end. Where
     Spark starts a lost task of an old slice again, the slice behind it may be at work already: Superseded.
     """
+    if _ended.get((order.mirror, order.shard)) == (order.lease, order.after):
+        return  # most often it is the same worker, which needs nobody to tell it
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         read = reader.poll(0.01)
@@ -43,3 +49,8 @@ def let_end(order: Order, reader: Reader, seconds: float = ENDING_SECONDS) -> No
             raise Superseded(f"slice {beat.slice} of this shard is at work; this order is of {order.slice}")
         if not read and (beat.slice == order.slice or (beat.slice == order.after and beat.ended)):
             return
+
+
+def ended(order: Order) -> None:
+    """This worker has served the order to its end."""
+    _ended[order.mirror, order.shard] = order.lease, order.slice

@@ -12,6 +12,7 @@ import gc
 import json
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 
@@ -23,6 +24,7 @@ from causeway.kafka.outcome import Again, Fenced, Refused
 from causeway.model.order import Order
 from causeway.model.receipt import Outcome, Receipt
 from causeway.pipeline.attempt import Attempt, looks
+from causeway.pipeline.handover import ended
 from causeway.pipeline.memory import Memory
 
 ORDERS = pa.schema([("shard", pa.int32()), ("order", pa.string())])
@@ -76,11 +78,7 @@ def carry(order: Order, pause: Callable[[float], None] = time.sleep) -> Receipt:
     while True:
         carried = memory.records
         try:
-            attempt = Attempt(order, memory, ends_at)
-            try:
-                return _receipt(order, memory, attempt.run())
-            finally:
-                attempt.close()
+            return _receipt(order, memory, _serve(Attempt(order, memory, ends_at), order))
         except Fenced as error:
             return _receipt(order, memory, "fenced", str(error))
         except Superseded as error:
@@ -107,6 +105,20 @@ def carry(order: Order, pause: Callable[[float], None] = time.sleep) -> Receipt:
                 backoff = FIRST_BACKOFF_SECONDS
             pause(backoff)
             backoff = min(LAST_BACKOFF_SECONDS, backoff * 2)
+
+
+def _serve(attempt: Attempt, order: Order) -> Outcome:
+    """Run an attempt, and close its clients; behind a slice that ended by its time the next one waits."""
+    closing = attempt.close
+    try:
+        outcome = attempt.run()
+        if outcome == "done" and order.tail is not None:
+            ended(order)
+            # Nothing is under way in them any more but the source's group, which the next slice advances too.
+            closing = threading.Thread(target=attempt.close, name="closing", daemon=True).start
+        return outcome
+    finally:
+        closing()
 
 
 def _receipt(order: Order, memory: Memory, outcome: Outcome, note: str = "") -> Receipt:

@@ -24,8 +24,8 @@ class Slice:
 
     def __init__(self, spark: SparkSession, orders: Sequence[Order], description: str) -> None:
         self._spark = spark
-        # Tasks get slots in this order. It is always the same, so each finds the slot that its shard leaves
-        # first; only where executors were lost and slots are missing each shard has its turn.
+        # Tasks get slots in this order, in which their shards leave them; only where executors were lost and
+        # slots are missing each shard has its turn.
         first = orders[0].slice % len(orders) if slots_of(spark) < len(orders) else 0
         self._orders = (*orders[first:], *orders[:first])
         self.number = orders[0].slice

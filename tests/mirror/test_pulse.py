@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from causeway.mirror.pulse import STARTING_SECONDS, Pulse
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    return now
+
+
+def test_a_shard_that_is_not_heard_any_more_is_noticed(clock: list[float]) -> None:
+    pulse = Pulse()
+    pulse.begin([1, 2])
+    clock[0] += STARTING_SECONDS
+    for _ in range(4):
+        clock[0] += 10
+        pulse.heard(1, 5)
+    assert pulse.silent(15) == 2
+    pulse.ended = 1
+    assert pulse.silent(15) == 0, "one has ended, and is silent by right"
+
+
+def test_a_start_may_take_its_time_and_an_outage_excuses_all(clock: list[float]) -> None:
+    pulse = Pulse()
+    pulse.begin([1])
+    clock[0] += STARTING_SECONDS + 10
+    assert pulse.silent(15) == 0
+    clock[0] += 10
+    assert pulse.silent(15) == 1
+    pulse.excuse()
+    assert pulse.silent(15) == 0
+
+
+def test_shards_end_in_the_order_in_which_they_began(clock: list[float]) -> None:
+    pulse = Pulse()
+    for shard, number in ((2, 1), (1, 1), (1, 1), (2, 1), (1, 2), (2, 2), (1, 2)):
+        if (shard, number) == (1, 2):
+            pulse.begin([1, 2])  # the next slice is heard before anybody watches it
+        clock[0] += 1
+        pulse.heard(shard, number)
+        if (shard, number) == (2, 1):
+            assert sorted([1, 2], key=pulse.in_order)[0] == 2
+    assert sorted([3, 2, 1], key=pulse.in_order) == [1, 2, 3]
