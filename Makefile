@@ -15,6 +15,7 @@ demo: setup
 	$(BIN)/causeway demo $(ARGS)
 
 test: check
+	@scripts/browser
 	$(BIN)/pytest $(ARGS)
 
 faults: setup
