@@ -171,6 +171,7 @@ def test_every_series_exists_before_anything_happens() -> None:
     assert beyond_zero == {
         "causeway_build_info",
         "causeway_start_time_seconds",
+        "causeway_starts_total",
         "causeway_snapshot_age_seconds",
         "causeway_carrier_info",
         "causeway_mirror_state",

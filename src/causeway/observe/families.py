@@ -70,6 +70,7 @@ FAMILIES = (
     Family("causeway_replication_latency_seconds", "histogram", MIRROR, "Record timestamp to commit."),
     Family("causeway_carrying_seconds", "histogram", MIRROR, "Fetch to commit."),
     Family("causeway_last_commit_timestamp_seconds", "gauge", MIRROR, "The latest commit, 0 for none."),
+    Family("causeway_starts_total", "counter", MIRROR, "Starts of the mirror, since its ledger was made."),
     Family("causeway_slices_total", "counter", MIRROR, "Spark jobs that ended."),
     Family("causeway_failed_slices_total", "counter", MIRROR, "Spark jobs that failed."),
     Family("causeway_group_commits_total", "counter", MIRROR, "Commits to the source's consumer group."),

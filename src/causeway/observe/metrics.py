@@ -124,6 +124,7 @@ def _put_carried(sheet: Sheet, mirror: MirrorView) -> None:
     _put_histogram(sheet, "causeway_carrying_seconds", mirror.name, mirror.carrying, mirror.carrying_seconds)
     latest = max((one.committed_at for one in mirror.partitions), default=-1)
     sheet.put("causeway_last_commit_timestamp_seconds", {"mirror": mirror.name}, _seconds(latest))
+    sheet.put("causeway_starts_total", {"mirror": mirror.name}, mirror.lease)  # each takes the next one
     gaps = Counter(gap.verdict for gap in mirror.gaps)
     for verdict in dict.fromkeys((*MOVES, *gaps)):
         labels = {"mirror": mirror.name, "verdict": verdict}

@@ -1,0 +1,29 @@
+"""The log of a mirror without a terminal: an object a line, and no traceback for what can be expected."""
+
+from __future__ import annotations
+
+import json
+
+from support.world import World
+
+
+def test_every_line_is_an_object_and_a_gap_has_its_coordinates(world: World) -> None:
+    topic = world.topic("t", 2)
+    world.produce(topic, world.numbers(100, 2))
+    config = world.config()
+    world.carry_all(config)
+    world.produce(topic, world.numbers(100, 2, 100))
+    world.delete_records(topic, 1, 70)
+
+    run = world.run(config, "--stop-at-end", env={"CAUSEWAY__LOG__FORMAT": "auto"})
+    assert run.wait() == 6
+
+    said = [json.loads(line) for line in run.output.splitlines()]
+    assert all({"at", "level", "what"} <= line.keys() for line in said)
+    [gap] = [line for line in said if line.get("offset") is not None]
+    assert (gap["level"], gap["mirror"], gap["topic"], gap["partition"], gap["offset"]) == (
+        "error", world.mirror, topic, 1, 50,
+    )  # fmt: skip
+    assert "offsets skip" in gap["todo"]
+    assert (said[-1]["level"], said[-1]["exit_code"]) == ("error", 6)
+    assert [line["records"] for line in said if line["what"] == "progress"][-1] == 150
