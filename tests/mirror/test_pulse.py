@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 import time
 
 import pytest
@@ -47,3 +48,16 @@ def test_shards_end_in_the_order_in_which_they_began(clock: list[float]) -> None
         if (shard, number) == (2, 1):
             assert sorted([1, 2], key=pulse.in_order)[0] == 2
     assert sorted([3, 2, 1], key=pulse.in_order) == [1, 2, 3]
+
+
+def test_a_slice_has_begun_when_all_its_shards_have(clock: list[float]) -> None:
+    pulse = Pulse()
+    pulse.heard(1, 4)
+    assert pulse.begun(4, [1, 2]) == math.inf
+    clock[0] += 3
+    pulse.heard(2, 4)
+    clock[0] += 3
+    pulse.heard(1, 4)
+    assert pulse.begun(4, [1, 2]) == 103.0
+    pulse.heard(1, 5)
+    assert pulse.begun(5, [1, 2]) == math.inf

@@ -26,6 +26,7 @@ class Piece:
         self.receipts: list[Any] = []
         self.failure = ""
         self.cancelled = False
+        self.there = 2
         self._ends = ends
 
     def wait(self, seconds: float) -> bool:
@@ -35,7 +36,7 @@ class Piece:
         return 0
 
     def slots(self) -> int:
-        return 2
+        return self.there
 
     def cancel(self) -> None:
         self.cancelled = True
@@ -80,6 +81,8 @@ def handed(monkeypatch: pytest.MonkeyPatch) -> list[Piece]:
 
 
 def watched(driver: Told, piece: Piece, stopping: threading.Event | None = None) -> Slice | None:
+    for shard in piece.shards:
+        driver.pulse.heard(shard, piece.number)
     return slices.watch(cast(Driver, driver), cast(Slice, piece), NO_SPARK, stopping or threading.Event())
 
 
@@ -94,9 +97,25 @@ def test_the_next_slice_is_handed_over_once_before_this_one_ends(handed: list[Pi
     assert driver.cuts == []
 
 
+def test_nothing_is_handed_over_before_all_shards_have_begun(handed: list[Piece]) -> None:
+    driver = Told()
+    driver.pulse.heard(1, 3)
+    piece = Piece(3, lambda: driver.ticks > 60)
+    assert slices.watch(cast(Driver, driver), cast(Slice, piece), NO_SPARK, threading.Event()) is None
+    assert handed == []
+
+
 def test_a_run_with_an_end_hands_over_nothing(handed: list[Piece]) -> None:
     driver = Told(stop_at_end=True)
     assert watched(driver, Piece(1, lambda: driver.ticks > 60)) is None
+    assert handed == []
+
+
+def test_where_a_slot_is_missing_nothing_is_handed_over(handed: list[Piece]) -> None:
+    driver = Told()
+    piece = Piece(3, lambda: driver.ticks > 60)
+    piece.there = 1
+    assert watched(driver, piece) is None
     assert handed == []
 
 
@@ -128,7 +147,12 @@ def test_a_shard_that_does_not_end_with_its_slice_is_noticed(
     monkeypatch.setattr(slices, "OVERDUE_SECONDS", 0.1)
     driver = Told()
 
-    assert watched(driver, Piece(3, lambda: bool(driver.cuts))) is None
+    def ends() -> bool:
+        if handed:
+            driver.pulse.heard(1, 4)  # the other shard is at work on the next slice already
+        return bool(driver.cuts)
+
+    assert watched(driver, Piece(3, ends)) is None
     assert driver.cuts == ["a shard did not end with its slice"]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 STARTING_SECONDS = 45.0
 """A busy machine takes long to start Python workers: up to its first heartbeat a shard has so much more."""
@@ -25,6 +25,16 @@ class Pulse:
         self._heard[shard] = time.monotonic()
         if self._begun.get(shard, (0, 0.0))[0] != slice_number:
             self._begun[shard] = slice_number, self._heard[shard]
+
+    def begun(self, slice_number: int, shards: Collection[int]) -> float:
+        """When the last of them was first heard in this slice; never, as long as one was not."""
+        times = [
+            at
+            for shard in shards
+            for number, at in [self._begun.get(shard, (0, 0.0))]
+            if number == slice_number
+        ]
+        return max(times) if len(times) == len(shards) else math.inf
 
     def in_order(self, shard: int) -> float:
         """A key that sorts shards as they began with their slice, which is how they will end with it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
 import time
 from collections.abc import Sequence
@@ -16,8 +17,9 @@ from causeway.pipeline.slice import Slice
 
 WATCH_SECONDS = 0.1
 STOP_SECONDS = 5.0
-EARLY_SECONDS = 1.0
-"""So long before the end of a slice Spark gets the job of the next: planning it takes a third of that."""
+EARLY_SECONDS = 2.0
+"""So long before the end of a slice Spark gets the job of the next. Planning it takes a few tenths; the rest
+is for what is not known exactly: a shard's slice began a little before it was heard."""
 OVERDUE_SECONDS = 30.0
 FIRST_BACKOFF_SECONDS = 0.5
 LAST_BACKOFF_SECONDS = 10.0
@@ -91,19 +93,20 @@ def watch(driver: Driver, piece: Slice, spark: session.Spark, stopping: threadin
     shards = len(piece.shards)
     driver.pulse.begin(piece.shards)
     cut_at = looked_at = 0.0
+    overdue_at = math.inf
     queued: Slice | None = None
-    ends_at = time.monotonic() + driver.mirror.slice
     early = min(EARLY_SECONDS, driver.mirror.slice / 4)
     try:
         while not piece.wait(0):
             reason = driver.tick(WATCH_SECONDS)
             now = time.monotonic()
+            ends_at = driver.pulse.begun(piece.number, piece.shards) + driver.mirror.slice
             if not reason and now - looked_at > 1.0:
                 looked_at = now
                 driver.pulse.ended = piece.ended_tasks()
                 if 0 < driver.pulse.ended < shards and not driver.stop_at_end and queued is None:
                     reason = "a shard ended early"
-            if not reason and queued is not None and now > ends_at + OVERDUE_SECONDS:
+            if not reason and now > overdue_at:
                 reason = "a shard did not end with its slice"  # the next slice waits for its slot
             reason = "stopped" if stopping.is_set() else reason
             if reason and not cut_at:
@@ -117,8 +120,11 @@ def watch(driver: Driver, piece: Slice, spark: session.Spark, stopping: threadin
                 piece.cancel()
                 piece.wait(STOP_SECONDS)
                 break
-            if now > ends_at - early and not (cut_at or queued or driver.stop_at_end):
+            due = now > ends_at - early and not (cut_at or queued or driver.stop_at_end)
+            # With a slot too few, a shard that waits for its turn would wait for two slices.
+            if due and piece.slots() >= shards:
                 queued = _hand_over(driver, spark, after=piece.number)
+                overdue_at = ends_at + OVERDUE_SECONDS
     except BaseException:
         for one in (piece, queued):
             if one is not None:

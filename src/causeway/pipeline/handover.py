@@ -10,7 +10,8 @@ from causeway.kafka.ledger import LedgerImage
 from causeway.model.order import Order
 from causeway.model.record import Record
 
-ENDING_SECONDS = 3.0
+ENDING_SECONDS = 5.0
+"""Where slots are to spare, tasks begin as early as the driver hands them over."""
 
 
 _ended: dict[tuple[str, int], tuple[int, int]] = {}
