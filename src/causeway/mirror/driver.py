@@ -72,6 +72,7 @@ class Driver:
         self._starts: dict[SourcePartition, Start] = {}
         self._until: dict[SourcePartition, int] = {}
         self.pulse = Pulse()
+        self._otherwise: State = "running"  # what it is when all answer
         self._waiting_for = ""  # the side that does not answer
         self._absent = ""  # and the cluster, for people
         self._next: dict[str, float] = {}
@@ -240,11 +241,14 @@ class Driver:
                 self._reader.image.apply(CONTROL, wish)
                 self.tell("info", f"paused by {by}" if paused else f"goes on, by {by}")
             self._wishes.popleft()  # only now: where the destination does not answer, it is served later
-        self.settle("paused" if self.paused else "running")
 
     def settle(self, state: State) -> None:
         """What people are told. Waiting for a cluster is left only when it answers."""
-        if state != self.state and not (self.state == WAITING and state in ("running", "paused")):
+        if state in ("running", "paused"):
+            self._otherwise = state
+            if self.state == WAITING:
+                return
+        if state != self.state:
             self.state, self._state_since = state, now_ms()
             self.restate()
 
@@ -392,7 +396,7 @@ class Driver:
 
     def _recovered(self, what: str) -> None:
         if self.state == WAITING and self._waiting_for == what:
-            self.state, self._state_since = "paused" if self.paused else "running", now_ms()
+            self.state, self._state_since = self._otherwise, now_ms()
             self.tell("info", f"the {what} answers again")
 
     def _is_time(self, what: str, every: float) -> bool:

@@ -33,8 +33,10 @@ def serve(driver: Driver, spark: session.Spark, stopping: threading.Event) -> No
     try:
         while not stopping.is_set() or queued is not None:
             if driver.paused and queued is None:
+                driver.settle("paused")  # only now: no task carries any more
                 driver.tick(WATCH_SECONDS)
                 continue
+            driver.settle("running")
             piece = queued or _hand_over(driver, spark)
             if piece is None:
                 if driver.stop_at_end:
