@@ -65,6 +65,8 @@ def test_a_pause_in_the_ledger_holds_over_a_restart_until_it_is_taken_back(world
     assert world.ledger().paused == paused, "the second one wrote nothing"
 
     world.produce(topic, world.numbers(1_000, 2, 1_000))
+    ended = causeway("run", config, "--stop-at-end")
+    assert (ended.returncode, f"is paused by {who()} since " in ended.stderr) == (2, True), ended
     run = world.run(config, *served)
     run.until(lambda: state(config, url) == ("paused", 1_000), "it is paused, and sees what waits")
     assert (run.alive, world.carried()) == (True, 1_000), run.output

@@ -24,7 +24,7 @@ from causeway.mirror.orders import make_orders
 from causeway.mirror.outlook import Outlook
 from causeway.mirror.plan import plan_of, prepare, survey
 from causeway.mirror.pulse import Pulse
-from causeway.mirror.refusing import refuse_at_start, refuse_twins
+from causeway.mirror.refusing import refuse_at_start, refuse_paused, refuse_twins
 from causeway.mirror.routing import Known, Routes, edges, routes
 from causeway.mirror.telling import Say, Telling, level
 from causeway.mirror.testimony import refuse_older
@@ -111,6 +111,8 @@ class Driver:
         self._reader.follow()
         if mirror.delivery == "exactly-once":
             refuse_older(self._view, self.name, image)
+        if self.stop_at_end:
+            refuse_paused(self.name, image.paused)  # it would wait for somebody who need not be there
         known = {(source.cluster, source.topic) for source in image.positions}
         # `start` is for what exists now and is new to the ledger; whatever appears later begins at earliest.
         self._starts = {

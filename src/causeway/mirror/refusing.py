@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from causeway.errors import IntegrityError, PlanRefused
+from causeway.errors import IntegrityError, PlanRefused, UsageError
 from causeway.kafka.admin import ClusterView
+from causeway.model.offsets import when
 from causeway.model.plan import Refusal
+from causeway.model.record import Paused
 
 
 def refuse_twins(name: str, views: Mapping[str, ClusterView]) -> None:
@@ -21,6 +23,15 @@ def refuse_twins(name: str, views: Mapping[str, ClusterView]) -> None:
                 why=f"both have the id {view.cluster_id()}",
                 todo="name it once; topics of both can be chosen there",
             )
+
+
+def refuse_paused(name: str, paused: Paused | None) -> None:
+    if paused is not None and paused.by:
+        raise UsageError(
+            f"the mirror is paused by {paused.by} since {when(paused.at)}",
+            where=f'mirror "{name}"',
+            todo="`causeway resume CONFIG`, then start it again",
+        )
 
 
 def refuse_at_start(name: str, refusals: Sequence[Refusal]) -> None:
