@@ -26,7 +26,7 @@ from causeway.observe.status import line, parts, width_of
 from causeway.web.app import application
 from causeway.web.serve import Server
 from cli.conftest import Configure, Serve, Type
-from support.process import Causeway, eventually
+from support.process import Causeway, eventually, interruptible
 from web import made
 from web.made import NOW, Shown, mirror, partition, shard, snapshot, standing
 
@@ -288,6 +288,7 @@ def test_watching_on_a_terminal_draws_again_and_ends_well(serve: Serve, configur
         stdout=theirs,
         stderr=theirs,
         env={**os.environ, "COLUMNS": "120", "LINES": "40", "TERM": "xterm"},
+        preexec_fn=interruptible,
     )
     os.close(theirs)
     read = b""

@@ -77,13 +77,22 @@ def test_the_printed_file_runs_the_same_mirror(here: Path) -> None:
     ended = causeway("convert", "kaf-relay", *files, "--topic", "extra:extra_copy:3", "--stop-at-end")
     assert ended.returncode == 0, ended.stderr
     said = ended.stderr.splitlines()
-    assert said[0] == "note: app.log_level: Causeway says what matters on stderr; Spark's own log is a file"
+    assert said[:2] == [
+        "note: app.metrics_server_addr: /metrics is there, with kaf-relay's names beside Causeway's own",
+        "note: app.log_level: Causeway says what matters on stderr; Spark's own log is a file",
+    ]
     assert said[-1] == "note: --stop-at-end: is an option of `causeway run` as well"
     assert [line.removeprefix("# ") for line in ended.stdout.splitlines()[2 : 2 + len(said)]] == [
         line.removeprefix("note: ") for line in said
     ]
     (here / "relay.toml").write_text(ended.stdout)
-    mirror = load(here / "relay.toml").mirrors[0]
+    settings = load(here / "relay.toml")
+    assert (settings.web.host, settings.web.port, settings.metrics.compat) == (
+        "0.0.0.0",
+        7081,
+        ("kaf-relay",),
+    )
+    mirror = settings.mirrors[0]
     # [topics] of the second file replaces [[topics]] of the first, as in kaf-relay.
     assert mirror.rename == {"later": "later_copy", "extra": "extra_copy"}
     assert mirror.partition_map == {"extra": 3}

@@ -34,6 +34,7 @@ def test_a_worker_the_whole_tree_and_a_busy_driver_end_one_after_the_other(
             mirror.kill()
         mirror.start()
         day.recovered()
+        day.advances()  # all may have been carried before the kill: it is to be at work
         with day.fault("SIGTERM in a busy moment"):
             assert mirror.stop() == 0, mirror.output
             assert not day.held_back(), "a transaction is open after a clean stop"

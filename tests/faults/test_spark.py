@@ -137,7 +137,7 @@ def test_a_cancelled_slice_has_failed_even_if_spark_never_answers(tmp_path: Path
     context = Namespace(
         _temp_dir=tmp_path, _jsc=None, setJobGroup=never, cancelJobGroup=_dead, statusTracker=_dead
     )
-    order = Namespace(mirror="m", lease=1, slice=1)
+    order = Namespace(mirror="m", lease=1, slice=1, shard=1)
     piece = Slice(cast(Any, Namespace(sparkContext=context)), [cast(Any, order)], "")
     try:
         assert piece.ended_tasks() == 0

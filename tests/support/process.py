@@ -56,6 +56,11 @@ def send(number: signal.Signals, pids: Iterable[int]) -> None:
             os.kill(pid, number)
 
 
+def interruptible() -> None:
+    """Ctrl-C is heeded, even if these tests were started in the background, where it is ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Causeway:
     """A running `causeway` command; its output goes to a file."""
 
@@ -71,6 +76,7 @@ class Causeway:
                 stdin=subprocess.DEVNULL,
                 env={**os.environ, **LINES, **(env or {}), name: value},
                 start_new_session=True,
+                preexec_fn=interruptible,
             )
 
     @property
