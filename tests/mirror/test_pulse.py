@@ -21,7 +21,7 @@ def test_a_shard_that_is_not_heard_any_more_is_noticed(clock: list[float]) -> No
     clock[0] += STARTING_SECONDS
     for _ in range(4):
         clock[0] += 10
-        pulse.heard(1, 5)
+        pulse.heard(1, 5, 0.0)
     assert pulse.silent(15) == 2
     pulse.ended = 1
     assert pulse.silent(15) == 0, "one has ended, and is silent by right"
@@ -44,7 +44,7 @@ def test_shards_end_in_the_order_in_which_they_began(clock: list[float]) -> None
         if (shard, number) == (1, 2):
             pulse.begin([1, 2])  # the next slice is heard before anybody watches it
         clock[0] += 1
-        pulse.heard(shard, number)
+        pulse.heard(shard, number, 0.0)
         if (shard, number) == (2, 1):
             assert sorted([1, 2], key=pulse.in_order)[0] == 2
     assert sorted([3, 2, 1], key=pulse.in_order) == [1, 2, 3]
@@ -52,12 +52,21 @@ def test_shards_end_in_the_order_in_which_they_began(clock: list[float]) -> None
 
 def test_a_slice_has_begun_when_all_its_shards_have(clock: list[float]) -> None:
     pulse = Pulse()
-    pulse.heard(1, 4)
+    pulse.heard(1, 4, 0.0)
     assert pulse.begun(4, [1, 2]) == math.inf
     clock[0] += 3
-    pulse.heard(2, 4)
+    pulse.heard(2, 4, 0.0)
     clock[0] += 3
-    pulse.heard(1, 4)
+    pulse.heard(1, 4, 0.0)
     assert pulse.begun(4, [1, 2]) == 103.0
-    pulse.heard(1, 5)
+    pulse.heard(1, 5, 0.0)
     assert pulse.begun(5, [1, 2]) == math.inf
+
+
+def test_what_counts_is_when_a_task_began_and_not_when_it_was_first_heard(clock: list[float]) -> None:
+    pulse = Pulse()
+    pulse.heard(1, 4, 0.2)
+    clock[0] += 0.5
+    pulse.heard(2, 4, 1.5)
+    assert sorted([1, 2], key=pulse.in_order) == [2, 1]
+    assert pulse.begun(4, [1, 2]) == pytest.approx(99.8)

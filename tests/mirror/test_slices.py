@@ -82,7 +82,7 @@ def handed(monkeypatch: pytest.MonkeyPatch) -> list[Piece]:
 
 def watched(driver: Told, piece: Piece, stopping: threading.Event | None = None) -> Slice | None:
     for shard in piece.shards:
-        driver.pulse.heard(shard, piece.number)
+        driver.pulse.heard(shard, piece.number, 0.0)
     return slices.watch(cast(Driver, driver), cast(Slice, piece), NO_SPARK, stopping or threading.Event())
 
 
@@ -99,7 +99,7 @@ def test_the_next_slice_is_handed_over_once_before_this_one_ends(handed: list[Pi
 
 def test_nothing_is_handed_over_before_all_shards_have_begun(handed: list[Piece]) -> None:
     driver = Told()
-    driver.pulse.heard(1, 3)
+    driver.pulse.heard(1, 3, 0.0)
     piece = Piece(3, lambda: driver.ticks > 60)
     assert slices.watch(cast(Driver, driver), cast(Slice, piece), NO_SPARK, threading.Event()) is None
     assert handed == []
@@ -149,7 +149,7 @@ def test_a_shard_that_does_not_end_with_its_slice_is_noticed(
 
     def ends() -> bool:
         if handed:
-            driver.pulse.heard(1, 4)  # the other shard is at work on the next slice already
+            driver.pulse.heard(1, 4, 0.0)  # the other shard is at work on the next slice already
         return bool(driver.cuts)
 
     assert watched(driver, Piece(3, ends)) is None

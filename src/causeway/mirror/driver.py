@@ -363,7 +363,7 @@ class Driver:
                 what = f"{record.source}: {told(record)}"
                 self._telling.once("error", what, source=record.source, offset=record.begin)
             case Heartbeat(shard=shard) if shard and record.lease == self._control.lease:
-                self.pulse.heard(shard, record.slice)
+                self.pulse.heard(shard, record.slice, record.age_ms / 1_000)
                 self.outlook.shards.heard(record)
                 self._telling.once("info", f"carried by: {record.carrier}")
 

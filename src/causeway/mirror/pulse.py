@@ -13,7 +13,7 @@ STARTING_SECONDS = 45.0
 class Pulse:
     def __init__(self) -> None:
         self._heard: dict[int, float] = {}
-        self._begun: dict[int, tuple[int, float]] = {}  # its newest slice, and when that was first heard of
+        self._begun: dict[int, tuple[int, float]] = {}  # its newest slice, and when it began with that
         self.ended = 0  # shards that have done their order of this slice, and are silent by right
 
     def begin(self, shards: Iterable[int]) -> None:
@@ -21,13 +21,14 @@ class Pulse:
         self._heard = dict.fromkeys(shards, time.monotonic() + STARTING_SECONDS)
         self.ended = 0
 
-    def heard(self, shard: int, slice_number: int) -> None:
+    def heard(self, shard: int, slice_number: int, age: float) -> None:
+        """A sign of life of a task that is so many seconds old."""
         self._heard[shard] = time.monotonic()
         if self._begun.get(shard, (0, 0.0))[0] != slice_number:
-            self._begun[shard] = slice_number, self._heard[shard]
+            self._begun[shard] = slice_number, self._heard[shard] - age
 
     def begun(self, slice_number: int, shards: Collection[int]) -> float:
-        """When the last of them was first heard in this slice; never, as long as one was not."""
+        """When the last of them began with this slice; never, as long as one was not heard."""
         times = [
             at
             for shard in shards

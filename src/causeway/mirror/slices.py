@@ -17,9 +17,8 @@ from causeway.pipeline.slice import Slice
 
 WATCH_SECONDS = 0.1
 STOP_SECONDS = 5.0
-EARLY_SECONDS = 2.0
-"""So long before the end of a slice Spark gets the job of the next. Planning it takes a few tenths; the rest
-is for what is not known exactly: a shard's slice began a little before it was heard."""
+EARLY_SECONDS = 1.5
+"""So long before the end of a slice Spark gets the job of the next; planning it takes a few tenths."""
 OVERDUE_SECONDS = 30.0
 FIRST_BACKOFF_SECONDS = 0.5
 LAST_BACKOFF_SECONDS = 10.0

@@ -62,6 +62,7 @@ class Heartbeat:
     carrying: Sequence[int] = ()  # records by the time from their fetch to their commit
     carrying_ms: int = 0
     ended: bool = False  # the last one of its slice
+    age_ms: int = 0  # of the shard's task
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "carrying", tuple(self.carrying))  # JSON knows lists alone

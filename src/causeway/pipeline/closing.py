@@ -175,6 +175,7 @@ class Closing:
                 order.shard, order.lease, order.slice, at, host, os.getpid(), self._carrier,
                 memory.transactions, int(memory.transaction_seconds * 1_000), memory.records,
                 memory.restarts, memory.group_commits, memory.carrying.counts, memory.carrying.total, final,
+                int((time.monotonic() - memory.began) * 1_000),
             )  # fmt: skip
             signs.append(sign)
         return signs

@@ -14,6 +14,7 @@ EVENTS_WAITING = 20
 
 @dataclass(slots=True)
 class Memory:
+    began: float = field(default_factory=time.monotonic)
     restarts: int = 0
     fruitless: int = 0  # attempts in a row that carried nothing
     records: int = 0

@@ -71,7 +71,7 @@ def carry(order: Order, pause: Callable[[float], None] = time.sleep) -> Receipt:
     """Serve an order to its end, however many attempts it takes."""
     memory = Memory()
     parent = os.getppid()
-    ends_at = None if order.tail is None else time.monotonic() + order.tail
+    ends_at = None if order.tail is None else memory.began + order.tail
     backoff = FIRST_BACKOFF_SECONDS
     patience = min(SECRET_SECONDS, order.tail or SECRET_SECONDS)
     missed_at = 0.0
