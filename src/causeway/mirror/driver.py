@@ -10,6 +10,7 @@ import contextlib
 import time
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 
 from causeway.config import MirrorSettings, Settings
 from causeway.config.effective import effective
@@ -179,33 +180,16 @@ class Driver:
     def tick(self, seconds: float) -> str:
         """Look at everything once; answers why the slice must be cut short, if it must.
 
-        Raises Superseded when a newer instance holds the lease.
+        Each side is looked at whether or not the other one answers: heartbeats go on without a source, and
+        what waits there is seen while the destination is away. Raises Superseded when a newer instance holds
+        the lease.
         """
-        side = "destination"
+        self._asked("destination", partial(self._look_at_destination, seconds))
+        return self._asked("source", self._look_at_source) or self._silent()
+
+    def _asked(self, side: str, look: Callable[[], str]) -> str:
         try:
-            for record in self._reader.poll(seconds):
-                self._hear(record)
-            if self._reader.image.newest_lease() > self._control.lease:
-                raise Superseded(
-                    f"a newer instance of this mirror holds lease {self._reader.image.newest_lease()},"
-                    f" this one {self._control.lease}",
-                    where=f'mirror "{self.name}"',
-                )
-            self._serve_wishes()
-            if self._is_time("progress", PROGRESS_SECONDS):
-                self._measure()
-            if self._is_time("heartbeat", self.mirror.heartbeat):
-                self._check_ledger()
-                self._control.heartbeat(self.slice_number)
-                self._recovered(side)
-            side = "source"
-            if self._is_time("ends", ENDS_SECONDS):
-                self._look_at_logs()
-                self._recovered(side)
-            if self.paused:
-                return "paused"
-            if self._is_time("shape", self.mirror.refresh) and not self.stop_at_end:
-                return self._changed()
+            return look()
         except Superseded:
             raise
         except IntegrityError:
@@ -222,7 +206,35 @@ class Driver:
             self._waiting_for = "destination" if self._destination.alias in named else side
             self._absent = (named or [self._destination.alias if side == "destination" else "a source"])[0]
             self.settle(WAITING)
-        return self._silent()
+        return ""
+
+    def _look_at_destination(self, seconds: float) -> str:
+        for record in self._reader.poll(seconds):
+            self._hear(record)
+        if self._reader.image.newest_lease() > self._control.lease:
+            raise Superseded(
+                f"a newer instance of this mirror holds lease {self._reader.image.newest_lease()},"
+                f" this one {self._control.lease}",
+                where=f'mirror "{self.name}"',
+            )
+        self._serve_wishes()
+        if self._is_time("progress", PROGRESS_SECONDS):
+            self._measure()
+        if self._is_time("heartbeat", self.mirror.heartbeat):
+            self._check_ledger()
+            self._control.heartbeat(self.slice_number)
+            self._recovered("destination")
+        return ""
+
+    def _look_at_source(self) -> str:
+        if self._is_time("ends", ENDS_SECONDS):
+            self._look_at_logs()
+            self._recovered("source")
+        if self.paused:
+            return "paused"
+        if self.state != WAITING and not self.stop_at_end and self._is_time("shape", self.mirror.refresh):
+            return self._changed()
+        return ""
 
     @property
     def paused(self) -> str:
