@@ -3,21 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 import urllib.request
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from support.process import Causeway
 from support.world import World
-
-
-def address(run: Causeway) -> str:
-    def said() -> list[str]:
-        return re.findall(r"the page is at (\S+)", run.output)
-
-    run.until(said, "it says where its metrics are")
-    return str(said()[-1])
 
 
 def scraped(url: str) -> dict[tuple[str, str], float]:
@@ -45,7 +35,7 @@ def test_counts_are_exact_over_kills_and_restarts(world: World) -> None:
 
     world.produce(orders, world.numbers(3_000, 2, 20_000))
     run = world.run(config, *arguments)
-    url = address(run)
+    url = run.page()
     run.until(lambda: world.carried() == 23_500, "all of it is carried")
 
     def told() -> bool:

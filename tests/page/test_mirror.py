@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from causeway.embedded import EmbeddedCluster
 from support.browser import Page
-from support.process import Causeway, eventually
+from support.process import eventually
 from support.proxy import Proxy
 from support.world import World
 
 TOKEN = "a-token-of-the-tests"
 WELL = "document.querySelector('#verdict').dataset.level === 'well'"
-
-
-def address(run: Causeway) -> str:
-    def said() -> list[str]:
-        return re.findall(r"the page is at (\S+)", run.output)
-
-    run.until(said, "it says where its page is")
-    return str(said()[-1])
 
 
 def shows(page: Page, place: str, text: str) -> None:
@@ -47,7 +38,7 @@ def test_what_is_carried_what_waits_and_what_was_asked_for(
     config = world.config()
     config.write_text(config.read_text().replace(far.bootstrap_servers, far.proxied_servers))
     run = world.run(config, "-X", "web.port=0", "-X", f"web.token={TOKEN}")
-    page.go(address(run))
+    page.go(run.page())
 
     page.until(WELL, "all is well")
     assert page.text("#first").startswith("All is well")
@@ -101,7 +92,7 @@ def test_a_partition_that_stands_still_is_shown_with_its_remedy(
     world.produce(topic, world.numbers(100, 2, 100))
     world.delete_records(topic, 1, 70)
     run = world.run(config, "-X", "web.port=0")
-    page.go(address(run))
+    page.go(run.page())
 
     page.until("document.querySelector('#verdict').dataset.level === 'error'", "the first line says so")
     assert f"{topic}[1]" in page.text("#first")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -99,6 +100,15 @@ class Causeway:
             eventually(holds, what, seconds)
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self.output[-4000:]}") from None
+
+    def page(self) -> str:
+        """Where its page is, and its metrics, as it says in its first lines."""
+
+        def said() -> list[str]:
+            return re.findall(r"the page is at (\S+)", self.output)
+
+        self.until(said, "it says where its page is")
+        return str(said()[-1])
 
     def wait(self, seconds: float = 90.0) -> int:
         """Its exit code."""

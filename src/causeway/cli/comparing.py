@@ -10,7 +10,6 @@ import os
 import shutil
 import tempfile
 import threading
-import time
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from causeway.config import Settings
 from causeway.config.toml import written
 from causeway.errors import UsageError, VerifyMismatch
 from causeway.model.job import Job, JobState
+from causeway.pipeline.memory import now_ms
 
 KEPT = 20
 LINES = 200
@@ -57,7 +57,7 @@ class Comparisons:
                 *(("--wait", "--timeout", WAIT) if wait else ()),
                 log=home / f"{number}.log", env=os.environ,
             )  # fmt: skip
-            self._known[number] = _Comparison(number, mirror, _now(), child)
+            self._known[number] = _Comparison(number, mirror, now_ms(), child)
             for old in list(self._known)[:-KEPT]:
                 if self._known[old].child.exit_code is not None:
                     del self._known[old]
@@ -70,7 +70,7 @@ class Comparisons:
                 return None
             code = one.child.exit_code
             if code is not None and one.ended_at < 0:
-                one.ended_at = _now()
+                one.ended_at = now_ms()
             lines = one.child.log.read_text(errors="replace").splitlines()[-LINES:]
             state = _STATES.get(code, "failed")
             return Job(one.id, one.mirror, state, one.started_at, one.ended_at, tuple(lines))
@@ -89,7 +89,3 @@ class Comparisons:
             text = "".join(f"{name} = {written(table)}\n" for name, table in tables.items())
             (self._home / "causeway.toml").write_text(text)
         return self._home
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000

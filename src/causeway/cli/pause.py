@@ -20,11 +20,10 @@ from causeway.mirror.clusters import the_one
 from causeway.mirror.operator import who
 from causeway.mirror.pause import note
 from causeway.model.offsets import when
+from causeway.model.snapshot import ENDED
 
 ASKED_SECONDS = 60.0
 POLL_SECONDS = 0.2
-ENDED = ("done", "stopped", "failed")
-"""States of mirrors that a process still shows, and does not run any more."""
 
 Mirror = Annotated[str | None, typer.Option(help="The mirror, where there are several.")]
 Action = Literal["pause", "resume"]

@@ -23,6 +23,7 @@ from causeway.mirror.telling import Say
 from causeway.model.snapshot import EventView
 from causeway.observe import lines
 from causeway.observe.table import line, table
+from causeway.pipeline.memory import now_ms
 
 LINE_SECONDS = 5.0
 OBJECT_SECONDS = 60.0
@@ -83,7 +84,7 @@ def _speaking(console: Console, structured: bool) -> Say:
 
 
 def _event(what: str) -> EventView:
-    return EventView(time.time_ns() // 1_000_000, "info", what)
+    return EventView(now_ms(), "info", what)
 
 
 def _show_table(running: Run, console: Console) -> None:
@@ -107,7 +108,7 @@ def _show_lines(running: Run, structured: bool) -> None:
 
 def _say_progress(running: Run, structured: bool) -> None:
     for progress in running.progress():
-        said = lines.progress(progress, time.time_ns() // 1_000_000) if structured else line(progress)
+        said = lines.progress(progress, now_ms()) if structured else line(progress)
         print(said, file=sys.stderr, flush=True)
 
 

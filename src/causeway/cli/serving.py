@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import sys
-import time
 from collections.abc import Iterator
 
 from causeway.cli.comparing import Comparisons
@@ -16,6 +15,7 @@ from causeway.mirror.telling import Say
 from causeway.model.job import Job
 from causeway.model.snapshot import EventView, Snapshot
 from causeway.observe.metrics import Metrics
+from causeway.pipeline.memory import now_ms
 from causeway.web.app import application
 from causeway.web.serve import LOOPBACK, Server
 
@@ -62,7 +62,7 @@ def serving(settings: Settings, running: Run, say: Say) -> Iterator[None]:
         return
     served = Served(settings, running)
     server = _started(settings, served)
-    say("web", EventView(time.time_ns() // 1_000_000, "info", f"the page is at {server.address}"))
+    say("web", EventView(now_ms(), "info", f"the page is at {server.address}"))
     try:
         yield
     finally:

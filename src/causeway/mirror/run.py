@@ -24,11 +24,9 @@ from causeway.mirror.routing import Known
 from causeway.mirror.slices import serve
 from causeway.mirror.telling import Say
 from causeway.model.progress import MirrorProgress
-from causeway.model.snapshot import Snapshot
+from causeway.model.snapshot import ENDED, Snapshot
 from causeway.pipeline import session
 from causeway.pipeline.memory import now_ms
-
-ENDED = ("done", "stopped", "failed")
 
 
 class Run:

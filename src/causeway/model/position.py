@@ -7,7 +7,7 @@ a partition is at offset 0, so "nothing yet" is the absence of a position, never
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -135,3 +135,19 @@ class Position:
             lease=data.get("lease", 0),
             seen=data.get("seen", -1),
         )
+
+
+def stayed_under(latency: Sequence[int], share: float) -> float | None:
+    """The milliseconds that this share of the records, counted in buckets, stayed under; None of none.
+
+    Within a bucket the records are taken as evenly spread; the open-ended one answers its lower bound.
+    """
+    wanted, seen = sum(latency) * share, 0
+    for bucket, count in enumerate(latency):
+        if count and seen + count >= wanted:
+            low = LATENCY_BOUNDS_MS[bucket - 1] if bucket else 0
+            if bucket == len(LATENCY_BOUNDS_MS):
+                return float(low)
+            return low + (LATENCY_BOUNDS_MS[bucket] - low) * (wanted - seen) / count
+        seen += count
+    return None

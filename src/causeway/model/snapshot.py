@@ -14,6 +14,8 @@ from causeway.model.position import NO_LATENCY
 
 Level = Literal["info", "warning", "error"]
 State = Literal["starting", "running", "waiting", "paused", "done", "stopped", "failed"]
+ENDED: tuple[State, ...] = ("done", "stopped", "failed")
+"""States of mirrors that a process still shows, and does not run any more."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from causeway.model.position import LATENCY_BOUNDS_MS, NO_LATENCY, Position, SourcePartition
+from causeway.model.position import LATENCY_BOUNDS_MS, NO_LATENCY, Position, SourcePartition, stayed_under
 
 
 class Waits:
@@ -111,18 +111,5 @@ def latency_bucket(milliseconds: int) -> int:
 
 
 def percentile(latency: Sequence[int], share: float) -> float:
-    """The latency, in milliseconds, that this share of the records stayed under; 0 without records.
-
-    Within a bucket the records are taken as evenly spread; the open-ended one answers its lower bound.
-    """
-    total = sum(latency)
-    wanted = total * share
-    seen = 0
-    for bucket, count in enumerate(latency):
-        if count and seen + count >= wanted:
-            low = LATENCY_BOUNDS_MS[bucket - 1] if bucket else 0
-            if bucket == len(LATENCY_BOUNDS_MS):
-                return float(low)
-            return low + (LATENCY_BOUNDS_MS[bucket] - low) * (wanted - seen) / count
-        seen += count
-    return 0.0
+    """The latency, in milliseconds, that this share of the records stayed under; 0 without records."""
+    return stayed_under(latency, share) or 0.0

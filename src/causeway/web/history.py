@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from causeway.model.position import LATENCY_BOUNDS_MS
+from causeway.model.position import stayed_under
 from causeway.model.snapshot import MirrorView, Snapshot
 
 FINE_MS, FINE_KEPT = 1_000, 600
@@ -103,8 +103,8 @@ class Track:
             bytes_per_second=view.bytes_per_second,
             lag_records=view.lag_records,
             lag_seconds=view.lag_seconds,
-            p50_ms=percentile(recent, 0.5),
-            p99_ms=percentile(recent, 0.99),
+            p50_ms=stayed_under(recent, 0.5),
+            p99_ms=stayed_under(recent, 0.99),
             backlog=sum(one.lag_records for one in view.partitions if not one.verdict),
         )
 
@@ -127,19 +127,6 @@ class History:
         """A column for each field, as plots want them."""
         samples = list(self.track(mirror).samples(since))
         return {name: [getattr(one, name) for one in samples] for name in NAMES}
-
-
-def percentile(counts: Sequence[int], share: float) -> float | None:
-    """The milliseconds that this share of the records stayed under, as in the live table; None of none."""
-    wanted, seen = sum(counts) * share, 0
-    for bucket, count in enumerate(counts):
-        if count and seen + count >= wanted:
-            low = LATENCY_BOUNDS_MS[bucket - 1] if bucket else 0
-            if bucket == len(LATENCY_BOUNDS_MS):
-                return float(low)
-            return low + (LATENCY_BOUNDS_MS[bucket] - low) * (wanted - seen) / count
-        seen += count
-    return None
 
 
 def _at(kept: Any) -> int:
