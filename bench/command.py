@@ -119,7 +119,8 @@ def chosen(asked: argparse.Namespace) -> Scale:
     scale = QUICK if asked.quick else FULL if asked.full else WHOLE
     given = {
         "measures": tuple(asked.only), "shapes": SHAPES.get(asked.shapes), "rounds": asked.rounds,
-        "latency_rounds": asked.rounds, "records": asked.records, "megabytes": asked.megabytes,
+        "latency_rounds": asked.rounds, "records": asked.records, "around_records": asked.records,
+        "megabytes": asked.megabytes,
         "rates": tuple(asked.rate), "latency_seconds": asked.seconds, "idle_seconds": asked.idle_seconds,
         "backlog_megabytes": asked.backlog_megabytes, "growth": tuple(asked.partitions),
     }  # fmt: skip

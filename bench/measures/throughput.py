@@ -78,7 +78,8 @@ def spark_cluster(bench: Bench) -> None:
 
 def filling(bench: Bench, shape: Shape) -> tuple[Filled, Original]:
     """A full topic on the source, and what it holds."""
-    records = records_of(shape, bench.scale.records, bench.scale.megabytes)
+    scale = bench.scale
+    records = records_of(shape, scale.records if shape == CENTRE else scale.around_records, scale.megabytes)
     bench.stage.say(f"  writing {records:,} records")
     side = bench.stage.source
     filled = fill(side, bench.stage.name("bench"), shape, records)

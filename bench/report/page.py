@@ -97,8 +97,8 @@ def _facts(run: Run) -> str:
         "began, ended": f"{run.began}, {run.ended or 'not ended'}",
         "command": f"`{run.command}`",
         "rounds": str(run.scale.get("rounds", "?")),
-        "records of a throughput run": f"at most {run.scale.get('records', 0):,}, and at most"
-        f" {run.scale.get('megabytes', 0):,} MB",
+        "records of a throughput run": f"at most {run.scale.get('records', 0):,} at the centre and"
+        f" {run.scale.get('around_records', 0):,} elsewhere, at most {run.scale.get('megabytes', 0):,} MB",
     }
     return "\n".join(["| | |", "|---|---|", *(f"| {name} | {fact} |" for name, fact in facts.items())])
 
