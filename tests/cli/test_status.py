@@ -21,14 +21,14 @@ from rich.table import Table
 
 from causeway.cli.asking import MIRROR_FIELDS, Api
 from causeway.cli.status import seen
-from causeway.model.snapshot import EventView, Snapshot
+from causeway.model.snapshot import EventView, GapView, Snapshot
 from causeway.observe.status import line, parts, width_of
 from causeway.web.app import application
 from causeway.web.serve import Server
 from cli.conftest import Configure, Serve, Type
 from support.process import Causeway, eventually, interruptible
 from web import made
-from web.made import NOW, Shown, mirror, partition, shard, snapshot, standing
+from web.made import NOW, Shown, gap, mirror, partition, shard, snapshot, standing
 
 REMEDY = "causeway offsets skip mirror.toml --topic orders --partition 1 --to earliest"
 PAGE = (Path(__file__).parents[2] / "docs" / "api.md").read_text()
@@ -144,7 +144,52 @@ def test_json_is_one_object_with_everything_the_api_gave(
     one = f"{address}/api/v1/mirrors/paris-to-tokyo"
     assert details["shards"] == httpx.get(f"{one}/shards").json()["shards"]
     assert details["events"] == httpx.get(f"{one}/events").json()["events"]
-    assert [(part["name"], part["todo"]) for part in details["standing"]] == [("orders[1]", REMEDY)]
+    [stopped] = details["standing"]
+    assert (stopped["name"], stopped["todo"]) == ("orders[1]", REMEDY)
+    assert (stopped["expected"], stopped["found"], stopped["gone"]) == (50, 70, 20)
+    assert details["gaps"] == httpx.get(f"{one}/gaps").json()["gaps"]
+    assert [(gap["begin"], gap["end"], gap["by"]) for gap in details["gaps"]] == [(20, 30, "ann@tokyo-1")]
+
+
+def test_gaps_and_quarantine_are_shown_for_ever_with_the_command_that_shows_each(
+    status: Callable[..., Any], tmp_path: Path
+) -> None:
+    said = status(snapshot(mirror([partition(0, quarantined=1_234)], gaps=(gap(20, 30), gap(1_000, 6_000)))))
+    assert said.code == 0, "nobody has to act"
+    show = f"causeway offsets show {tmp_path / 'mirror.toml'}"
+    assert f"\n2 gaps (5,010 offsets passed over), 1,234 records in quarantine: {show}\n" in said.out
+    assert "2 gaps" not in status(made.healthy()).out
+    assert "offsets show" not in status(made.healthy()).out, "nothing is said of nothing"
+
+
+@pytest.mark.parametrize(
+    ("gaps", "words"),
+    [
+        ((gap(20, 21),), "1 gap (1 offset passed over)"),
+        ((gap(30, 20),), "1 gap (10 offsets gone back over)"),
+        ((gap(20, 40), gap(40, 30)), "2 gaps (20 offsets passed over, 10 offsets gone back over)"),
+        ((gap(30, 0, skipped=0),), "1 gap (1 partition begun anew with another topic)"),
+    ],
+)
+def test_what_gaps_are_made_of(status: Callable[..., Any], gaps: tuple[GapView, ...], words: str) -> None:
+    assert f"\n{words}: causeway offsets show " in status(snapshot(mirror(gaps=gaps))).out
+
+
+def test_gaps_of_several_mirrors_are_told_apart(status: Callable[..., Any], tmp_path: Path) -> None:
+    view = snapshot(mirror(gaps=(gap(),)), mirror(name="b c", gaps=(gap(0, 1),)), mirror(name="well"))
+    out = status(view, names=("paris-to-tokyo", "other")).out
+    show = f"causeway offsets show {tmp_path / 'mirror.toml'} --mirror paris-to-tokyo"
+    assert f"\nparis-to-tokyo: 1 gap (10 offsets passed over): {show}\n" in out
+    assert "\nb c: 1 gap (1 offset passed over): causeway offsets show CONFIG\n" in out, (
+        "not its configuration"
+    )
+    assert "well: 0 gaps" not in out
+
+
+def test_no_gap_is_left_out_however_many_there_are(status: Callable[..., Any]) -> None:
+    view = snapshot(mirror(gaps=tuple(gap(number, number + 1) for number in range(1_500))))
+    assert "1,500 gaps (1,500 offsets passed over)" in status(view).out
+    assert len(json.loads(status(view, "-o", "json").out)["details"]["paris-to-tokyo"]["gaps"]) == 1_500
 
 
 def test_what_is_relied_on_is_what_the_page_documents() -> None:
@@ -217,7 +262,9 @@ def test_texts_of_others_do_not_steer_the_terminal(status: Callable[..., Any]) -
 def test_a_table_is_never_wider_than_the_terminal(serve: Serve) -> None:
     """First the gaps shrink, then the longest words are folded, then there is a list instead of a row."""
     paused = replace(made.paused().mirrors[0], name="paused")
-    found = seen(Api(serve(Shown(replace(two(), mirrors=(*two().mirrors, paused))))), ["back"], only=False)
+    found = seen(
+        Api(serve(Shown(replace(two(), mirrors=(*two().mirrors, paused))))), ["back"], {}, only=False
+    )
     looks = {}
     for width in range(150, 30, -1):
         *figures, _shards = (part for part in parts(found, width) if isinstance(part, Table))
@@ -232,11 +279,11 @@ def test_a_table_is_never_wider_than_the_terminal(serve: Serve) -> None:
 
 
 def test_a_moment_is_a_line(serve: Serve) -> None:
-    found = seen(Api(serve(Shown(made.stopped()))), ["paris-to-tokyo"], only=False)
+    found = seen(Api(serve(Shown(made.stopped()))), ["paris-to-tokyo"], {}, only=False)
     assert re.sub(r"p(50|99) [^,]*", r"p\1 –", line(found)) == (
         "2026-09-21 14:13:20 UTC error: orders[1] stands still (gap): offsets 50 to 69 (20) were deleted"
         " before they were carried | paris-to-tokyo: running, 1,980 records, 1,234 records/s, 0.1 MB/s,"
-        " lag 503 / 2 h, p50 –, p99 –, caught up, standing still: 1"
+        " lag 503 / 2 h, p50 –, p99 –, caught up, standing still: 1, gaps: 1"
     )
 
 

@@ -155,6 +155,8 @@ def test_source_consumer_and_target_producer_are_over_the_clusters() -> None:
     [
         ("A.consumer.isolation.level=read_committed",
          "Causeway sets it itself: records of aborted transactions must not be carried"),
+        ("A.consumer.check.crcs=false",
+         "Causeway sets it itself: what was damaged on a disk or on the way must not be carried"),
         ("A.consumer.max.poll.records=10", "not needed: transactions follow the load"),
         ("A.consumer.session.timeout.ms=10", "not needed: partitions are dealt out without a consumer group"),
         ("A.consumer.fetch.max.bytes=10", "not needed: queue_bytes bounds what is fetched ahead"),

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 from confluent_kafka import Producer
 
 from causeway.kafka.admin import ClusterView
 from causeway.model.cluster import Cluster
-from support.process import eventually
+from support.poison import KEYLESS, TOO_LARGE, TOO_OLD, Poison
+from support.process import Causeway, eventually
 from support.records import Rec, read_offsets
-from support.world import World, now_ms
+from support.world import World
 
 
 def test_records_that_retention_took_before_they_were_carried_are_named(world: World) -> None:
@@ -94,20 +93,30 @@ def test_a_topic_recreated_under_a_running_mirror_gives_nothing_away(world: Worl
     assert {stopped.verdict for stopped in world.ledger().stopped.values()} <= {"recreated", "deleted"}
 
 
-@pytest.mark.parametrize("shards", [1, 2])
-def test_a_record_that_the_destination_refuses_is_named(world: World, shards: int) -> None:
+@pytest.mark.parametrize(
+    ("poison", "carrier", "shards"),
+    [
+        (TOO_LARGE, "auto", 2),
+        (TOO_OLD, "auto", 1),
+        (KEYLESS, "object", 1),
+    ],
+    ids=str,
+)
+def test_a_record_that_the_destination_refuses_is_named(
+    world: World, poison: Poison, carrier: str, shards: int
+) -> None:
     """Everything before it is carried, nothing behind it; other partitions go on."""
     topic = world.topic("t", 2, config={"max.message.bytes": "2000000"})
-    world.topic("t", 2, on="destination", config={"max.message.bytes": "10000"})
-    at = now_ms()
+    world.topic("t", 2, on="destination", config=poison.config)
     world.produce(topic, world.numbers(40, 2))
-    world.produce(topic, [(0, Rec(b"k", os.urandom(50_000), (), at))])
+    world.produce(topic, [(0, poison.record())])
     world.produce(topic, world.numbers(40, 2, 40))
 
-    run = world.run(world.config(shards=shards), "--stop-at-end")
+    run = world.run(world.config(shards=shards, carrier=carrier), "--stop-at-end")
 
     assert run.wait() == 7, run.output
-    assert f"{topic}[0] offset 20" in run.output
+    assert f"{topic}[0] offset 20: {poison.said}" in run.output
+    assert poison.todo in run.output
     found = world.read(topic)
     assert [len(found[0]), len(found[1])] == [20, 40]
 
@@ -156,6 +165,60 @@ def test_destination_topics_that_do_not_fit_are_refused_with_the_command(world: 
     assert run.wait() == 3, run.output
     assert f"kafka-topics.sh --alter --topic {few} --partitions 4" in run.output
     assert f"--entity-name {stamped} --add-config message.timestamp.type=CreateTime" in run.output
+
+
+def test_a_destination_that_begins_to_replace_timestamps_is_refused_until_it_stops_that(world: World) -> None:
+    """In the words of a start; each time anew, and what waited meanwhile arrives as it was."""
+    stamped, other = world.topic("stamped", 1), world.topic("other", 1)
+    for topic in (stamped, other):
+        world.produce(topic, world.numbers(10))
+    run = world.run(world.config())
+    run.until(lambda: world.carried() == 20, "records are carried")
+
+    _replace_timestamps_for_a_while(world, run, stamped, other, 1)
+    _replace_timestamps_for_a_while(world, run, stamped, other, 2)
+
+    assert run.stop() == 0, run.output
+    assert f"topic {stamped}: what came since" in run.output
+    assert f"--entity-name {stamped} --add-config message.timestamp.type=CreateTime" in run.output
+    world.assert_mirrored(stamped, other)
+
+
+def _replace_timestamps_for_a_while(world: World, run: Causeway, stamped: str, other: str, turn: int) -> None:
+    cut = world.ledger().cut
+    before = cut.slice if cut else 0
+    why = f"not carried: src:{stamped}: topic {stamped} has message.timestamp.type=LogAppendTime"
+    world.alter(stamped, "message.timestamp.type", "LogAppendTime", on="destination")
+    run.until(lambda: run.output.count(why) == turn, "it says so")
+    run.until(lambda: _slice_ended(world, before), "what was under way has ended")
+    for topic in (stamped, other):
+        world.produce(topic, world.numbers(10, 1, turn * 100))
+    run.until(lambda: len(world.read(other)[0]) == 10 + 10 * turn, "others go on")
+    assert len(world.read(stamped)[0]) == 10 * turn
+    world.alter(stamped, "message.timestamp.type", "CreateTime", on="destination")
+    run.until(lambda: len(world.read(stamped)[0]) == 10 + 10 * turn, "it goes on")
+
+
+def _slice_ended(world: World, before: int) -> bool:
+    """Whether a slice behind this one was cut, and is over: a shard works on a later one."""
+    image = world.ledger()
+    cut = image.cut.slice if image.cut else 0
+    return cut > before and any(sign.slice > cut for shard, sign in image.heartbeats.items() if shard)
+
+
+def test_a_run_with_an_end_is_refused_where_the_destination_begins_to_replace_timestamps(
+    world: World,
+) -> None:
+    topic = world.topic("t", 1)
+    world.produce(topic, world.numbers(5_000))
+    run = world.run(world.config(max_records_per_second=50), "--stop-at-end")
+    run.until(lambda: world.ledger().positions and world.carried(), "records are carried")
+
+    world.alter(topic, "message.timestamp.type", "LogAppendTime", on="destination")
+
+    assert run.wait() == 3, run.output
+    assert f"topic {topic} has message.timestamp.type=LogAppendTime" in run.output
+    assert world.carried() < 5_000
 
 
 def test_created_topics_are_like_the_source(world: World) -> None:

@@ -8,12 +8,7 @@ from support.world import World
 
 
 def test_every_line_is_an_object_and_a_gap_has_its_coordinates(world: World) -> None:
-    topic = world.topic("t", 2)
-    world.produce(topic, world.numbers(100, 2))
-    config = world.config()
-    world.carry_all(config)
-    world.produce(topic, world.numbers(100, 2, 100))
-    world.delete_records(topic, 1, 70)
+    topic, config = world.with_a_gap()
 
     run = world.run(config, "--stop-at-end", env={"CAUSEWAY__LOG__FORMAT": "auto"})
     assert run.wait() == 6
@@ -24,6 +19,7 @@ def test_every_line_is_an_object_and_a_gap_has_its_coordinates(world: World) -> 
     assert (gap["level"], gap["mirror"], gap["topic"], gap["partition"], gap["offset"]) == (
         "error", world.mirror, topic, 1, 50,
     )  # fmt: skip
+    assert (gap["expected"], gap["found"], gap["gone"]) == (50, 70, 20)
     assert "offsets skip" in gap["todo"]
     assert (said[-1]["level"], said[-1]["exit_code"]) == ("error", 6)
     assert [line["records"] for line in said if line["what"] == "progress"][-1] == 150

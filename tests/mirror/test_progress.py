@@ -50,6 +50,15 @@ def test_catching_up_is_at_the_rate_at_which_the_lag_falls(clock: list[float]) -
     assert shown.lag == shown.backlog.left + 1_000  # what is stopped is behind, and does not catch up
 
 
+def test_books_that_began_anew_are_no_rate_below_nothing(clock: list[float]) -> None:
+    """The topic was deleted and created again, and the policy says to begin with it."""
+    gauge = Gauge()
+    for carried in (500, 10):
+        clock[0] += 0.5
+        shown = gauge.measure("m", "running", {A: at(A, carried)}, {A: 500}, [], 1, None)
+    assert [(one.records_per_second, one.bytes_per_second) for one in shown.topics] == [(0, 0)]
+
+
 def test_a_run_with_an_end_goes_to_the_ends_of_its_start(clock: list[float]) -> None:
     shown = run(clock, 40, carried=500, end=50_000, arrived=5_000, until=50_000)
     assert shown.backlog is not None

@@ -38,9 +38,9 @@ class Piece:
     def slots(self) -> int:
         return self.there
 
-    def cancel(self) -> None:
+    def cancel(self, why: str = "it was cancelled") -> None:
         self.cancelled = True
-        self.failure = "it was cancelled"
+        self.failure = why
 
 
 class Told:

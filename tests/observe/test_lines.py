@@ -10,7 +10,7 @@ from causeway.model.snapshot import EventView
 from causeway.observe import lines
 
 AT = 1_790_000_000_123
-GAP = EventView(AT, "error", "stopped (gap)", "skip it", 2, "orders", 0, 50)
+GAP = EventView(AT, "error", "stopped (gap)", "skip it", 2, "orders", 0, 50, 50, 70, 20)
 
 
 def test_an_event_for_people() -> None:
@@ -21,7 +21,15 @@ def test_an_event_has_its_coordinates_as_fields() -> None:
     assert json.loads(lines.structured("m", GAP)) == {
         "at": "2026-09-21T14:13:20.123Z", "level": "error", "what": "stopped (gap)", "mirror": "m",
         "todo": "skip it", "shard": 2, "topic": "orders", "partition": 0, "offset": 50,
+        "expected": 50, "found": 70, "gone": 20,
     }  # fmt: skip
+
+
+def test_a_stop_at_the_first_offset_with_nothing_gone_says_so() -> None:
+    poison = EventView(AT, "error", "stopped (poison)", "", 0, "orders", 0, 0, 0, -1, 0)
+    said = json.loads(lines.structured("m", poison))
+    assert (said["offset"], said["expected"], said["gone"]) == (0, 0, 0)
+    assert "found" not in said
 
 
 def test_what_does_not_apply_is_left_out() -> None:

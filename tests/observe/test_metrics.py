@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from bisect import bisect_left
 from collections import Counter
 from typing import get_args
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
@@ -151,6 +153,56 @@ def test_verdicts_are_counted_also_those_that_nobody_here_knows() -> None:
     assert value(series, "integrity_events_total", mirror="m", verdict="truncated") == 0
 
 
+STANDING = {
+    "causeway_partition_stopped_expected_offset",
+    "causeway_partition_stopped_found_offset",
+    "causeway_partition_stopped_gone_offsets",
+}
+
+
+def stopped_at(series: Series, **labels: str) -> tuple[float | None, ...]:
+    """Expected, found, gone; None where there is no such series."""
+    return tuple(
+        series.get((f"causeway_partition_stopped_{name}", frozenset(labels.items())))
+        for name in ("expected_offset", "found_offset", "gone_offsets")
+    )
+
+
+@pytest.mark.parametrize("limit", [1, 1000])
+def test_a_partition_that_stands_still_is_named_with_its_offsets_whatever_the_limit(limit: int) -> None:
+    shown = snapshot(
+        mirror(
+            partition(0, verdict="gap", expected=0, found=70, gone=70),
+            partition(0, cluster="lyon", verdict="deleted"),
+            partition(1),
+            partition(2, verdict="poison", expected=9),
+        )
+    )
+    series = scraped(shown, partitions=limit)
+
+    orders = {"mirror": "m", "cluster": "paris", "topic": "orders"}
+    assert stopped_at(series, **orders, partition="0", verdict="gap") == (0, 70, 70)
+    assert stopped_at(series, **orders, partition="2", verdict="poison") == (9, None, 0)
+    lyon = {**orders, "cluster": "lyon", "partition": "0"}
+    assert stopped_at(series, **lyon, verdict="deleted") == (None, None, 0)
+    assert Counter(name for name, _ in series if name in STANDING) == {
+        "causeway_partition_stopped_expected_offset": 2,
+        "causeway_partition_stopped_found_offset": 1,
+        "causeway_partition_stopped_gone_offsets": 3,
+    }
+
+
+def test_of_thousands_that_stand_still_the_first_are_named_and_all_are_counted() -> None:
+    shown = snapshot(mirror(*(partition(number, verdict="deleted") for number in range(1_500))))
+
+    def named(limit: int) -> int:
+        series = scraped(shown, partitions=limit)
+        assert value(series, "partitions_stopped", mirror="m", verdict="deleted") == 1_500
+        return sum(name in STANDING for name, _ in series)
+
+    assert [named(limit) for limit in (1, 1_200, sys.maxsize)] == [1_000, 1_200, 1_500]
+
+
 def test_the_verdicts_are_those_of_the_policy() -> None:
     assert set(STOPS) == set(get_args(Verdict))
 
@@ -167,7 +219,7 @@ def test_every_series_exists_before_anything_happens() -> None:
             else [family.name]
         )
     }
-    assert names(series) == parts
+    assert names(series) == parts - STANDING, "of what stands still there are none before it does"
     assert beyond_zero == {
         "causeway_build_info",
         "causeway_start_time_seconds",

@@ -24,6 +24,7 @@ from causeway.errors import CausewayError, IntegrityError, PlanRefused, Supersed
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.ledger import ensure_topics
 from causeway.kafka.outcome import Again
+from causeway.kafka.quarantine import ensure_quarantine
 from causeway.mirror import offsets
 from causeway.mirror.clusters import limits_of
 from causeway.mirror.lease import Control
@@ -59,7 +60,8 @@ class Ledger:
         self.source = ClusterView(Cluster("src", {"bootstrap.servers": world.servers["source"]}))
         self.view = ClusterView(self.there)
         self.control = Control(self.there, world.mirror, "exactly-once", limits_of(self.mirror))
-        self.control.acquire(ensure_topics(self.view, world.mirror, SHARDS, 1, quarantine=True).topic_id)
+        self.control.acquire(ensure_topics(self.view, world.mirror, SHARDS, 1).topic_id)
+        ensure_quarantine(self.view, world.mirror, 1, 0)
         self.generation = self.control.settle_shards(SHARDS).number
         for number in range(2):
             self.write(self.position(number))

@@ -85,12 +85,7 @@ def test_what_is_carried_what_waits_and_what_was_asked_for(
 def test_a_partition_that_stands_still_is_shown_with_its_remedy(
     world: World, page: Page, tmp_path: Path
 ) -> None:
-    topic = world.topic("orders", 2)
-    world.produce(topic, world.numbers(100, 2))
-    config = world.config()
-    world.carry_all(config)
-    world.produce(topic, world.numbers(100, 2, 100))
-    world.delete_records(topic, 1, 70)
+    topic, config = world.with_a_gap("orders")
     run = world.run(config, "-X", "web.port=0")
     page.go(run.page())
 

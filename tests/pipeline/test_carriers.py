@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import random
 from contextlib import suppress
+from threading import Thread
 from typing import Any, get_args
 
 import pytest
 
 from causeway.kafka.failures import is_poison
-from causeway.kafka.outcome import Fenced, Refused
+from causeway.kafka.outcome import Again, Fenced, Refused
 from causeway.model.order import CarrierChoice
 from causeway.model.route import BY_KEY
 from causeway.policy.integrity import Finding
 from support.carrying import Carrying
+from support.poison import KEYLESS, TOO_LARGE, TOO_NEW, TOO_OLD, Poison
 from support.process import eventually
 from support.records import Rec, read_all, read_offsets
 from support.world import World, now_ms
 
 KINDS: tuple[CarrierChoice, ...] = tuple(kind for kind in get_args(CarrierChoice) if kind != "auto")
 carriers = pytest.mark.parametrize("kind", KINDS)
+poisons = pytest.mark.parametrize("poison", [TOO_LARGE, TOO_OLD, TOO_NEW, KEYLESS], ids=str)
 
 COUNT = 200
-MOST = 40_000
-"""What the destination takes of a record in the tests of refusals; batches of the others are smaller."""
 
 
 def zoo(world: World, topic: str, partitions: int, seed: int) -> None:
@@ -91,7 +92,14 @@ def test_a_key_goes_to_the_same_partition_and_its_place_is_known(world: World) -
             for offset, rec in here:
                 partition, place = mapped[offset]
                 assert there[partition][place] == rec
-    keyed = {kind: [[rec for rec in rows if rec.key] for rows in found[kind][3].values()] for kind in KINDS}
+            for partition in there:
+                places = [place for _, (at, place) in sorted(mapped.items()) if at == partition]
+                assert places == sorted(places)
+    # Each source partition keeps its order; which of the two comes first is the brokers' affair.
+    keyed = {
+        kind: [sorted(repr(rec) for rec in rows if rec.key) for rows in found[kind][3].values()]
+        for kind in KINDS
+    }
     assert keyed["native"] == keyed["object"]
 
 
@@ -133,21 +141,25 @@ class Refusal(Carrying):
     """Records of one partition, the refused one somewhere among them."""
 
     @classmethod
-    def of(cls, world: World, kind: CarrierChoice, refused: int, *, single: bool) -> Refusal:
+    def of(
+        cls, world: World, kind: CarrierChoice, refused: int, *, single: bool, poison: Poison = TOO_LARGE
+    ) -> Refusal:
         topic = world.topic("t")
-        to = world.topic("t", on="destination", config={"max.message.bytes": str(MOST)})
-        values = [random.randbytes(2 * MOST if number == refused else 100) for number in range(COUNT)]
-        world.produce(topic, [(0, Rec(None, value, (), now_ms())) for value in values])
+        to = world.topic("t", on="destination", config=poison.config)
+        records = world.numbers(COUNT, size=100)
+        records[refused] = (0, poison.record())
+        world.produce(topic, records)
         return cls(world, kind, topic, to, single=single, batch_bytes=5_000)
 
 
 @carriers
+@poisons
 @pytest.mark.parametrize("refused", [0, COUNT // 2, COUNT - 1])
 def test_a_refused_record_is_heard_of_wherever_it_lies(
-    world: World, kind: CarrierChoice, refused: int
+    world: World, kind: CarrierChoice, poison: Poison, refused: int
 ) -> None:
     """Only the ends of a stretch need to report: of a record between them only the client's log tells."""
-    with Refusal.of(world, kind, refused, single=False) as carrying:
+    with Refusal.of(world, kind, refused, single=False, poison=poison) as carrying:
         carrying.to_the_end()
         carrying.delivery.flush()
         assert carrying.delivery.refused
@@ -156,12 +168,13 @@ def test_a_refused_record_is_heard_of_wherever_it_lies(
 
 
 @carriers
+@poisons
 @pytest.mark.parametrize("refused", [0, COUNT // 2, COUNT - 1])
 def test_one_by_one_the_refused_record_itself_reports(
-    world: World, kind: CarrierChoice, refused: int
+    world: World, kind: CarrierChoice, poison: Poison, refused: int
 ) -> None:
     """Those behind it were on their way, and wait for their turn in vain: they are not waited for."""
-    with Refusal.of(world, kind, refused, single=True) as carrying:
+    with Refusal.of(world, kind, refused, single=True, poison=poison) as carrying:
         with suppress(Refused):  # where the refusal is faster than the records behind it
             carrying.to_the_end()
         carrying.delivery.flush()
@@ -188,6 +201,21 @@ def test_what_is_produced_into_a_transaction_that_failed_is_a_refusal_too(
 
 
 @carriers
+def test_a_record_that_is_larger_than_the_queue_is_not_waited_for(world: World, kind: CarrierChoice) -> None:
+    """The client answers that its queue is full, and says so for ever."""
+    large = {"max.message.bytes": "4000000"}
+    topic, to = world.topic("t", config=large), world.topic("t", on="destination", config=large)
+    values = [b"small", random.randbytes(2_000_000)]
+    records = [(0, Rec(None, value, (), now_ms())) for value in values]
+    world.produce(topic, records, **{"message.max.bytes": "4000000"})
+    with (
+        Carrying(world, kind, topic, to, queue_bytes=1 << 20) as carrying,
+        pytest.raises(Again, match=r"2,000,000 bytes for .* does not fit into queue_bytes"),
+    ):
+        carrying.to_the_end()
+
+
+@carriers
 def test_whoever_was_fenced_says_so(world: World, kind: CarrierChoice) -> None:
     topic, to = world.topic("t"), world.topic("t", on="destination")
     world.produce(topic, world.numbers(50))
@@ -198,3 +226,21 @@ def test_whoever_was_fenced_says_so(world: World, kind: CarrierChoice) -> None:
             newer.settled()
             older.settled()
     assert read_all(world.servers["destination"], to) == world.read(topic, "source")
+
+
+@carriers
+def test_a_consumer_goes_although_what_it_brought_was_never_produced(
+    world: World, kind: CarrierChoice
+) -> None:
+    """The destination hung up before a transaction began. A message that nobody let go of would keep the
+    client's handle from ending, and its shard from starting again, until somebody misses its heartbeat."""
+    topic, to = world.topic("t"), world.topic("t", on="destination")
+    world.produce(topic, world.numbers(50))
+    carrying = Carrying(world, kind, topic, to).__enter__()
+    carrying.delivery._shaken = "it hung up"
+    with pytest.raises(Again, match="it hung up"):
+        carrying.to_the_end()
+    closing = Thread(target=carrying.__exit__, args=(None, None, None), daemon=True)
+    closing.start()
+    closing.join(20)
+    assert not closing.is_alive()

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
 from causeway.errors import Superseded
 from causeway.kafka.ledger import LedgerImage
 from causeway.model.cluster import Cluster
-from causeway.model.order import Limits, Order
+from causeway.model.order import Delivery, Limits, Order
 from causeway.model.record import Heartbeat, Record
-from causeway.pipeline.handover import ended, let_end
+from causeway.pipeline.handover import ENDING_SECONDS, ended, ending_seconds, let_end
 
 LIMITS = Limits(1_000, 1 << 20, 1, 10, 1 << 20, 1_000, 100_000, 1)
 
@@ -46,49 +47,59 @@ class Told:
 
 def test_the_next_slice_begins_when_the_shard_has_said_that_it_ended() -> None:
     told = Told([beat(3)], [], [], [beat(3, ended=True)], [])
-    let_end(order(4, after=3), told)
+    let_end(order(4, after=3), told, ENDING_SECONDS)
     assert told.polls == 5
 
 
 def test_the_worker_that_served_the_slice_before_needs_nobody_to_tell_it() -> None:
     ended(order(2, after=1))
     told = Told()
-    let_end(order(3, after=2), told)
+    let_end(order(3, after=2), told, ENDING_SECONDS)
     assert told.polls == 0
-    let_end(order(4, after=3), told, seconds=0.01)
+    let_end(order(4, after=3), told, 0.01)
     assert told.polls > 10, "another worker served the slice between"
 
 
 def test_another_shards_end_is_not_this_shards() -> None:
     told = Told([beat(3)], [beat(3, ended=True, shard=2)])
-    let_end(order(4, after=3), told, seconds=0.01)
+    let_end(order(4, after=3), told, 0.01)
     assert told.polls > 10, "it waited for as long as it may"
 
 
 def test_an_end_under_an_older_lease_is_another_processes() -> None:
     told = Told([beat(3, ended=True, lease=6)])
-    let_end(order(4, after=3), told, seconds=0.01)
+    let_end(order(4, after=3), told, 0.01)
     assert told.polls > 10
 
 
 def test_a_second_attempt_at_the_same_slice_waits_for_nobody() -> None:
     told = Told([beat(3, ended=True), beat(4)], [])
-    let_end(order(4, after=3), told)
+    let_end(order(4, after=3), told, ENDING_SECONDS)
     assert told.polls == 2
 
 
 def test_a_lost_task_that_spark_starts_again_leaves_a_newer_slice_alone() -> None:
     told = Told([beat(3, ended=True), beat(4), beat(4, ended=True), beat(5)], [])
     with pytest.raises(Superseded, match="slice 5"):
-        let_end(order(4, after=3), told)
+        let_end(order(4, after=3), told, ENDING_SECONDS)
 
 
 def test_it_hears_all_there_is_before_it_believes_an_end() -> None:
     told = Told([beat(3, ended=True)], [beat(5)], [])
     with pytest.raises(Superseded):
-        let_end(order(4, after=3), told)
+        let_end(order(4, after=3), told, ENDING_SECONDS)
 
 
 def test_an_order_survives_its_journey() -> None:
     made = order(4, after=3)
     assert Order.from_json(made.to_json()) == made
+
+
+@pytest.mark.parametrize(
+    ("delivery", "seconds"), [("exactly-once", ENDING_SECONDS), ("at-least-once", LIMITS.transaction_timeout)]
+)
+def test_where_nothing_fences_the_slice_before_has_as_long_as_its_records(
+    delivery: Delivery, seconds: float
+) -> None:
+    assert LIMITS.transaction_timeout > ENDING_SECONDS
+    assert ending_seconds(replace(order(4, after=3), delivery=delivery)) == seconds

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -141,3 +142,44 @@ def test_with_a_quarantine_refused_records_go_aside_one_by_one(gone: bool) -> No
     assert position.tally.quarantined == (1 if gone else 2)
     assert position.tally.quarantined_bytes == (20 if gone else 120)
     assert position.offset - position.start == position.tally.offsets
+
+
+def stopped_by_a_record(one: OpenLane) -> None:
+    one.stop_before(3, -1)
+
+
+def stopped_by_a_filter(one: OpenLane) -> None:
+    one.stop(3, Finding("filter", "raised", "", 3))
+
+
+def stopped_by_its_log(one: OpenLane) -> None:
+    one.passed(3)
+    one.recognize(2, 8)
+
+
+@pytest.mark.parametrize("stops", [stopped_by_a_record, stopped_by_a_filter, stopped_by_its_log])
+def test_a_lane_that_has_stopped_does_not_move(stops: Callable[[OpenLane], None]) -> None:
+    """Ends of the partition, records that filters took out and further records are still told."""
+    one = lane()
+    took(one, 0, 7)
+    stops(one)
+    one.passed(100)
+    one.sifted([50], 7, 10)
+    one.stop_before(60, -1)
+    one.stop(70, REFUSED)
+    position, _ = one.settled(1)
+    assert position.offset == 3
+    assert one.finding is not None
+    assert one.finding is not REFUSED
+
+
+def test_only_what_comes_from_the_position_on_says_that_it_can_be_read() -> None:
+    one = lane(5, fetch_from=(4, 7))
+    assert not one.read
+    one.recognize(4, 7)
+    assert (one.recognized, one.read) == (True, False), "that one lies before what could not be read"
+    took(one, 5, 7)
+    assert one.read
+    other = lane(5)
+    other.passed(5)
+    assert other.read, "there is nothing any more that could not be read"

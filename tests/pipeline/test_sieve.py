@@ -105,6 +105,7 @@ def spec(which: list[str], policy: str, name: str) -> FilterSpec:
     st.none() | st.integers(0, 40),
     st.booleans(),
     st.none() | st.integers(0, 40),
+    st.booleans(),
 )
 def test_every_offset_is_accounted_for(
     chosen: list[tuple[list[str], str, str]],
@@ -113,6 +114,7 @@ def test_every_offset_is_accounted_for(
     barrier: int | None,
     provenance: bool,
     timeless: int | None,
+    ends: bool,
 ) -> None:
     sieve = Sieve([spec(*one) for one in chosen], "there" if provenance else None)
     lane = open_lane(barrier)
@@ -125,6 +127,8 @@ def test_every_offset_is_accounted_for(
         batch, messages = messages[:chunk], messages[chunk:]
         carried += deliver(sieve.sift(batch, {("t", 0): lane}), lane)
         sieve.settle()
+        if ends:  # the partition ended there, as the client tells
+            lane.passed(batch[-1].at + 1)
     position, _ = lane.settled(at=0)
     expected, dropped, stopped = fate(chosen, steps, provenance, barrier, timeless)
 

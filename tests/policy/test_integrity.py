@@ -9,7 +9,18 @@ import pytest
 
 from causeway.model.order import Lane
 from causeway.model.position import Place, Position, SourcePartition, Tally
-from causeway.policy.integrity import NO_TOPIC_ID, Found, Verdict, falls_short, judge, same_topic
+from causeway.policy.integrity import (
+    LOOKS,
+    NO_TOPIC_ID,
+    Found,
+    Unreadable,
+    Verdict,
+    corrupt,
+    falls_short,
+    judge,
+    same_topic,
+    unread,
+)
 
 SOURCE = SourcePartition("cluster", "orders", 3)
 IDS = ("a", "b", NO_TOPIC_ID)
@@ -151,3 +162,36 @@ def test_a_ledger_that_shows_less_than_is_known_falls_short(
 ) -> None:
     known = position(offset, "A" if topic_id == "B" else topic_id, "P") if offset is not None else None
     assert falls_short(known, topic_id, reached) is short
+
+
+def failures(*offsets: int) -> Unreadable | None:
+    found = None
+    for offset in offsets:
+        found = unread(found, offset, f"bad at {offset}")
+    return found
+
+
+@pytest.mark.parametrize(
+    ("offsets", "known", "stops"),
+    [
+        ((), False, False),
+        ((), True, False),  # a new start has not looked yet
+        ((20,) * (LOOKS - 1), False, False),
+        ((20,) * LOOKS, False, True),
+        ((20,), True, True),
+        ((20, 20, 19, 20), False, False),  # it came further in between, or was moved
+        ((19,) * LOOKS, False, False),  # it is not what is next to carry any more
+        ((19,), True, False),
+    ],
+)
+def test_a_log_is_damaged_where_it_cannot_be_read_again_and_again(
+    offsets: tuple[int, ...], known: bool, stops: bool
+) -> None:
+    finding = corrupt(SOURCE, 20, failures(*offsets), known=known)
+    assert (finding is not None) == stops
+    if finding is not None:
+        assert (finding.verdict, finding.expected) == ("corrupt", 20)
+        assert (
+            "orders[3] cannot be read from offset 20 on, which is next to carry (bad at 20)" in finding.what
+        )
+        assert "causeway offsets skip" in finding.todo

@@ -35,11 +35,12 @@ class Carrying:
     places: Mapping[int, int] = field(default_factory=dict)  # where partitions go that keep not their number
     starts: Mapping[int, int] = field(default_factory=dict)
     batch_bytes: int = 1_000_000
+    queue_bytes: int = 1 << 24
 
     def __enter__(self) -> Self:
         carried_by = carrier(self.kind, "")
         assert carried_by.name == self.kind, carried_by.why
-        limits = Limits(1_000_000, 1 << 30, 60, 10, 1 << 24, 1_000_000, self.batch_bytes, 1)
+        limits = Limits(1_000_000, 1 << 30, 60, 10, self.queue_bytes, 1_000_000, self.batch_bytes, 1)
         source, destination = (
             Cluster(name, {"bootstrap.servers": self.world.servers[name]})
             for name in ("source", "destination")

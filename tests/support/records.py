@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
@@ -32,9 +33,11 @@ def read_all(
 
 
 def read_offsets(
-    servers: str, topic: str, *, committed: bool = True, seconds: float = 30.0
-) -> dict[int, list[tuple[int, Rec]]]:
-    """The same with offsets."""
+    servers: str, topic: str, *,
+    committed: bool = True, seconds: float = 30.0, starts: Mapping[int, int] | None = None,
+) -> dict[int, list[tuple[int, Rec]]]:  # fmt: skip
+    """The same with offsets; of some partitions from where they `starts`."""
+    begin = starts or {}
     consumer = Consumer(
         {
             "bootstrap.servers": servers,
@@ -47,9 +50,11 @@ def read_offsets(
         }
     )
     try:
-        partitions = list(consumer.list_topics(topic, timeout=10).topics[topic].partitions)
+        partitions = list(consumer.list_topics(topic, timeout=min(10, seconds)).topics[topic].partitions)
         found: dict[int, list[tuple[int, Rec]]] = {partition: [] for partition in partitions}
-        consumer.assign([TopicPartition(topic, partition, 0) for partition in partitions])
+        consumer.assign(
+            [TopicPartition(topic, partition, begin.get(partition, 0)) for partition in partitions]
+        )
         open_partitions = set(partitions)
         deadline = time.monotonic() + seconds
         while open_partitions:

@@ -38,7 +38,7 @@ _MIRROR = MirrorView(
     events=(),
     gaps=(),
 )
-_GAP = GapView(NOW, "paris", "orders", 0, "gap", 10, 20, 'on_gap = "continue"', "told")
+_GAP = GapView(NOW, "paris", "orders", 0, "gap", 10, 20, 'on_gap = "continue"', "told", "", 10)
 
 
 def partition(number: int = 0, **changes: Any) -> PartitionView:

@@ -93,8 +93,6 @@ class Link:
         self._losing: dict[int, bool] = {}  # answers to lose, and whether to hang up
         self._keeps_upstream = False
         self._tasks: list[asyncio.Task[None]] = []
-        for _, writer in (client, upstream):
-            writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     async def run(self) -> None:
         """Until both ends are closed."""

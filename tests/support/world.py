@@ -161,6 +161,16 @@ class World:
         assert process.wait() == 0, process.output
         return process
 
+    def with_a_gap(self, suffix: str = "t") -> tuple[str, Path]:
+        """A topic whose partition 1 was carried up to 50 and begins at 70 now; and the configuration."""
+        topic = self.topic(suffix, 2)
+        self.produce(topic, self.numbers(100, 2))
+        config = self.config()
+        self.carry_all(config)
+        self.produce(topic, self.numbers(100, 2, 100))
+        self.delete_records(topic, 1, 70)
+        return topic, config
+
     def read(self, topic: str, on: str = "destination") -> dict[int, list[Rec]]:
         return read_all(self.servers[on], topic)
 

@@ -48,6 +48,9 @@ def standing(number: int = 1, **other: Any) -> PartitionView:
         "todo": "causeway offsets skip mirror.toml --topic orders --partition 1 --to earliest",
         "lag_records": 500,
         "lag_seconds": 7_200.0,
+        "expected": 50,
+        "found": 70,
+        "gone": 20,
     }
     return partition(number, **{**words, **other})
 
@@ -105,11 +108,17 @@ def lagging() -> Snapshot:
 
 
 def stopped() -> Snapshot:
-    event = EventView(NOW - 60_000, "error", standing().what, standing().todo, 2, "orders", 1, 50)
-    gap = GapView(
-        NOW - 86_400_000, "paris", "orders", 0, "gap", 20, 30, "ann@tokyo-1", "retention was two days"
+    event = EventView(NOW - 60_000, "error", standing().what, standing().todo, 2, "orders", 1, 50, 50, 70, 20)
+    return snapshot(mirror([partition(0, skipped=10), standing(1)], events=(event,), gaps=(gap(),)))
+
+
+def gap(begin: int = 20, end: int = 30, **other: Any) -> GapView:
+    why = "retention was two days"
+    told = f"offsets {begin} to {end - 1} passed over, by ann@tokyo-1: {why}"
+    view = GapView(
+        NOW - 86_400_000, "paris", "orders", 0, "gap", begin, end, "ann@tokyo-1", told, why, end - begin
     )
-    return snapshot(mirror([partition(0, skipped=10), standing(1)], events=(event,), gaps=(gap,)))
+    return replace(view, **other)
 
 
 def paused() -> Snapshot:
@@ -141,8 +150,10 @@ def markup() -> Snapshot:
     """Every text that comes from data tries to be more than text."""
     nasty = partition(0, MARKUP, to_topic=MARKUP, verdict="gap", what=MARKUP, todo="</script><b>x")
     event = EventView(NOW, "error", MARKUP, MARKUP, 1, MARKUP, 0, 5)
-    gap = GapView(NOW, MARKUP, MARKUP, 0, "gap", 1, 2, MARKUP, MARKUP)
-    view = mirror([nasty], name=MARKUP, events=(event,), gaps=(gap,), sources=(MARKUP,), destination=MARKUP)
+    passed = GapView(NOW, MARKUP, MARKUP, 0, "gap", 1, 2, MARKUP, MARKUP, MARKUP, 1)
+    view = mirror(
+        [nasty], name=MARKUP, events=(event,), gaps=(passed,), sources=(MARKUP,), destination=MARKUP
+    )
     return snapshot(replace(view, shards=(shard(host=MARKUP),), configuration=f'x = "{MARKUP}"\n'))
 
 

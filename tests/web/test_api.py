@@ -75,7 +75,10 @@ def test_what_is_not_there_is_null(client: TestClient, shown: Shown) -> None:
     shown.view = snapshot(mirror([fresh], shards=(made.shard(heartbeat_at=-1),)))
 
     (one,) = client.get(f"{ONE}/partitions").json()["partitions"]
-    assert {one[name] for name in ("to_partition", "start", "position", "to_end", "committed_at")} == {None}
+    empty = ("to_partition", "start", "position", "to_end", "committed_at", "expected", "found")
+    assert {one[name] for name in empty} == {None}
+    (event,) = client.get(f"{ONE}/events").json()["events"]
+    assert {event[name] for name in ("partition", "offset", "expected", "found", "gone")} == {None}
     (shard,) = client.get(f"{ONE}/shards").json()["shards"]
     assert (shard["heartbeat_at"], shard["heartbeat_age"]) == (None, None)
 
@@ -94,9 +97,20 @@ def test_shards_events_gaps_and_configuration(client: TestClient, shown: Shown) 
     assert events[0]["todo"].startswith("causeway offsets skip")
     assert gaps["total"] == 1
     assert set(gaps["gaps"][0]) == documented("### A gap")
-    assert gaps["gaps"][0]["offsets"] == 10
+    gap = gaps["gaps"][0]
+    assert (gap["offsets"], gap["skipped"], gap["why"]) == (10, 10, "retention was two days")
     assert set(layout[0]) == documented("### `GET /api/v1/mirrors/{name}/layout`")
     assert client.get(f"{ONE}/configuration").json() == {"configuration": made.CONFIGURATION}
+
+
+def test_where_a_partition_stands_still_is_told_in_numbers(client: TestClient, shown: Shown) -> None:
+    shown.view = made.stopped()
+
+    (stopped,) = client.get(f"{ONE}/partitions", params={"q": "stopped"}).json()["partitions"]
+    (event,) = client.get(f"{ONE}/events").json()["events"]
+
+    for told in (stopped, event):
+        assert (told["expected"], told["found"], told["gone"]) == (50, 70, 20)
 
 
 def test_history_has_a_column_for_each_field(client: TestClient) -> None:

@@ -16,6 +16,7 @@ from causeway.config.watching import PORT
 from causeway.errors import AccessDenied, CausewayError, ConfigError, Unreachable, UsageError
 
 SECONDS = 5.0
+ALL = "999999999"
 ANSWER_BYTES = 64 * 1024 * 1024
 REMEDY = (
     "does the mirror run? `[web]` must say the same there as here (enabled, host, port), or --url where it"
@@ -25,8 +26,8 @@ PROCESS_FIELDS = {"now", "version", "host", "pid", "started_at", "findings", "rp
 FINDING_FIELDS = {"level", "what", "todo", "mirror"}
 MIRROR_FIELDS = {
     "name", "state", "state_since", "findings", "rpo", "catch_up", "records_per_second", "bytes_per_second",
-    "lag_records", "lag_seconds", "p50_ms", "p99_ms", "delivered", "standing", "shards", "waiting_for",
-    "paused_by",
+    "lag_records", "lag_seconds", "p50_ms", "p99_ms", "delivered", "quarantined", "standing", "shards",
+    "gaps", "waiting_for", "paused_by",
 }  # fmt: skip
 """These are relied on; whoever answers without them is not Causeway."""
 ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
@@ -91,11 +92,15 @@ class Api:
 
     def standing(self, mirror: str) -> list[dict[str, Any]]:
         """Partitions that stand still."""
-        found = self._list(mirror, "partitions", q="stopped", order="lag", limit="100000")
+        found = self._list(mirror, "partitions", q="stopped", order="lag", limit=ALL)
         return [one for one in found if one["verdict"]]  # a topic's name may contain the word
 
     def events(self, mirror: str, limit: int) -> list[dict[str, Any]]:
         return self._list(mirror, "events", limit=str(limit))
+
+    def gaps(self, mirror: str) -> list[dict[str, Any]]:
+        """All there ever were, the latest first."""
+        return self._list(mirror, "gaps", limit=ALL)
 
     def act(self, mirror: str, action: str, by: str) -> None:
         """Asks for it; whether it has happened yet is another question."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import shlex
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -16,7 +18,7 @@ from rich.text import Text
 
 from causeway.cli.asking import Api, address_of
 from causeway.cli.options import ConfigFile, Mirrors, Overrides, Url
-from causeway.config import load
+from causeway.config import Settings, load
 from causeway.errors import CausewayError, IntegrityError, Unreachable
 from causeway.mirror.clusters import chosen
 from causeway.observe.status import line, parts, width_of
@@ -47,9 +49,10 @@ def status(
     settings = load(config, override or [])
     known = [one.name for one in chosen(settings, mirror or [])]
     api = Api(address_of(settings.web, url))
+    commands = ledger_commands(config, settings)
 
     def look() -> dict[str, Any]:
-        return seen(api, known, only=bool(mirror))
+        return seen(api, known, commands, only=bool(mirror))
 
     if watch:
         _watch(look, output)
@@ -63,7 +66,17 @@ def status(
         raise typer.Exit(code)
 
 
-def seen(api: Api, known: Sequence[str], *, only: bool) -> dict[str, Any]:
+def ledger_commands(config: Path, settings: Settings) -> dict[str, str]:
+    """What to type to read each mirror's ledger."""
+    typed = f"causeway offsets show {shlex.quote(str(config))}"
+    several = len(settings.mirrors) > 1
+    return {
+        one.name: f"{typed} --mirror {shlex.quote(one.name)}" if several else typed
+        for one in settings.mirrors
+    }
+
+
+def seen(api: Api, known: Sequence[str], commands: Mapping[str, str], *, only: bool) -> dict[str, Any]:
     """What the API says of these mirrors; or, where not only they are asked for, of all the process runs."""
     answer = api.mirrors()
     there = [one["name"] for one in answer["mirrors"]]
@@ -77,6 +90,9 @@ def seen(api: Api, known: Sequence[str], *, only: bool) -> dict[str, Any]:
             "shards": api.shards(one["name"]),
             "standing": api.standing(one["name"]) if one["standing"] else [],
             "events": api.events(one["name"], EVENTS),
+            "gaps": api.gaps(one["name"]) if one["gaps"] else [],
+            # Of a mirror of another configuration nobody knows here which.
+            "ledger": commands.get(one["name"], "causeway offsets show CONFIG"),
         }
         for one in answer["mirrors"]
     }

@@ -27,6 +27,7 @@ REFUSED: Mapping[str, str] = {
     "enable.auto.offset.store": _POSITIONS,
     "offset.store.method": _POSITIONS,
     "auto.offset.reset": "a position that is gone must stop the partition, not move it",
+    "check.crcs": "what was damaged on a disk or on the way must not be carried",
     "isolation.level": "records of aborted transactions must not be carried",
     "enable.partition.eof": "the end of a partition is how positions pass transaction markers",
     "topic.blacklist": "a hidden topic looks like a deleted one; choose with the mirror's topics",

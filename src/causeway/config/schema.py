@@ -229,7 +229,7 @@ class MirrorSettings(Table):
         "transaction_timeout.",
     )
     queue_bytes: Annotated[Size, Between("1MiB", "2047MiB")] = Field(
-        default=parse_size("64MiB"),
+        default=parse_size("32MiB"),
         description="Memory for records that a shard's consumer fetches ahead, and as much again for those "
         "that its producer holds.",
     )

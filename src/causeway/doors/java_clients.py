@@ -27,7 +27,7 @@ _SAME = {
     "client.id", "client.rack", "client.dns.lookup", "security.protocol", "sasl.mechanism",
     "sasl.kerberos.service.name", "ssl.key.password", "metadata.max.age.ms", "connections.max.idle.ms",
     "reconnect.backoff.ms", "reconnect.backoff.max.ms", "retry.backoff.ms", "retry.backoff.max.ms",
-    "socket.connection.setup.timeout.ms", "fetch.min.bytes", "max.partition.fetch.bytes", "check.crcs",
+    "socket.connection.setup.timeout.ms", "fetch.min.bytes", "max.partition.fetch.bytes",
     "linger.ms", "batch.size",
 }  # fmt: skip
 _RENAMED = {

@@ -240,7 +240,7 @@ def _say_what_differs(translation: Translation, values: Mapping[str, _Value], ha
         STANDBYS: "not needed: there is no state to stand by for",
         THREADS: "the work is shared by as many tasks as there are cores; -X mirrors.0.shards=N sets their "
         "number",
-        BUFFER: "Kafka REO does not read it; memory is bounded by -X mirrors.0.queue_bytes=64MiB",
+        BUFFER: "Kafka REO does not read it; memory is bounded by -X mirrors.0.queue_bytes=32MiB",
     }
     for key, text in said.items():
         if values[key].given:

@@ -8,7 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Literal
 
-from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka import (
+    ConsumerGroupTopicPartitions,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    TopicCollection,
+    TopicPartition,
+)
 from confluent_kafka.admin import (
     ConfigResource,
     ConfigSource,
@@ -89,6 +96,13 @@ class ClusterView:
             TopicCollection(wanted), request_timeout=seconds
         )
         return asked
+
+    def ask_to_advance(self, group: str, offsets: list[TopicPartition]) -> Future[Any]:
+        """Commit a consumer group's offsets, and go on."""
+        wanted = [ConsumerGroupTopicPartitions(group, offsets)]
+        (asked,) = self._admin.alter_consumer_group_offsets(wanted, request_timeout=ANSWER_SECONDS).values()
+        answer: Future[Any] = asked
+        return answer
 
     def described(self, asked: Mapping[str, Future[Any]]) -> dict[str, TopicFacts]:
         """The answers; whoever did not answer in time is asked once more, by way of new metadata."""
@@ -251,19 +265,34 @@ class ClusterView:
     def _describe_configs(
         self, kind: ResourceType, names: Iterable[str]
     ) -> Sequence[tuple[ConfigResource, dict[str, Any]]]:
+        """Like `described`: running mirrors ask this too, so a broker that went is not waited for."""
         wanted = [ConfigResource(kind, name) for name in sorted(set(names))]
         if not wanted:
             return []
-        asked = self._admin.describe_configs(wanted, request_timeout=REQUEST_SECONDS)
-        found = []
-        for resource, future in asked.items():
+        found, late = self._settings(wanted, ANSWER_SECONDS)
+        if late:
+            self._metadata(RENEW_SECONDS)
+            more, late = self._settings(list(late), REQUEST_SECONDS)
+            found += more
+        for resource, error in late.items():
+            raise self._user_error(error, f"reading the configuration of {resource.name}")
+        return found
+
+    def _settings(
+        self, wanted: list[ConfigResource], seconds: float
+    ) -> tuple[list[tuple[ConfigResource, dict[str, Any]]], dict[ConfigResource, KafkaError]]:
+        """What there is, and what was not answered in time. What does not exist is in neither."""
+        found, late = [], {}
+        for resource, future in self._admin.describe_configs(wanted, request_timeout=seconds).items():
             try:
                 found.append((resource, future.result()))
             except KafkaException as exception:
-                if not is_gone(error_of(exception)):
-                    doing = f"reading the configuration of {resource.name}"
-                    raise self._user_error(error_of(exception), doing) from None
-        return found
+                error = error_of(exception)
+                if is_late(error):
+                    late[resource] = error
+                elif not is_gone(error):
+                    raise self._user_error(error, f"reading the configuration of {resource.name}") from None
+        return found, late
 
     def _metadata(self, seconds: float = REQUEST_SECONDS) -> Any:
         try:

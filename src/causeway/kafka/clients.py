@@ -118,7 +118,6 @@ def consumer(
     *,
     make: Make = Consumer,
     on_error: OnError | None = None,
-    on_commit: Callable[..., None] | None = None,
     fetch_bytes: int | None = None,
     **required: object,
 ) -> Any:
@@ -128,8 +127,6 @@ def consumer(
     unless the user says otherwise; a record that is larger comes all the same.
     """
     must = {"group.id": group, **{name.replace("_", "."): value for name, value in required.items()}}
-    if on_commit is not None:
-        must["on_commit"] = on_commit
     defaults = _CONSUMER if fetch_bytes is None else {**_CONSUMER, "fetch.max.bytes": fetch_bytes}
     properties = _handle_properties(cluster, defaults, cluster.consumer, must, on_error)
     properties.pop("message.max.bytes", None)  # a producer's; the client would want fetches as large as that

@@ -202,6 +202,7 @@ class IdempotentDelivery(ProducerHandle):
             try:
                 self._producer.produce(*record)
             except BufferError:
+                self._must_have_room(record[0], len(record[1] or b"") + len(record[2] or b""))
                 self._poll(0.1)
                 if time.monotonic() > deadline:
                     raise Again(f"the queue to {self._cluster.alias} stayed full{self._why()}") from None
@@ -209,6 +210,14 @@ class IdempotentDelivery(ProducerHandle):
                 raise self._failed(doing, exception) from None
             else:
                 return
+
+    def _must_have_room(self, topic: str, size: int) -> None:
+        """The client counts keys and values alone: a record that is larger than its queue never gets in."""
+        if size > self._limits.queue_bytes:
+            raise Again(
+                f"a record of {size:,} bytes for {topic} does not fit into queue_bytes "
+                f"({self._limits.queue_bytes:,}): raise queue_bytes above its size"
+            )
 
     def flush(self) -> float:
         """Wait until the destination has everything; answers how long that took."""

@@ -37,6 +37,19 @@ _POISON = frozenset(
         KafkaError.UNSUPPORTED_COMPRESSION_TYPE,
     }
 )
+_REFUSED_BY = {
+    KafkaError.MSG_SIZE_TOO_LARGE: "max.message.bytes",
+    KafkaError.INVALID_TIMESTAMP: "message.timestamp.before.max.ms or message.timestamp.after.max.ms",
+    KafkaError.INVALID_RECORD: "cleanup.policy (a compacted topic takes no record without a key)",
+}
+_CORRUPT = frozenset(
+    {
+        KafkaError._BAD_MSG,  # its checksum does not fit
+        KafkaError._BAD_COMPRESSION,
+        KafkaError._NOT_IMPLEMENTED,  # a format, or a compression, that there is not
+        KafkaError.INVALID_MSG,  # the broker could not read it itself
+    }
+)
 _GONE = frozenset(
     {
         KafkaError.UNKNOWN_TOPIC_OR_PART,
@@ -74,6 +87,16 @@ def is_denied(error: KafkaError) -> bool:
 def is_poison(error: KafkaError) -> bool:
     """The destination will never take this record, however often it is offered."""
     return error.code() in _POISON
+
+
+def refused_by(error: KafkaError) -> str:
+    """Which setting of a topic refuses such records: the client does not say, and brokers mean these."""
+    return _REFUSED_BY.get(error.code(), "the limits")
+
+
+def is_corrupt(error: KafkaError) -> bool:
+    """What was fetched is not what was written, or nothing that this client can read."""
+    return error.code() in _CORRUPT
 
 
 def is_gone(error: KafkaError) -> bool:

@@ -16,7 +16,9 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from causeway.errors import CausewayError
 from causeway.kafka import clients
 from causeway.kafka.admin import ClusterView, TopicFacts
+from causeway.kafka.failures import is_corrupt
 from causeway.kafka.lane import OpenLane
+from causeway.kafka.source_group import SourceGroup
 from causeway.model.cluster import Cluster
 from causeway.model.order import Lane, Limits, Start
 from causeway.model.position import Position, SourcePartition
@@ -25,21 +27,26 @@ from causeway.policy.integrity import Found, same_topic
 WAKE_SECONDS = 1.0
 KNOW_SECONDS = 2.0
 RETRY_SECONDS = 1.0
-GROUP_SECONDS = 1.0
 CLOSE_SECONDS = 1.0
 TRUNCATED = KafkaError(KafkaError._LOG_TRUNCATION).str()
 """With auto.offset.reset = error the client names that error in words alone, under another code."""
 
 
-class Taken(NamedTuple):
-    """Records; and, to be applied behind them, ends that were reached and lanes that failed.
+class Lost(NamedTuple):
+    """A lane that failed, and why; whether its log was cut off under its position, or is damaged there."""
 
-    A lane fails with a reason, and with whether its log was truncated under its position.
-    """
+    lane: OpenLane
+    why: str
+    truncated: bool = False
+    corrupt: bool = False
+
+
+class Taken(NamedTuple):
+    """Records; and, to be applied behind them, ends that were reached and lanes that failed."""
 
     records: Any  # a list of messages, or the native carrier's batch of them
     ends: list[tuple[OpenLane, int]] = []  # noqa: RUF012
-    lost: list[tuple[OpenLane, str, bool]] = []  # noqa: RUF012
+    lost: list[Lost] = []  # noqa: RUF012
 
 
 NOTHING = Taken([])
@@ -66,10 +73,7 @@ class Intake:
         self.trouble = ""  # why the source, or a part of it, cannot be read just now
         self._retry_at = 0.0
         self.view = ClusterView(cluster)
-        self._group = group
-        self._group_at = 0.0
-        self._group_done: dict[SourcePartition, int] = {}
-        self._group_pending = 0
+        self._group = SourceGroup(self.view, group)
         self._known: set[str] = set()
         self._waking: threading.Thread | None = None
         self._consumer = clients.consumer(
@@ -79,7 +83,6 @@ class Intake:
             on_error=self._on_error,
             queued_max_messages_kbytes=max(1024, limits.queue_bytes // 1024),
             queued_min_messages=min(100_000, limits.queue_records),
-            on_commit=self._on_group,
             fetch_bytes=limits.fetch_bytes,
         )
 
@@ -215,67 +218,55 @@ class Intake:
                 return NOTHING
             messages.append(first)
         messages += self._consumer.consume(most, 0)
-        records = [message for message in messages if message.error() is None]
-        if len(records) == len(messages):
-            return Taken(records)
-        return Taken(records, *self._heard(messages))
+        if all(message.error() is None for message in messages):
+            return Taken(messages)
+        return self._sorted(messages)
 
-    def _heard(
-        self, messages: Iterable[Any]
-    ) -> tuple[list[tuple[OpenLane, int]], list[tuple[OpenLane, str, bool]]]:
-        """What the messages say that are no records: ends that were reached, and lanes that failed."""
-        ends, lost = [], []
-        for message in messages:
-            error = message.error()
-            if error is None:
-                continue
-            lane = self.open.get((message.topic(), message.partition()))
-            if error.code() == KafkaError._PARTITION_EOF:
-                if lane is not None:
-                    ends.append((lane, int(message.offset())))
-            elif lane is not None:
-                why = str(error.str())
-                lost.append((lane, why, TRUNCATED in why))
-            else:
-                self.trouble = str(error.str())
-        return ends, lost
+    def _sorted(self, messages: Iterable[Any]) -> Taken:
+        """Records, ends and failures apart. Of a lane that failed nothing counts that came behind it.
 
-    def advance_group(self, positions: Iterable[Position], *, final: bool = False) -> bool:
-        """Tell the source's consumer group how far its records are committed (invariant E); whether it did.
-
-        For other people's lag tools alone: about once a second, not awaited, never read back.
+        A client that cannot read a batch goes on somewhere behind it: what it brings from there would leave
+        the batch out, and an end that it tells would pass it. What came before was read well, and without it
+        the lane would never come as far as what is wrong.
         """
-        if self._group is None or (not final and time.monotonic() < self._group_at):
+        taken = Taken([], [], [])
+        failed: set[tuple[str, int]] = set()
+        for message in messages:
+            at = (message.topic(), message.partition())
+            if at in failed:
+                continue
+            if message.error() is None:
+                taken.records.append(message)
+            elif self._heard(message, taken):
+                failed.add(at)
+        return taken
+
+    def _heard(self, message: Any, taken: Taken) -> bool:
+        """What a message says that is no record; whether the lane failed that it is of."""
+        error = message.error()
+        lane = self.open.get((message.topic(), message.partition()))
+        if error.code() == KafkaError._PARTITION_EOF:
+            if lane is not None:
+                taken.ends.append((lane, int(message.offset())))
             return False
-        moved = {
-            position.source: position.offset
-            for position in positions
-            if self._group_done.get(position.source) != position.offset
-        }
-        self._group_at = time.monotonic() + GROUP_SECONDS
-        if not moved:
+        why = str(error.str())
+        if lane is None:
+            self.trouble = why
             return False
-        offsets = [TopicPartition(source.topic, source.partition, offset) for source, offset in moved.items()]
-        with contextlib.suppress(KafkaException):
-            self._consumer.commit(offsets=offsets, asynchronous=True)
-            self._group_pending += 1
-        self._group_done.update(moved)
+        taken.lost.append(Lost(lane, why, truncated=TRUNCATED in why, corrupt=is_corrupt(error)))
         return True
 
+    def advance_group(self, positions: Iterable[Position], *, final: bool = False) -> bool:
+        """Tell the source's consumer group how far its records are committed; whether it did."""
+        return self._group.advance(positions, final=final)
+
     def close(self) -> None:
-        """Let a group commit on its way arrive, for a moment; then drop the consumer."""
+        """Let a commit of the group on its way arrive, for a moment; then drop the consumer."""
         self._woken()
-        deadline = time.monotonic() + CLOSE_SECONDS
         if self.open:
             self._consumer.unassign()
-        while self._group_pending > 0 and time.monotonic() < deadline:
-            self._consumer.poll(0.02)
+        self._group.settle(CLOSE_SECONDS)
         self._consumer.close()
-
-    def _on_group(self, error: KafkaError | None, _partitions: Any) -> None:
-        self._group_pending -= 1
-        if error is not None:
-            self.trouble = f"the source group cannot be advanced: {error.str()}"
 
     def _on_error(self, error: KafkaError) -> None:
         self.trouble = str(error.str())

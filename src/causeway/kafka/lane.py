@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from confluent_kafka import KafkaError
 
+from causeway.kafka.failures import refused_by
 from causeway.kafka.outcome import Again
 from causeway.model.order import Lane
 from causeway.model.position import Position
@@ -94,7 +95,7 @@ class OpenLane:
 
     __slots__ = (
         "asides", "barrier", "bytes", "careful", "delivered", "epoch", "fetch_from", "filtered",
-        "filtered_bytes", "finding", "landed", "lane", "next", "poison", "position", "quarantine",
+        "filtered_bytes", "finding", "landed", "lane", "next", "poison", "position", "quarantine", "read",
         "recognized", "seen",
     )  # fmt: skip
 
@@ -116,6 +117,7 @@ class OpenLane:
         self.recognized = (
             self.fetch_from[1] < 0
         )  # whether that was looked at, if there is anything to look at
+        self.read = False  # whether anything came from the position on
         self.delivered = 0
         self.filtered = self.filtered_bytes = 0
         self.bytes = 0
@@ -141,8 +143,15 @@ class OpenLane:
         return NEVER if self.quarantine else self.barrier
 
     def passed(self, offset: int) -> None:
-        """The fetch position reached here: transaction markers and aborted records lie behind us."""
-        self.recognized = True
+        """The fetch position reached here: transaction markers and aborted records lie behind us.
+
+        Not where the lane has stopped. The client fetches on until the next commit drops the lane, so an end
+        may be told behind a record that was not carried, in the same take or a later one: to pass it would
+        write the record that stopped the lane, and all behind it, off as holes.
+        """
+        if self.finding is not None:
+            return
+        self.recognized = self.read = True
         self.next = max(self.next, min(offset, self.limit))
 
     def took(self, stretch: Stretch, offset: int, epoch: int | None, size: int) -> None:
@@ -183,7 +192,7 @@ class OpenLane:
                 self._saw(offsets[-1] + 1, epoch)
 
     def _saw(self, offset: int, epoch: int | None) -> None:
-        self.recognized = True  # what was to be looked at comes first, or is gone
+        self.recognized = self.read = True  # what was to be looked at comes first, or is gone
         self.seen = offset
         self.epoch = -1 if epoch is None else epoch
 
@@ -211,9 +220,8 @@ class OpenLane:
 
     def stop_before(self, offset: int, stamp: int) -> None:
         """This record must not be carried, so nothing behind it may be."""
-        self.next = max(self.next, offset)
         if self.finding is None:
-            self.finding = self.why_not(offset, stamp)
+            self.stop(offset, self.why_not(offset, stamp))
 
     def why_not(self, offset: int, stamp: int) -> Finding:
         """Why a record cannot be carried to its place."""
@@ -238,7 +246,7 @@ class OpenLane:
         return Finding(
             "poison",
             f"the destination refuses the record at {self.lane.source} offset {offset}: {error.str()}",
-            f"change the limits of topic {self.lane.place.topic}, or what is written to the source;"
+            f"change {refused_by(error)} of topic {self.lane.place.topic}, or what is written to the source;"
             ' on_poison = "quarantine" sets such records aside',
             offset,
         )

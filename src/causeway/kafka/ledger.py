@@ -20,7 +20,7 @@ from causeway.kafka.admin import ClusterView
 from causeway.kafka.failures import as_user_error
 from causeway.kafka.outcome import Again, LedgerGone
 from causeway.model.cluster import Cluster
-from causeway.model.order import Seen, ledger_topic, offset_map_topic, quarantine_topic
+from causeway.model.order import Seen, ledger_topic, offset_map_topic
 from causeway.model.position import Position, SourcePartition
 from causeway.model.record import (
     CONTROL,
@@ -56,12 +56,6 @@ _MAP_CONFIG = {
     "cleanup.policy": "delete",
     "retention.ms": str(30 * 24 * 60 * 60 * 1000),
     "retention.bytes": "-1",
-}
-_QUARANTINE_CONFIG = {
-    "cleanup.policy": "delete",
-    "retention.ms": "-1",
-    "retention.bytes": "-1",
-    "max.message.bytes": str(100 * 1024 * 1024),
 }
 
 
@@ -314,18 +308,20 @@ def check_ledger(ledger: str, known_id: str, found: TopicFacts | None, alias: st
         )
 
 
-def ensure_topics(
-    view: ClusterView, mirror: str, shards: int, replication: int | None, *, quarantine: bool = False
-) -> TopicFacts:
-    """The ledger and the offset map exist, fit, and have a partition for each shard; a quarantine if asked.
+def safely_kept(view: ClusterView, replication: int | None) -> tuple[int, dict[str, str]]:
+    """How many copies a topic of the mirror's own gets, and that two of three must have what it takes."""
+    copies = min(replication or 3, view.brokers())
+    return copies, {"min.insync.replicas": "2"} if copies >= 3 else {}
+
+
+def ensure_topics(view: ClusterView, mirror: str, shards: int, replication: int | None) -> TopicFacts:
+    """The ledger and the offset map exist, fit, and have a partition for each shard.
 
     Answers what the ledger is. Raises PlanRefused where its cleanup policy is not what the guarantee needs,
     and IntegrityError where there is none although the offset map says that there must have been one.
     """
     ledger, offsets = ledger_topic(mirror), offset_map_topic(mirror)
-    brokers = view.brokers()
-    copies = min(replication or 3, brokers)
-    in_sync = {"min.insync.replicas": "2"} if copies >= 3 else {}
+    copies, in_sync = safely_kept(view, replication)
     known = view.describe([ledger, offsets])
     if ledger not in known and offsets in known:
         _refuse_lost(view, mirror, known[offsets].partitions)
@@ -334,8 +330,6 @@ def ensure_topics(
             view.create_topic(topic, shards + 1, copies, {**config, **in_sync})
         elif known[topic].partitions < shards + 1:
             view.grow_topic(topic, shards + 1)
-    if quarantine and not view.describe([quarantine_topic(mirror)]):
-        view.create_topic(quarantine_topic(mirror), 1, copies, {**_QUARANTINE_CONFIG, **in_sync})
     policy = view.configs([ledger])[ledger].get("cleanup.policy", "")
     if policy != "compact":
         raise PlanRefused(

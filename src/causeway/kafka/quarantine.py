@@ -1,4 +1,4 @@
-"""What lies in a mirror's quarantine: the labels of records that the destination would not take."""
+"""A mirror's quarantine: the topic, and the labels of records in it that the destination would not take."""
 
 from __future__ import annotations
 
@@ -6,10 +6,18 @@ import time
 from dataclasses import dataclass
 
 from causeway.kafka.admin import ClusterView
+from causeway.kafka.ledger import safely_kept
 from causeway.kafka.tails import read_spans
 from causeway.model.filtering import Record
 from causeway.model.order import quarantine_topic
 from causeway.policy.quarantine import Label, label_of
+
+_CONFIG = {
+    "cleanup.policy": "delete",
+    "retention.ms": "-1",
+    "retention.bytes": "-1",
+    "max.message.bytes": str(100 * 1024 * 1024),
+}
 
 AT_ONCE = 200
 """Records here are large as a rule: whoever wants a few does not read them all."""
@@ -25,6 +33,20 @@ class Quarantine:
     labels: tuple[Label, ...] = ()
     unlabelled: int = 0  # records that nobody can tell the origin of
     trimmed: bool = False  # the log does not begin where it began: some labels are gone
+
+
+def ensure_quarantine(view: ClusterView, mirror: str, replication: int | None, aside: int) -> str:
+    """The quarantine exists. Answers what was lost, if the ledger has counted records that were set aside."""
+    name = quarantine_topic(mirror)
+    if view.describe([name]):
+        return ""
+    copies, in_sync = safely_kept(view, replication)
+    made = view.create_topic(name, 1, copies, {**_CONFIG, **in_sync})
+    if not (made and aside):
+        return ""
+    return (
+        f"topic {name} was deleted, with {aside:,} quarantined records in it: it is made anew, without them"
+    )
 
 
 def read_labels(

@@ -19,7 +19,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from causeway.errors import CausewayError, IntegrityError, Unreachable
 from causeway.kafka import clients
-from causeway.kafka.failures import as_user_error, error_of, is_denied, is_gone
+from causeway.kafka.failures import as_user_error, error_of, is_corrupt, is_denied, is_gone
 from causeway.model.cluster import Cluster
 from causeway.policy.compaction import KeyedBatch
 from causeway.policy.tape import Batch
@@ -107,23 +107,24 @@ class Partition:
         )
         try:
             consumer.assign([TopicPartition(self._topic, self._partition, start)])
-            heard_at = time.monotonic()
+            heard_at, at = time.monotonic(), start
             while True:
                 messages = consumer.consume(BATCH, 0.1)
                 if messages:
                     heard_at = time.monotonic()
                 else:
                     self._check(errors, time.monotonic() - heard_at)
-                batch, ended = self._upto_end(messages, consumer)
+                batch, ended = self._upto_end(messages, consumer, at)
                 if batch:
+                    at = batch[-1].offset() + 1
                     yield batch
                 if ended:
                     return
         finally:
             consumer.close()
 
-    def _upto_end(self, messages: list[Any], consumer: Consumer) -> tuple[list[Any], bool]:
-        """The records among messages that lie before the end, and whether it was reached."""
+    def _upto_end(self, messages: list[Any], consumer: Consumer, at: int) -> tuple[list[Any], bool]:
+        """The records among messages that lie before the end, and whether it was reached; `at` is next."""
         if not messages:
             return messages, False
         last = messages[-1]
@@ -140,9 +141,24 @@ class Partition:
             elif error.code() == KafkaError._PARTITION_EOF:
                 if message.offset() >= self._end or self._is_short(consumer):
                     return batch, True
+            elif is_corrupt(error):
+                at = max(at, batch[-1].offset() + 1 if batch else at, message.offset())
+                return batch, self._go_on(consumer, at, error)
             elif not error.retriable() or is_gone(error):
                 raise self._broken(error)
         return batch, False
+
+    def _go_on(self, consumer: Consumer, at: int, error: KafkaError) -> bool:
+        """Behind what cannot be read, where it need not be; whether that is the end."""
+        behind = self._passed_over(at)
+        if behind < 0:
+            raise self._broken(error)
+        consumer.assign([TopicPartition(self._topic, self._partition, behind)])
+        return behind >= self._end
+
+    def _passed_over(self, offset: int) -> int:
+        """Where a range ends that need not be compared; -1 where the offset is in none."""
+        return -1
 
     def _is_short(self, consumer: Consumer) -> bool:
         """Whether the log ends before the end that was captured: it was truncated, or made anew."""
@@ -164,6 +180,14 @@ class Partition:
         if is_gone(error):
             return IntegrityError(
                 "the topic was deleted while it was compared", where=self._where, why=error.str()
+            )
+        if is_corrupt(error):
+            return IntegrityError(
+                "what the log holds cannot be read, so it cannot be compared",
+                where=self._where,
+                why=error.str(),
+                todo="restore the partition from a replica that is whole; what `causeway offsets skip` passed"
+                " over need not be read",
             )
         cluster = self._cluster
         return as_user_error(error, cluster.alias, cluster.bootstrap_servers, f"reading {self._where}")

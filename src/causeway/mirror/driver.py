@@ -14,22 +14,24 @@ from functools import partial
 
 from causeway.config import MirrorSettings, Settings
 from causeway.config.effective import effective
-from causeway.errors import CausewayError, IntegrityError, Superseded, Unreachable
+from causeway.errors import CausewayError, IntegrityError, PlanRefused, Superseded, Unreachable
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.ledger import LedgerReader, check_ledger, ensure_topics
 from causeway.kafka.outcome import Again, Fenced
+from causeway.kafka.quarantine import ensure_quarantine
 from causeway.mirror.clusters import cluster_of, filters_of, limits_of, shards_of
-from causeway.mirror.ends import ends_of_now
+from causeway.mirror.ends import all_there, ends_of_now
 from causeway.mirror.lease import Control, finish_transactions
 from causeway.mirror.orders import make_orders
 from causeway.mirror.outlook import Outlook
 from causeway.mirror.plan import plan_of, prepare, survey
 from causeway.mirror.pulse import Pulse
 from causeway.mirror.refusing import refuse_at_start, refuse_paused, refuse_twins
-from causeway.mirror.routing import Known, Routes, edges, routes
+from causeway.mirror.routing import Known, edges
+from causeway.mirror.shape import UNKNOWN, refused, shape_of, stamped_since
 from causeway.mirror.telling import Say, Telling, level
 from causeway.mirror.testimony import refuse_older
-from causeway.model.offsets import told
+from causeway.model.offsets import told, when
 from causeway.model.order import Order, Start
 from causeway.model.plan import Plan
 from causeway.model.position import SourcePartition
@@ -67,7 +69,8 @@ class Driver:
         self._control = Control(self._destination, mirror.name, mirror.delivery, limits_of(mirror))
         self._plan = Plan((), (), 0)
         self._filters = filters_of(mirror)
-        self._routes: Routes = {}
+        self._shape = UNKNOWN
+        self.fulfilled = False  # with --stop-at-end: whether nothing at all is left to do or to judge
         self.edges: list[Known] = []
         self.others: Callable[[], list[Known]] = list  # the routes of other mirrors in this process
         self._starts: dict[SourcePartition, Start] = {}
@@ -95,16 +98,10 @@ class Driver:
         for view in (*self._views.values(), self._view):
             view.connect()
         refuse_twins(self.name, self._views)
-        self._routes = routes(mirror, self._views, self._view)
-        partitions = sum(route.source.partitions for route in self._routes.values())
+        self._shape = shape_of(mirror, self._views, self._view)
+        partitions = sum(route.source.partitions for route in self._shape.routes.values())
         self.shards = shards_of(mirror, partitions, cores)
-        self._ledger = ensure_topics(
-            self._view,
-            self.name,
-            self.shards,
-            mirror.replication_factor,
-            quarantine=mirror.on_poison == "quarantine",
-        )
+        self._ledger = ensure_topics(self._view, self.name, self.shards, mirror.replication_factor)
         self._control.acquire(self._ledger.topic_id)
         self._generation = self._control.settle_shards(self.shards)
         self._reader = LedgerReader(self._destination, self.name, range(self._ledger.partitions))
@@ -118,23 +115,30 @@ class Driver:
         # `start` is for what exists now and is new to the ledger; whatever appears later begins at earliest.
         self._starts = {
             SourcePartition(cluster_id, topic, number): mirror.seen_from(alias).start_at
-            for (alias, topic), route in self._routes.items()
+            for (alias, topic), route in self._shape.routes.items()
             if ((cluster_id := self._views[alias].cluster_id()), topic) not in known
             for number in range(route.source.partitions)
         }
+        if mirror.on_poison == "quarantine":
+            aside = sum(position.tally.quarantined for position in image.positions.values())
+            if lost := ensure_quarantine(self._view, self.name, mirror.replication_factor, aside):
+                self.tell("warning", lost)
         self._look()
         refuse_at_start(self.name, self._plan.refusals)
         self._look_at_logs()
-        self._until = (
-            ends_of_now(self._views, self._lane_sources(), self._plan.gone) if self.stop_at_end else {}
-        )
+        if self.stop_at_end:
+            self._until = ends_of_now(self._views, self._lane_sources(), self._plan.gone)
+            done = all_there(self._plan, image.positions, self._until, self._view)
+            self.fulfilled = done and not self.stopped()
         self._measure()
 
     def replan(self) -> None:
         """Look at both sides again; what cannot be carried is said, and the rest goes on."""
+        before = self._plan.refusals
         self._look()
         for refusal in self._plan.refusals:
-            self._telling.once("error", f"not carried: {refusal}")
+            if refusal not in before:
+                self.tell("error", f"not carried: {refusal}")
 
     def _look(self) -> None:
         """Look at both sides, and make the topics that are missing."""
@@ -190,7 +194,7 @@ class Driver:
     def _asked(self, side: str, look: Callable[[], str]) -> str:
         try:
             return look()
-        except Superseded:
+        except (Superseded, PlanRefused):
             raise
         except IntegrityError:
             with contextlib.suppress(Again, Unreachable):
@@ -232,7 +236,7 @@ class Driver:
             self._recovered("source")
         if self.paused:
             return "paused"
-        if self.state != WAITING and not self.stop_at_end and self._is_time("shape", self.mirror.refresh):
+        if self.state != WAITING and self._is_time("shape", self.mirror.refresh):
             return self._changed()
         return ""
 
@@ -297,27 +301,6 @@ class Driver:
         self._control.close()
         self._reader.close()
 
-    @property
-    def fulfilled(self) -> bool:
-        """With --stop-at-end: whether nothing at all is left to do or to judge.
-
-        Only what stands exactly at its end, in the very topics it was carried between, needs no look.
-        """
-        image = self._reader.image
-        positions = image.positions
-        if not self.stop_at_end or self.stopped():
-            return False
-        for lane in self._plan.lanes:
-            position, end = positions.get(lane.source), self._until.get(lane.source)
-            if lane.source in self._plan.gone:
-                return False  # somebody has to say so
-            if position is None:
-                if end != 0:
-                    return False
-            elif (position.offset, position.topic_id, position.place) != (end, lane.topic_id, lane.place):
-                return False
-        return True
-
     def stopped(self) -> list[Stopped]:
         """Partitions of the plan that stand still until somebody acts."""
         known = self._reader.image.stopped
@@ -367,10 +350,7 @@ class Driver:
             case Event():
                 self.tell(level(record.level), record.what, shard=record.shard, at=record.at)
             case Stopped(verdict=verdict) if verdict:
-                what = f"{record.source} stopped ({verdict}): {record.what}"
-                self._telling.once(
-                    "error", what, todo=record.todo, source=record.source, offset=record.expected
-                )
+                self._telling.stopped(record)
             case Gap():
                 what = f"{record.source}: {told(record)}"
                 self._telling.once("error", what, source=record.source, offset=record.begin)
@@ -380,15 +360,19 @@ class Driver:
                 self._telling.once("info", f"carried by: {record.carrier}")
 
     def _changed(self) -> str:
-        """Whether topics or partitions came, went or changed since the plan was made."""
-        now = routes(self.mirror, self._views, self._view)
-        refused = bool(self._plan.refusals) and self._is_time("refused", 30.0)
-        if now == self._routes and not refused:
-            return ""
-        self._routes = now
-        before = self._plan
-        self.replan()
-        return "" if self._plan.same_work(before) else "topics or partitions changed"
+        """Whether topics, partitions or settings came, went or changed since the plan was made."""
+        before, plan = self._shape, self._plan
+        now = shape_of(self.mirror, self._views, self._view, before)
+        stamped = stamped_since(before, now, plan.places)
+        for name in stamped:
+            since = f"since {when(before.at)}"
+            self._telling.once("error", f"topic {name}: what came {since} may have other timestamps there")
+        if self.stop_at_end:
+            refuse_at_start(self.name, refused(now, stamped))  # it carries what it found, or ends
+        elif now != before or (plan.refusals and self._is_time("refused", 30.0)):
+            self.replan()
+        self._shape = now  # only now: where a cluster does not answer, all is compared again
+        return "" if self._plan.same_work(plan) else "topics or partitions changed"
 
     def _check_ledger(self) -> None:
         name = self._ledger.name

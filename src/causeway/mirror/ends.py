@@ -7,7 +7,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from causeway.errors import Unreachable
 from causeway.kafka.admin import At, ClusterView
-from causeway.model.position import SourcePartition
+from causeway.model.order import Lane
+from causeway.model.plan import Plan
+from causeway.model.position import Position, SourcePartition
 
 LEADER_SECONDS = 60.0
 
@@ -53,3 +55,31 @@ def offsets_of(view: ClusterView, sources: Iterable[SourcePartition], at: At) ->
     wanted = list(sources)
     found = view.all_offsets([(one.topic, one.partition) for one in wanted], at)
     return {one: found[one.topic, one.partition] for one in wanted}
+
+
+def all_there(
+    plan: Plan,
+    positions: Mapping[SourcePartition, Position],
+    until: Mapping[SourcePartition, int],
+    destination: ClusterView,
+) -> bool:
+    """Whether nothing is left to carry, and nothing to judge: then a run with an end need not begin.
+
+    Only what stands exactly at its end, in the very topics it was carried between, needs no look, and only
+    while the destination has not lost it again. One thing is not seen: a source log that was cut off and has
+    grown to exactly the same length since. Whoever carries on behind it sees that.
+    """
+    if plan.gone or not all(_at_end(lane, positions.get(lane.source), until) for lane in plan.lanes):
+        return False  # what is gone is there to be judged
+    carried = [positions[lane.source] for lane in plan.lanes if lane.source in positions]
+    known = [one for one in carried if one.place_end >= 0]
+    ends = destination.offsets([(one.place.topic, one.place.partition) for one in known], "latest")
+    # Where nobody answers, -1 is behind everything: whoever judges waits for an answer.
+    return all(ends.get((one.place.topic, one.place.partition), -1) >= one.place_end for one in known)
+
+
+def _at_end(lane: Lane, position: Position | None, until: Mapping[SourcePartition, int]) -> bool:
+    end = until.get(lane.source)
+    if position is None:
+        return end == 0
+    return (position.offset, position.topic_id, position.place) == (end, lane.topic_id, lane.place)

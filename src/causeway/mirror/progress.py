@@ -96,14 +96,15 @@ class Gauge:
         topics = []
         for topic in sorted({*counts, *lags}):
             count, old = counts.get(topic, Counts()), before.get(topic, Counts())
-            recent = [new - past for new, past in zip(count.latency, old.latency, strict=True)]
+            # Less than before: another topic of this name was begun with, and its books with it.
+            recent = [max(0, new - past) for new, past in zip(count.latency, old.latency, strict=True)]
             topics.append(
                 TopicProgress(
                     topic=topic,
                     records=count.records,
                     bytes=count.bytes,
-                    records_per_second=(count.records - old.records) / seconds,
-                    bytes_per_second=(count.bytes - old.bytes) / seconds,
+                    records_per_second=max(0, count.records - old.records) / seconds,
+                    bytes_per_second=max(0, count.bytes - old.bytes) / seconds,
                     lag=lags.get(topic, 0),
                     latency_p50_ms=percentile(recent, 0.5),
                     latency_p99_ms=percentile(recent, 0.99),

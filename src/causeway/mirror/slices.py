@@ -94,6 +94,7 @@ def watch(driver: Driver, piece: Slice, spark: session.Spark, stopping: threadin
     shards = len(piece.shards)
     driver.pulse.begin(piece.shards)
     cut_at = looked_at = 0.0
+    cut_for = ""
     overdue_at = math.inf
     queued: Slice | None = None
     early = min(EARLY_SECONDS, driver.mirror.slice / 4)
@@ -111,14 +112,14 @@ def watch(driver: Driver, piece: Slice, spark: session.Spark, stopping: threadin
                 reason = "a shard did not end with its slice"  # the next slice waits for its slot
             reason = "stopped" if stopping.is_set() else reason
             if reason and not cut_at:
-                cut_at = now
+                cut_at, cut_for = now, reason
                 if reason.startswith(NO_HEARTBEAT):
                     there = piece.slots()
                     fewer = f" (Spark has {there} slots for {shards} shards)" if there < shards else ""
                     driver.tell("warning", f"{reason}{fewer}: ordering its work again")
                 _cut(driver, reason)
             if cut_at and now - cut_at > STOP_SECONDS:
-                piece.cancel()
+                piece.cancel(f"{cut_for}, and not all shards ended within {STOP_SECONDS:.0f} s")
                 piece.wait(STOP_SECONDS)
                 break
             due = now > ends_at - early and not (cut_at or queued or driver.stop_at_end)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from causeway.model.position import SourcePartition
+from causeway.model.record import Stopped
 from causeway.model.snapshot import EventView, Level
 from causeway.pipeline.memory import now_ms
 
@@ -38,9 +39,11 @@ class Telling:
         source: SourcePartition | None = None,
         offset: int = -1,
         at: int = 0,
+        stop: Stopped | None = None,
     ) -> None:
         topic, partition = (source.topic, source.partition) if source else ("", -1)
-        event = EventView(at or now_ms(), level, what, todo, shard, topic, partition, offset)
+        numbers = (stop.expected, stop.found, stop.gone) if stop else ()
+        event = EventView(at or now_ms(), level, what, todo, shard, topic, partition, offset, *numbers)
         self._kept.appendleft(event)
         self._say(self._mirror, event)
 
@@ -49,6 +52,11 @@ class Telling:
         if what not in self._said:
             self._said.add(what)
             self.tell(level, what, **more)
+
+    def stopped(self, stop: Stopped) -> None:
+        """A partition stands still: the same finding only once, however often it is judged again."""
+        what = f"{stop.source} stopped ({stop.verdict}): {stop.what}"
+        self.once("error", what, todo=stop.todo, source=stop.source, offset=stop.expected, stop=stop)
 
     @property
     def kept(self) -> tuple[EventView, ...]:

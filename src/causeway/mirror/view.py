@@ -166,6 +166,9 @@ def _partition(
         verdict=stopped.verdict if stopped else "",
         what=stopped.what if stopped else "",
         todo=stopped.todo if stopped else "",
+        expected=stopped.expected if stopped else -1,
+        found=stopped.found if stopped else -1,
+        gone=stopped.gone if stopped else 0,
     )
 
 
@@ -177,7 +180,7 @@ def gaps(image: LedgerImage, aliases: Mapping[str, str]) -> tuple[GapView, ...]:
 def _gap(gap: Gap, aliases: Mapping[str, str]) -> GapView:
     return GapView(
         gap.at, aliases.get(gap.cluster, gap.cluster), gap.topic, gap.partition, gap.verdict,
-        gap.begin, gap.end, gap.by, told(gap),
+        gap.begin, gap.end, gap.by, told(gap), gap.why, gap.skipped,
     )  # fmt: skip
 
 

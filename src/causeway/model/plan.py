@@ -29,6 +29,11 @@ class Plan:
     batch_bytes: int  # the smallest max.message.bytes among the destination topics
     gone: frozenset[SourcePartition] = frozenset()  # lanes whose source does not exist any more
 
+    @property
+    def places(self) -> set[str]:
+        """The destination topics."""
+        return {lane.place.topic for lane in self.lanes}
+
     def same_work(self, other: Plan) -> bool:
         """Whether both carry the same partitions between the same topics."""
         return self.gone == other.gone and {

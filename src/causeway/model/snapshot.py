@@ -45,9 +45,12 @@ class PartitionView:
     lag_records: int = 0
     lag_bytes: int = 0
     lag_seconds: float = 0.0
-    verdict: str = ""  # why it stands still: gap, truncated, recreated, deleted, poison …
+    verdict: str = ""  # why it stands still: gap, truncated, recreated, deleted, corrupt, poison …
     what: str = ""
     todo: str = ""
+    expected: int = -1  # the next offset to carry, where it stands still; -1 where offsets are not the matter
+    found: int = -1  # the offset that was found instead
+    gone: int = 0  # offsets that cannot be had any more, as far as they can be counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,10 @@ class EventView:
     topic: str = ""
     partition: int = -1
     offset: int = -1
+    # Of a partition that stops, as of PartitionView; -1 of any other event.
+    expected: int = -1
+    found: int = -1
+    gone: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +102,8 @@ class GapView:
     end: int
     by: str
     told: str
+    why: str
+    skipped: int  # offsets passed over; negative for a move back, 0 where another topic began
 
 
 @dataclass(frozen=True, slots=True)

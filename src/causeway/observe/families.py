@@ -19,7 +19,7 @@ Kind = Literal["counter", "gauge", "histogram", "summary", "unknown"]
 
 STATES: tuple[State, ...] = get_args(State)
 STOPS = (
-    "gap", "truncated", "recreated", "deleted", "destination-recreated", "destination-deleted",
+    "gap", "truncated", "recreated", "deleted", "corrupt", "destination-recreated", "destination-deleted",
     "destination-shrunk", "destination-truncated", "poison", "filter",
 )  # fmt: skip
 """Verdicts that stop a partition: each has its series at 0 before the first one is given."""
@@ -31,6 +31,7 @@ TOPIC = ("mirror", "topic")
 PARTITION = ("mirror", "cluster", "topic", "partition")
 SHARD = ("mirror", "shard")
 VERDICT = ("mirror", "verdict")
+STOPPED = (*PARTITION, "verdict")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,9 @@ FAMILIES = (
     Family("causeway_log_end_offset", "gauge", PARTITION, "The end of the source's log, read_committed."),
     Family("causeway_partition_series_limited", "gauge", MIRROR, "1 where partitions are summed by topic."),
     Family("causeway_partitions_stopped", "gauge", VERDICT, "Partitions that stand still."),
+    Family("causeway_partition_stopped_expected_offset", "gauge", STOPPED, "The next offset to carry."),
+    Family("causeway_partition_stopped_found_offset", "gauge", STOPPED, "The offset found instead."),
+    Family("causeway_partition_stopped_gone_offsets", "gauge", STOPPED, "Offsets gone between them."),
     Family("causeway_integrity_events_total", "counter", VERDICT, "Gaps: positions moved without carrying."),
     Family("causeway_replication_latency_seconds", "histogram", MIRROR, "Record timestamp to commit."),
     Family("causeway_carrying_seconds", "histogram", MIRROR, "Fetch to commit."),

@@ -33,10 +33,20 @@ def structured(mirror: str, event: EventView) -> str:
             "todo": event.todo or None,
             "shard": event.shard or None,
             "topic": event.topic or None,
-            "partition": event.partition if event.partition >= 0 else None,
-            "offset": event.offset if event.offset >= 0 else None,
+            **{name: value for name, value in _numbers(event).items() if value >= 0},
         },
     )
+
+
+def _numbers(event: EventView) -> dict[str, int]:
+    """-1 where there is none; 0 is an offset."""
+    return {
+        "partition": event.partition,
+        "offset": event.offset,
+        "expected": event.expected,
+        "found": event.found,
+        "gone": event.gone,
+    }
 
 
 def progress(mirror: MirrorProgress, at: int) -> str:

@@ -52,6 +52,7 @@ class Metrics:
         _put_process(sheet, snapshot, self._clock())
         for mirror in snapshot.mirrors:
             _put_mirror(sheet, mirror)
+            _put_stopped(sheet, mirror, most=max(self._partitions, PARTITION_SERIES))
             for shard in mirror.shards:
                 _put_shard(sheet, mirror.name, shard)
             if not mirror.lease:
@@ -96,6 +97,22 @@ def _put_mirror(sheet: Sheet, mirror: MirrorView) -> None:
     for verdict in dict.fromkeys((*STOPS, *stopped)):
         labels = {"mirror": mirror.name, "verdict": verdict}
         sheet.put("causeway_partitions_stopped", labels, stopped[verdict])
+
+
+def _put_stopped(sheet: Sheet, mirror: MirrorView, *, most: int) -> None:
+    """Where each partition stopped, also where the others are summed up: somebody has to go there.
+
+    The first ones alone where thousands stand still, as of a deleted topic: those are one thing to do, and
+    their count is told in any case.
+    """
+    for one in mirror.standing[:most]:
+        labels = {**_labels(mirror.name, one), "verdict": one.verdict}
+        # Every one has this series, whatever stopped it, so that every one is named.
+        sheet.put("causeway_partition_stopped_gone_offsets", labels, one.gone)
+        if one.expected >= 0:
+            sheet.put("causeway_partition_stopped_expected_offset", labels, one.expected)
+        if one.found >= 0:
+            sheet.put("causeway_partition_stopped_found_offset", labels, one.found)
 
 
 def _put_shard(sheet: Sheet, mirror: str, shard: ShardView) -> None:
@@ -183,7 +200,7 @@ def _put_partitions(sheet: Sheet, mirror: MirrorView, *, limited: bool) -> None:
         return
     name = mirror.name
     for one in mirror.partitions:
-        labels = {"mirror": name, "cluster": one.cluster, "topic": one.topic, "partition": str(one.partition)}
+        labels = _labels(name, one)
         values = {
             "causeway_lag_records": one.lag_records,
             "causeway_lag_bytes": one.lag_bytes,
@@ -206,6 +223,10 @@ def _together(group: Sequence[PartitionView]) -> dict[str, float]:
         "causeway_position_offset": sum(max(0, one.position) for one in group),
         "causeway_log_end_offset": sum(max(0, one.log_end) for one in group),
     }
+
+
+def _labels(mirror: str, one: PartitionView) -> dict[str, str]:
+    return {"mirror": mirror, "cluster": one.cluster, "topic": one.topic, "partition": str(one.partition)}
 
 
 def _seconds(milliseconds: int) -> float:

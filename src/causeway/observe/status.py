@@ -15,6 +15,7 @@ from rich.text import Text
 
 from causeway.model.offsets import when
 from causeway.model.times import span
+from causeway.observe.left_out import left_out
 from causeway.observe.table import duration
 
 Answer = Mapping[str, Any]
@@ -35,7 +36,7 @@ def parts(status: Answer, width: int | None = None) -> list[RenderableType]:
     """Everything, from top to bottom; no table wider than `width`, where there is one."""
     found: list[RenderableType] = [*_findings(status)]
     if status["mirrors"]:
-        found += [Text(), *_mirrors(status, width), Text(), *_rpo(status)]
+        found += [Text(), *_mirrors(status, width), Text(), *_rpo(status), *_left_out(status)]
     for section in (_standing(status), _shards(status), _events(status)):
         if lines := list(section):
             found += [Text(), *lines]
@@ -124,7 +125,10 @@ def _figures_line(status: Answer, one: Answer) -> str:
     return (
         f"{one['name']}: {one['state']}, {told['records']} records, {told['records/s']} records/s,"
         f" {told['MB/s']} MB/s, lag {told['lag']} / {told['waits']}, p50 {told['p50']}, p99 {told['p99']},"
-        f" {told['catch-up']}" + (f", standing still: {told['standing']}" if one["standing"] else "")
+        f" {told['catch-up']}"
+        + (f", standing still: {told['standing']}" if one["standing"] else "")
+        + (f", gaps: {one['gaps']:,}" if one["gaps"] else "")
+        + (f", quarantined: {one['quarantined']:,}" if one["quarantined"] else "")
     )
 
 
@@ -135,6 +139,13 @@ def _carriers(shards: Iterable[Answer]) -> str:
 
 def _rpo(status: Answer) -> Iterator[Text]:
     yield Text(_plain(status["rpo"]))
+
+
+def _left_out(status: Answer) -> Iterator[Text]:
+    for one in status["mirrors"]:
+        details = status["details"][one["name"]]
+        if told := left_out(one, details["gaps"]):
+            yield Text(_plain(f"{_named(status, {'mirror': one['name']})}{told}: {details['ledger']}"))
 
 
 def _standing(status: Answer) -> Iterator[Text]:

@@ -17,11 +17,12 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from causeway import failpoint
 from causeway.errors import CausewayError, IntegrityError, Superseded
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.carrier import Carrier, carrier
 from causeway.kafka.delivery import IdempotentDelivery
-from causeway.kafka.intake import Intake
+from causeway.kafka.intake import Intake, Lost
 from causeway.kafka.lane import OpenLane
 from causeway.kafka.ledger import LedgerImage, LedgerReader, check_ledger
 from causeway.kafka.outcome import Again, LedgerGone, Refused
@@ -30,11 +31,11 @@ from causeway.model.position import Position, SourcePartition
 from causeway.model.receipt import Outcome
 from causeway.model.record import CONTROL, Record, Stopped
 from causeway.pipeline.closing import Closing
-from causeway.pipeline.handover import let_end
+from causeway.pipeline.handover import ending_seconds, let_end
 from causeway.pipeline.memory import Memory
 from causeway.pipeline.opening import open_lanes, stopped
 from causeway.pipeline.sieve import Sieve
-from causeway.policy.integrity import falls_short
+from causeway.policy.integrity import falls_short, unread
 from causeway.policy.pacing import Pace, first_pace, next_pace
 from causeway.policy.throttle import Throttle
 
@@ -58,9 +59,7 @@ class Attempt:
         self._stopped_before: dict[SourcePartition, Stopped] = {}
         self._intakes: list[Intake] = []
         self._records: list[Record] = []  # for the ledger, with the next transaction
-        self._doubtful: dict[
-            SourcePartition, list[Record]
-        ] = {}  # as soon as their last records are recognized
+        self._doubtful: dict[SourcePartition, list[Record]] = {}  # as soon as it shows that they go on
         self._quiet_at = 0.0
         self._taken: list[tuple[float, int]] = []  # when records of the open transaction came, and how many
         self._looked_closely = 0
@@ -90,7 +89,8 @@ class Attempt:
         seen = order.seen if not self._memory.restarts else None
         self._reader = LedgerReader(order.destination, order.mirror, [CONTROL, order.shard], seen)
         if order.after and not self._memory.restarts:
-            let_end(order, self._reader)
+            let_end(order, self._reader, ending_seconds(order))
+        failpoint.reach("before-fence")
         self._delivery.fence()
         self._find_ledger()
         image = self._reader.read_to_end(LEDGER_SECONDS)
@@ -169,7 +169,7 @@ class Attempt:
         if self._held_back():
             return
         found = False
-        lost: list[tuple[Intake, OpenLane, str, bool]] = []
+        lost: list[tuple[Intake, Lost]] = []
         if not self._intakes:
             time.sleep(IDLE_WAIT_SECONDS)
         for intake in self._intakes:
@@ -181,21 +181,30 @@ class Attempt:
                 self._taken.append((at, delivery.records - count))
             for lane, offset in taken.ends:
                 lane.passed(offset)
-            lost += [(intake, *one) for one in taken.lost]
+            lost += [(intake, one) for one in taken.lost]
         if delivery.open:
             full = self._pace.full(delivery.records, delivery.bytes, delivery.seconds)
             if full or lost or not found:
                 self._commit()
         elif lost or self._due():
             self._commit()
-        for intake, lane, why, truncated in lost:
-            # Behind a commit, so that the lane is judged by the position it really has.
-            self._lanes.pop(lane.lane.source, None)
-            if truncated:
-                self._memory.truncated[lane.lane.source] = why
-            intake.drop(lane, wait=True)
-            intake.postpone(f"{lane.lane.source}: {why}")
-            self._memory.say("warning", f"{lane.lane.source} at offset {lane.next}: {why}")
+        for intake, one in lost:
+            self._lose(intake, one)
+
+    def _lose(self, intake: Intake, lost: Lost) -> None:
+        """A lane failed: judge it again soon. Behind a commit, so that it has the position it really has."""
+        source, memory = lost.lane.lane.source, self._memory
+        if lost.lane.finding is not None:
+            return  # it has stopped, before it came to what failed
+        self._lanes.pop(source, None)
+        if lost.truncated:
+            memory.truncated[source] = lost.why
+        if lost.corrupt:
+            offset = lost.lane.position.offset
+            memory.unreadable[source] = unread(memory.unreadable.get(source), offset, lost.why)
+        intake.drop(lost.lane, wait=True)
+        intake.postpone(f"{source}: {lost.why}")
+        memory.say("warning", f"{source} at offset {lost.lane.next}: {lost.why}")
 
     def _carry(self, intake: Intake, records: Any) -> None:
         delivery = self._delivery
@@ -238,7 +247,7 @@ class Attempt:
         return any(lane.next > lane.position.offset for lane in self._lanes.values())
 
     def _commit(self, *, final: bool = False) -> None:
-        for source in [one for one in self._doubtful if one in self._lanes and self._lanes[one].recognized]:
+        for source in [one for one in self._doubtful if self._goes_on(one)]:
             cleared = self._doubtful.pop(source)
             if self._lanes[source].finding is None:
                 self._records += cleared
@@ -274,6 +283,13 @@ class Attempt:
                 if position.source.cluster == intake.cluster_id
             ]
             self._memory.group_commits += intake.advance_group(positions, final=final)
+
+    def _goes_on(self, source: SourcePartition) -> bool:
+        """Whether a partition that was stopped for its log shows that it can be carried again."""
+        lane = self._lanes.get(source)
+        if lane is None:
+            return False
+        return lane.read if self._stopped_before[source].verdict == "corrupt" else lane.recognized
 
     def _open(self, intake: Intake) -> None:
         """Open the lanes that wait; a source that does not answer is asked again later."""

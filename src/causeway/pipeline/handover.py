@@ -26,7 +26,18 @@ class Reader(Protocol):
     def poll(self, seconds: float) -> list[Record]: ...
 
 
-def let_end(order: Order, reader: Reader, seconds: float = ENDING_SECONDS) -> None:
+def ending_seconds(order: Order) -> float:
+    """How long a slice before is let end.
+
+    Without transactions there is no fence, so two tasks of a shard could write at a time, and the older one's
+    position come last. What it has sent is acknowledged or given up within this time.
+    """
+    if order.delivery == "exactly-once":
+        return ENDING_SECONDS
+    return max(ENDING_SECONDS, order.limits.transaction_timeout)
+
+
+def let_end(order: Order, reader: Reader, seconds: float) -> None:
     """Wait a little for the slice before, whose end this task was queued for.
 
     Spark gives this task the first slot that is free, maybe another shard's. Then this shard's own task

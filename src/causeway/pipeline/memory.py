@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field
 
 from causeway.model.position import Position, SourcePartition
-from causeway.policy.integrity import Finding
+from causeway.policy.integrity import Finding, Unreadable
 from causeway.policy.positions import Waits
 
 EVENTS_WAITING = 20
@@ -35,6 +35,7 @@ class Memory:
     # Logs that were cut off under their positions, in the client's words. It says so once: the next fetch
     # would go on as if nothing had happened.
     truncated: dict[SourcePartition, str] = field(default_factory=dict)
+    unreadable: dict[SourcePartition, Unreadable] = field(default_factory=dict)  # damaged, where they stand
     stopped: dict[SourcePartition, Finding] = field(default_factory=dict)
 
     def say(self, level: str, what: str) -> None:

@@ -19,7 +19,7 @@ from causeway.model.position import Place, Position, SourcePartition
 from causeway.model.record import Record, Stopped
 from causeway.pipeline.memory import Memory, now_ms
 from causeway.policy.gaps import settle
-from causeway.policy.integrity import Finding, diverged
+from causeway.policy.integrity import Finding, Found, corrupt, diverged
 from causeway.policy.positions import resume
 
 
@@ -30,8 +30,8 @@ class Opening:
     lanes: list[OpenLane] = field(default_factory=list)
     closed: list[SourcePartition] = field(default_factory=list)  # stopped, or with nothing to carry any more
     records: list[Record] = field(default_factory=list)
-    # What the ledger must hear as soon as the last record seen was recognized: a partition that was stopped
-    # for its log goes on again.
+    # What the ledger must hear as soon as a partition that was stopped for its log goes on again: the last
+    # record seen was recognized (truncated), or what could not be read was read (corrupt).
     doubtful: dict[SourcePartition, list[Record]] = field(default_factory=dict)
 
 
@@ -62,9 +62,11 @@ def open_lanes(
         settled = settle(
             lane, positions.get(source), found, on_gap=order.on_gap, on_recreate=order.on_recreate, at=at
         )
-        position, finding = settled.position, settled.finding
-        if finding is None and position is not None and source in memory.truncated:
-            finding = diverged(source, position.offset, memory.truncated[source])
+        position, finding, before = settled.position, settled.finding, stopped_before.get(source)
+        if settled.gaps:
+            memory.unreadable.pop(source, None)  # another offset, or the same one of another log
+        elif finding is None and position is not None:
+            finding = _cut_off(position, found, before, memory) or _damaged(position, before, memory)
         if finding is not None:
             opening.closed.append(source)
             opening.records.append(stopped(order, lane, finding, position))
@@ -80,14 +82,13 @@ def open_lanes(
             opening.records += [*settled.gaps, position]  # without transactions a crash may fall between them
             if found.missing:
                 opening.closed.append(source)
-                opening.records += _cleared(order, stopped_before.get(source), at)
+                opening.records += _cleared(order, before, at)
                 memory.stopped.pop(source, None)
                 continue
         if position.place != lane.place:
             position = _moved(position, lane.place, _end(ends, lane.place))
-        poison = _poison(order, position, stopped_before.get(source), memory)
-        before = stopped_before.get(source)
-        if before is not None and before.verdict == "truncated":
+        poison = _poison(order, position, before, memory)
+        if before is not None and before.verdict in ("truncated", "corrupt"):
             opening.doubtful[source] = _cleared(order, before, at)
         elif not poison:
             opening.records += _cleared(order, before, at)
@@ -112,6 +113,28 @@ def stopped(order: Order, lane: Lane, finding: Finding, position: Position | Non
         topic_id=position.topic_id if position else lane.topic_id,
         lease=order.lease,
     )
+
+
+def _cut_off(position: Position, found: Found, before: Stopped | None, memory: Memory) -> Finding | None:
+    """Whether the log was cut off under this position, although it may have grown beyond it since.
+
+    The last record seen tells whether it is the old one again. Where that cannot be compared (it has no
+    epoch, or retention took it) a verdict from before holds: nobody knows what lies before the position now.
+    An operator's word clears it.
+    """
+    source = position.source
+    if source in memory.truncated:
+        return diverged(source, position.offset, memory.truncated[source])
+    _, epoch = resume(position, found.log_start)
+    if before is not None and before.verdict == "truncated" and epoch < 0:
+        return Finding("truncated", before.what, before.todo, before.expected, before.found, before.gone)
+    return None
+
+
+def _damaged(position: Position, before: Stopped | None, memory: Memory) -> Finding | None:
+    """Whether what the log holds at this position could not be read, often enough to say so."""
+    known = before is not None and (before.verdict, before.expected) == ("corrupt", position.offset)
+    return corrupt(position.source, position.offset, memory.unreadable.get(position.source), known=known)
 
 
 def _cleared(order: Order, before: Stopped | None, at: int) -> list[Record]:

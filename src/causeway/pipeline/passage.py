@@ -83,6 +83,9 @@ class Expected(Partition):
             if kept := self._sifted(messages, filters):
                 yield kept
 
+    def _passed_over(self, offset: int) -> int:
+        return next((end for begin, end, goes in self._apart if begin <= offset < end and not goes), -1)
+
     def _without_what_is_apart(self, batches: Iterable[list[Any]]) -> Iterator[list[Any]]:
         begins = [begin for begin, _, _ in self._apart]
         for messages in batches:

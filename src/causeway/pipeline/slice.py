@@ -53,7 +53,7 @@ class Slice:
             rows = self._spark.createDataFrame(table).mapInArrow(relay, RECEIPTS_DDL).collect()
             self.receipts = [Receipt.from_json(row["receipt"]) for row in rows]
         except Exception as error:  # noqa: BLE001 - cancelled, a dead worker, a lost JVM: the next slice decides
-            self.failure = first_line(error)
+            self.failure = self.failure or first_line(error)  # who cancelled it has said why
         finally:
             self._ended.set()
 
@@ -77,12 +77,12 @@ class Slice:
         """How many shards Spark can serve at once, now."""
         return slots_of(self._spark)
 
-    def cancel(self) -> None:
+    def cancel(self, why: str = "it was cancelled") -> None:
         """Kill the tasks. Their workers may live on for seconds: fence afterwards.
 
         It has failed from here: nobody may take a slice without receipts for one that had nothing to do.
         """
         if not self._ended.is_set():
-            self.failure = "it was cancelled"
+            self.failure = why
         with contextlib.suppress(*GONE):
             self._spark.sparkContext.cancelJobGroup(self._group)

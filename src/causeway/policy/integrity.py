@@ -17,6 +17,7 @@ Verdict = Literal[
     "truncated",
     "recreated",
     "deleted",
+    "corrupt",
     "destination-recreated",
     "destination-deleted",
     "destination-shrunk",
@@ -27,6 +28,9 @@ Verdict = Literal[
 
 NO_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 """What brokers without topic ids report: log bounds are all there is to go by."""
+
+LOOKS = 3
+"""So often a batch is fetched that cannot be read: bits may flip on the way as well as on a disk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,15 @@ class Finding:
     expected: int = -1  # the next offset to carry; -1 where offsets are not the matter
     found: int = -1  # the offset that was found instead
     gone: int = 0  # offsets that cannot be had any more
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """Where a log could not be read: the next offset to carry, how often in a row, and the client's words."""
+
+    offset: int
+    times: int
+    why: str
 
 
 def same_topic(known: str, found: str) -> bool:
@@ -153,6 +166,32 @@ def diverged(source: SourcePartition, expected: int, why: str) -> Finding:
         f"{source} was truncated before offset {expected}, which is next to carry, and written again ({why}):"
         " what was carried is not what the source holds now",
         "find where both sides part (`causeway verify`); `causeway offsets skip --back` goes on from there",
+        expected,
+    )
+
+
+def unread(before: Unreadable | None, offset: int, why: str) -> Unreadable:
+    """One more failure to read a log; failures at another offset do not count."""
+    times = before.times if before is not None and before.offset == offset else 0
+    return Unreadable(offset, times + 1, why)
+
+
+def corrupt(
+    source: SourcePartition, expected: int, unreadable: Unreadable | None, *, known: bool
+) -> Finding | None:
+    """What the source holds at the position cannot be read, however often it is fetched.
+
+    `known`: it stopped for that before, so that one more failure is enough. Going on by itself would leave
+    out a whole batch, and nobody knows of how many records: what says so is part of what is damaged.
+    """
+    if unreadable is None or unreadable.offset != expected or unreadable.times < (1 if known else LOOKS):
+        return None
+    return Finding(
+        "corrupt",
+        f"{source} cannot be read from offset {expected} on, which is next to carry ({unreadable.why}):"
+        " what the source holds there is damaged",
+        "restore the partition from a replica that is whole, and start again; or find where the batch ends"
+        " (`kafka-dump-log.sh`), and go on without it: `causeway offsets skip --to` the offset behind it",
         expected,
     )
 

@@ -84,6 +84,10 @@ def new_topic(
     return Create(partitions, copies, config)
 
 
+def replaces_timestamps(config: Mapping[str, str]) -> bool:
+    return config.get("message.timestamp.type") == "LogAppendTime"
+
+
 def fit(
     needed: int,
     wished: int,
@@ -98,13 +102,8 @@ def fit(
     It must have `needed` partitions; those that Causeway made have as many as it would make now.
     """
     name = destination.name
-    if destination_config.get("message.timestamp.type") == "LogAppendTime" and not broker_timestamps:
-        return Refuse(
-            f"topic {name} has message.timestamp.type=LogAppendTime: it would replace every timestamp",
-            f"kafka-configs.sh --alter --entity-type topics --entity-name {name}"
-            " --add-config message.timestamp.type=CreateTime"
-            ' (or timestamps = "broker" to accept it)',
-        )
+    if replaces_timestamps(destination_config) and not broker_timestamps:
+        return stamping(name)
     if made_by_us and destination.partitions < wished:
         return Grow(wished)
     if destination.partitions >= needed:
@@ -113,4 +112,14 @@ def fit(
         f"topic {name} has {destination.partitions} partitions, {needed} are needed",
         f"kafka-topics.sh --alter --topic {name} --partitions {needed}"
         ' (or modulo = true to fold them, or partitions = "by-key")',
+    )
+
+
+def stamping(name: str) -> Refuse:
+    """What is said of a topic that replaces timestamps, whenever that is found."""
+    return Refuse(
+        f"topic {name} has message.timestamp.type=LogAppendTime: it would replace every timestamp",
+        f"kafka-configs.sh --alter --entity-type topics --entity-name {name}"
+        " --add-config message.timestamp.type=CreateTime"
+        ' (or timestamps = "broker" to accept it)',
     )

@@ -151,8 +151,11 @@ def partitions(mirror: MirrorView, text: str, order: str, limit: int) -> Answer:
 def partition(mirror: MirrorView, one: PartitionView) -> Answer:
     known = {
         name: _known(getattr(one, name))
-        for name in ("to_partition", "start", "position", "to_end", "committed_at", "log_start", "log_end")
-    }
+        for name in (
+            "to_partition", "start", "position", "to_end", "committed_at", "log_start", "log_end",
+            "expected", "found",
+        )
+    }  # fmt: skip
     return {"name": named(mirror, one), **asdict(one), **known}
 
 
@@ -162,7 +165,8 @@ def shard(one: ShardView, now: int) -> Answer:
 
 
 def event(one: EventView) -> Answer:
-    return {**asdict(one), "partition": _known(one.partition), "offset": _known(one.offset)}
+    numbers = ("partition", "offset", "expected", "found", "gone")
+    return {**asdict(one), **{name: _known(getattr(one, name)) for name in numbers}}
 
 
 def gap(one: GapView) -> Answer:

@@ -39,6 +39,7 @@ def demo(
         try:
             play = Play(stage, steps, records)
             summary = play.perform()
+            interruption.raise_again()
             if keep:
                 stage.leave(play.mirror)
                 kept = True
@@ -79,7 +80,11 @@ class _Interruption:
         raise SystemExit(self.exit_code)
 
     def raise_again(self) -> None:
-        """The Kafka client turns what is raised inside its callbacks into a SystemError without a cause."""
+        """Where what was raised got lost.
+
+        The Kafka client turns what is raised inside its callbacks into a SystemError without a cause, and
+        Python drops what is raised while it lets go of an object.
+        """
         if self.exit_code:
             raise SystemExit(self.exit_code)
 

@@ -45,12 +45,6 @@ class NativeConsumer:
             0, int(self.library.consume_batch_queue(self._queue, 0, found.ctypes.data + 8 * count, rest))
         )
 
-    def poll(self, seconds: float) -> None:
-        """Let the client report; a message that comes is dropped."""
-        message = self.library.consumer_poll(self.handle, math.ceil(seconds * 1000))
-        if message:
-            self.library.message_destroy(message)
-
     def ask_for(self, topics: Iterable[str], timeout: float) -> None:
         """Ask who leads these topics."""
         for topic in topics:
@@ -67,10 +61,6 @@ class NativeConsumer:
 
     def unassign(self) -> None:
         self.library.check_code(self.library.assign(self.handle, None))
-
-    def commit(self, *, offsets: Iterable[TopicPartition], asynchronous: bool) -> None:
-        with _Partitions(self.library, offsets) as listed:
-            self.library.check_code(self.library.commit(self.handle, listed, int(asynchronous)))
 
     def close(self) -> None:
         if self.handle:

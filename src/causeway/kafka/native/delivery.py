@@ -113,13 +113,17 @@ class _Native(IdempotentDelivery):
         self._out = np.zeros(4, np.int64)
 
     def carry(self, messages: Any, lanes: Lanes, origin: bytes | None = None) -> None:
-        """Produce what was consumed. All messages are destroyed, however it ends."""
+        """Produce what was consumed. All messages are destroyed, however it ends.
+
+        Also where no transaction begins, since a connection was lost: the consumer's handle waits for each of
+        its messages before it goes, for ever.
+        """
         assert origin is None, "marks are made on objects"
         batch: Batch = messages
-        self.begin()
-        table = self._table(lanes, batch)
         index = 0
         try:
+            self.begin()
+            table = self._table(lanes, batch)
             self._batch += 1
             count = loop.touched(batch.addresses, batch.count, table.rows, table.touched, self._batch)
             rows = [int(row) for row in table.touched[:count]]
@@ -137,7 +141,7 @@ class _Native(IdempotentDelivery):
                 for row in rows:
                     table.told(row)
                 if how == loop.FAILED:
-                    self._wait_for_room(error)
+                    self._wait_for_room(error, batch.at(index))
                 elif how == loop.ODD and self._decide(batch.at(index), table, lanes):
                     batch.at(index).destroy()
                     index += 1
@@ -168,12 +172,13 @@ class _Native(IdempotentDelivery):
         table.show(lane)
         return True
 
-    def _wait_for_room(self, error: int) -> None:
+    def _wait_for_room(self, error: int, message: Any) -> None:
         deadline = time.monotonic() + self._limits.transaction_timeout
         before = self._producer.waiting
         try:
             self._producer.failed(error)
         except BufferError:
+            self._must_have_room(message.topic(), len(message.value() or b"") + len(message.key() or b""))
             while self._producer.waiting >= before:
                 self._poll(0.1)
                 if time.monotonic() > deadline:

@@ -14,7 +14,7 @@ from causeway.kafka.native import library
 from causeway.kafka.native.library import Library
 
 _REASON_BYTES = 512
-_OWN = frozenset({"error_cb", "throttle_cb", "on_commit", "logger"})
+_OWN = frozenset({"error_cb", "throttle_cb", "logger"})
 """Properties of the client's Python classes alone: functions, called when a handle is polled."""
 
 
@@ -25,23 +25,19 @@ class Told:
         self.fatal = False
         self._on_error: Callable[[KafkaError], None] = properties["error_cb"]
         self._on_throttle: Callable[[ThrottleEvent], None] | None = properties.get("throttle_cb")
-        self._on_commit: Callable[[KafkaError | None, Any], None] | None = properties.get("on_commit")
         self._logger: logging.Logger = properties["logger"]
         self._kept = (
             library.ON_ERROR(self._error),
             library.ON_LOG(self._log),
             library.ON_THROTTLE(self._throttle),
-            library.ON_COMMIT(self._commit),
         )
 
     def listen(self, lib: Library, conf: int) -> None:
-        error, log, throttle, commit = self._kept
+        error, log, throttle = self._kept
         lib.conf_set_error_cb(conf, error)
         lib.conf_set_log_cb(conf, log)
         if self._on_throttle is not None:
             lib.conf_set_throttle_cb(conf, throttle)
-        if self._on_commit is not None:
-            lib.conf_set_offset_commit_cb(conf, commit)
 
     def _error(self, _handle: Any, code: int, reason: bytes | None, _opaque: Any) -> None:
         self.fatal |= code == KafkaError._FATAL
@@ -53,10 +49,6 @@ class Told:
     def _throttle(self, _handle: Any, broker: bytes | None, number: int, ms: int, _opaque: Any) -> None:
         if self._on_throttle is not None:
             self._on_throttle(ThrottleEvent(_text(broker), number, ms / 1000))
-
-    def _commit(self, _handle: Any, code: int, _partitions: Any, _opaque: Any) -> None:
-        if self._on_commit is not None:
-            self._on_commit(KafkaError(code) if code else None, None)
 
 
 def _text(found: bytes | None) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from confluent_kafka import KafkaError
 
 from causeway.kafka.intake import KNOW_SECONDS, NOTHING, Intake, Taken
-from causeway.kafka.lane import OpenLane
 from causeway.kafka.native import loop
 from causeway.kafka.native.consumer import NativeConsumer, NativeMessage
 from causeway.kafka.native.library import Message
@@ -39,6 +39,7 @@ class NativeIntake(Intake):
         super().__init__(*arguments)
         self._found = np.zeros(MOST + 1, np.int64)
         self._errors = np.zeros(MOST + 1, np.int64)
+        self._places = np.zeros(MOST + 1, np.int64)
 
     def _ask_for(self, topics: set[str]) -> None:
         self._consumer.ask_for(topics, KNOW_SECONDS)
@@ -47,25 +48,38 @@ class NativeIntake(Intake):
         count = self._consumer.fill(self._found, most, seconds)
         if not count:
             return NOTHING
-        errors = loop.take_out_errors(self._found, count, self._errors)
-        return Taken(Batch(self._consumer, self._found, count - errors), *self._told(errors))
-
-    def _told(self, count: int) -> tuple[list[tuple[OpenLane, int]], list[tuple[OpenLane, str, bool]]]:
-        """What messages say that are no records. Under light load most are ends, so those go a short way."""
-        ends, others = [], []
-        for address in self._errors[:count].tolist():
+        errors = loop.take_out_errors(self._found, count, self._errors, self._places)
+        batch = Batch(self._consumer, self._found, count - errors)
+        taken = Taken(batch, [], [])
+        failed: dict[tuple[int, int], int] = {}  # and how many records came before
+        for number, address in enumerate(self._errors[:errors].tolist()):
             fields = Message.from_address(address)
-            name = self._consumer.names.get(fields.rkt)
-            if fields.err != KafkaError._PARTITION_EOF or name is None:
-                others.append(NativeMessage(self._consumer.library, address))
-            else:
-                lane = self.open.get((name, fields.partition))
-                if lane is not None:
-                    ends.append((lane, fields.offset))
+            at = (fields.rkt, fields.partition)
+            if at not in failed and self._told(address, fields, taken):
+                failed[at] = int(self._places[number])
+            self._consumer.library.message_destroy(address)
+        if failed:
+            batch.count = self._without_what_came_behind(failed, batch.count)
+        return taken
+
+    def _told(self, address: int, fields: Message, taken: Taken) -> bool:
+        """As `_heard`. Under light load most are ends, so those go a short way."""
+        name = self._consumer.names.get(fields.rkt)
+        if fields.err != KafkaError._PARTITION_EOF or name is None:
+            return self._heard(NativeMessage(self._consumer.library, address), taken)
+        lane = self.open.get((name, fields.partition))
+        if lane is not None:
+            taken.ends.append((lane, fields.offset))
+        return False
+
+    def _without_what_came_behind(self, failed: Mapping[tuple[int, int], int], count: int) -> int:
+        """Leave out records of lanes that had failed; the others move up. Answers how many are left."""
+        left = 0
+        for index, address in enumerate(self._found[:count].tolist()):
+            fields = Message.from_address(address)
+            if index >= failed.get((fields.rkt, fields.partition), count):
                 self._consumer.library.message_destroy(address)
-        if not others:
-            return ends, []
-        more, lost = self._heard(others)
-        for message in others:
-            message.destroy()
-        return ends + more, lost
+            else:
+                self._found[left] = address
+                left += 1
+        return left

@@ -59,7 +59,6 @@ class Partition(ctypes.Structure):
 ON_ERROR = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_char_p, c_void_p)
 ON_LOG = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_char_p, c_char_p)
 ON_THROTTLE = ctypes.CFUNCTYPE(None, c_void_p, c_char_p, c_int32, c_int, c_void_p)
-ON_COMMIT = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_void_p, c_void_p)
 
 _P = c_void_p
 _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
@@ -72,7 +71,6 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "conf_set_error_cb": (None, (_P, ON_ERROR)),
     "conf_set_log_cb": (None, (_P, ON_LOG)),
     "conf_set_throttle_cb": (None, (_P, ON_THROTTLE)),
-    "conf_set_offset_commit_cb": (None, (_P, ON_COMMIT)),
     "new": (_P, (c_int, _P, c_char_p, c_size_t)),
     "destroy_flags": (None, (_P, c_int)),
     "set_log_queue": (c_int, (_P, _P)),
@@ -113,7 +111,6 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "incremental_assign": (_P, (_P, _P)),
     "incremental_unassign": (_P, (_P, _P)),
     "assign": (c_int, (_P, _P)),
-    "commit": (c_int, (_P, _P, c_int)),
     "topic_partition_list_new": (_P, (c_int,)),
     "topic_partition_list_add": (POINTER(Partition), (_P, c_char_p, c_int32)),
     "topic_partition_list_destroy": (None, (_P,)),

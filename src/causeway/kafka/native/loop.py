@@ -122,14 +122,18 @@ def _find(lanes: Any, rkt: int, partition: int) -> int:
     return -1
 
 
-@_compiled(_ROW, _I, _ROW)
-def take_out_errors(messages: Any, count: int, errors: Any) -> int:
-    """Messages that are errors, into an array of their own; the others move up. Answers how many they are."""
+@_compiled(_ROW, _I, _ROW, _ROW)
+def take_out_errors(messages: Any, count: int, errors: Any, places: Any) -> int:
+    """Messages that are errors, into an array of their own; the others move up. Answers how many they are.
+
+    `places`: how many of the others came before each.
+    """
     found = 0
     for index in range(count):
         message = messages[index]
         if _load32(message + _ERR) != 0:
             errors[found] = message
+            places[found] = index - found
             found += 1
         else:
             messages[index - found] = message

@@ -1,0 +1,110 @@
+"""When the source's consumer group is told how far a mirror is, and what happens where nobody listens."""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import Future
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
+
+from causeway.kafka import source_group
+from causeway.kafka.source_group import SourceGroup
+from causeway.model.position import Place, Position, SourcePartition
+
+ONE, OTHER = SourcePartition("c", "t", 0), SourcePartition("c", "t", 1)
+
+
+def at(source: SourcePartition, offset: int) -> Position:
+    return Position(source, "id", 0, offset, -1, Place("t", "there", 0), 0, -1, 1, 0)
+
+
+class View:
+    """A source that answers when it is told to."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[list[tuple[int, int]], Future[Any]]] = []
+
+    def ask_to_advance(self, group: str, offsets: list[TopicPartition]) -> Future[Any]:
+        assert group == "g"
+        self.asked.append(([(one.partition, one.offset) for one in offsets], Future()))
+        return self.asked[-1][1]
+
+    @property
+    def offsets(self) -> list[list[tuple[int, int]]]:
+        return [offsets for offsets, _ in self.asked]
+
+    def answer(self, *failed: int) -> None:
+        offsets, future = self.asked[-1]
+        found = [
+            SimpleNamespace(topic="t", partition=n, error="no" if n in failed else None) for n, _ in offsets
+        ]
+        future.set_result(SimpleNamespace(topic_partitions=found))
+
+
+@pytest.fixture
+def view(monkeypatch: pytest.MonkeyPatch) -> View:
+    monkeypatch.setattr(source_group, "SECONDS", 0.0)
+    return View()
+
+
+def group(view: Any, name: str | None = "g") -> SourceGroup:
+    return SourceGroup(view, name)
+
+
+def test_what_has_not_moved_is_not_said_again(view: View) -> None:
+    one = group(view)
+    assert one.advance([at(ONE, 5), at(OTHER, 7)])
+    view.answer()
+    assert not one.advance([at(ONE, 5), at(OTHER, 7)])
+    assert one.advance([at(ONE, 6), at(OTHER, 7)])
+    assert view.offsets == [[(0, 5), (1, 7)], [(0, 6)]]
+
+
+def test_there_is_one_question_at_a_time(view: View) -> None:
+    """A coordinator that is away gets no heap of them."""
+    one = group(view)
+    one.advance([at(ONE, 5)])
+    assert not one.advance([at(ONE, 6)])
+    assert not one.advance([at(ONE, 7)], final=True)
+    view.answer()
+    assert one.advance([at(ONE, 7)])
+    assert view.offsets == [[(0, 5)], [(0, 7)]]
+
+
+def test_what_was_not_taken_is_said_again(view: View) -> None:
+    one = group(view)
+    one.advance([at(ONE, 5), at(OTHER, 7)])
+    view.answer(1)
+    assert one.advance([at(ONE, 5), at(OTHER, 7)])
+    view.asked[-1][1].set_exception(KafkaException(KafkaError(KafkaError._TIMED_OUT)))
+    assert one.advance([at(ONE, 5), at(OTHER, 7)])
+    assert view.offsets[1:] == [[(1, 7)], [(1, 7)]]
+
+
+def test_it_is_told_once_in_a_while_and_at_the_end(view: View, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source_group, "SECONDS", math.inf)
+    one = group(view)
+    assert one.advance([at(ONE, 5)])
+    view.answer()
+    assert not one.advance([at(ONE, 6)])
+    assert one.advance([at(ONE, 6)], final=True)
+
+
+def test_an_end_waits_for_what_is_on_its_way_and_not_for_ever(view: View) -> None:
+    one = group(view)
+    one.settle(60)
+    one.advance([at(ONE, 5)])
+    one.settle(0.01)
+    view.answer()
+    one.settle(60)
+    assert not one.advance([at(ONE, 5)])
+
+
+def test_without_a_group_nothing_is_said(view: View) -> None:
+    one = group(view, None)
+    assert not one.advance([at(ONE, 5)], final=True)
+    one.settle(60)
+    assert not view.asked
