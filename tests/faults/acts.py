@@ -6,12 +6,11 @@ Whoever ends the mirror says so to the stage; that it is started again is its su
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from random import Random
 
 from confluent_kafka.admin import NewPartitions
 
-from causeway.model.order import transactional_id
 from faults import network
 from faults.events import Side
 from faults.network import Trouble, backlog
@@ -134,60 +133,6 @@ def resharded(stage: Stage, random: Random) -> Iterator[None]:
     yield
 
 
-# Brokers
-
-
-def without(side: Side, *, clean: bool) -> Act:
-    return lambda stage, random: stage.brokers[side].without(stage.leader(side, random), clean=clean)
-
-
-def coordinator_killed(stage: Stage, random: Random) -> AbstractContextManager[None]:
-    shard = random.randint(1, int(stage.mirror.keys["shards"]))
-    brokers = stage.brokers["destination"]
-    return brokers.without(brokers.coordinator(transactional_id(stage.mirror.name, shard)))
-
-
-def all_away(side: Side) -> Act:
-    return lambda stage, random: stage.brokers[side].all_away()
-
-
-def rolled(side: Side) -> Act:
-    @contextmanager
-    def act(stage: Stage, random: Random) -> Iterator[None]:
-        stage.brokers[side].roll()
-        yield
-
-    return act
-
-
-def elected(side: Side) -> Act:
-    @contextmanager
-    def act(stage: Stage, random: Random) -> Iterator[None]:
-        """Where everybody leads what they should, a broker goes first and loses what it leads."""
-        brokers = stage.brokers[side]
-        if not brokers.elect():
-            with brokers.without(stage.leader(side, random), clean=True):
-                pass
-            assert brokers.elect(), "every leader is who it was: this was no fault"
-        yield
-
-    return act
-
-
-def paused(side: Side) -> Act:
-    @contextmanager
-    def act(stage: Stage, random: Random) -> Iterator[None]:
-        broker = stage.leader(side, random)
-        broker.pause()
-        try:
-            yield
-        finally:
-            broker.resume()
-            stage.brokers[side].await_in_sync()
-
-    return act
-
-
 # Network
 
 
@@ -279,8 +224,8 @@ def grown(stage: Stage, random: Random) -> Iterator[None]:
         "the new partition is known",
     )
     day.topics[topic] = count
-    before = day.workloads[-1]
-    day.write(day.topics)
+    (before,) = (one for one in day.workloads if topic in one.topics and not one.stopping.is_set())
+    day.write({**before.topics, topic: count})
     before.stop()
     yield
 

@@ -7,6 +7,7 @@ sync again. So a schedule is a row of acts, and needs no pauses between them.
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from causeway.embedded import Broker, EmbeddedCluster
 from support.process import eventually
+from support.reassign import reassign
 
 REPLICATED = {"min.insync.replicas": "2"}
 TRANSACTION_STATE = "__transaction_state"
@@ -40,6 +42,8 @@ class Brokers:
             {
                 "bootstrap.servers": cluster.internal_servers,
                 "reconnect.backoff.max.ms": 500,
+                # A broker that stands still keeps its connections, and would be asked for a minute.
+                "socket.timeout.ms": 3_000,
                 "log_level": 0,
                 "error_cb": lambda _error: None,
             }
@@ -81,6 +85,17 @@ class Brokers:
         count = len(self.partitions([TRANSACTION_STATE]))
         return self.leader(TRANSACTION_STATE, coordinating_partition(transactional_id, count))
 
+    def controller(self) -> Broker:
+        """Whoever leads the quorum. Brokers name anybody when a client asks, so their own notes decide."""
+        notes = [
+            json.loads(note.read_text())
+            for broker in self.cluster.brokers
+            for note in broker.directory.glob("data/__cluster_metadata-0/quorum-state")
+        ]
+        newest = max(notes, key=lambda note: (note["leaderEpoch"], note["leaderId"]))
+        assert newest["leaderId"] >= 0, f"nobody leads the quorum: {notes}"
+        return self[newest["leaderId"]]
+
     # What to do
 
     def kill(self, broker: Broker) -> None:
@@ -106,6 +121,53 @@ class Brokers:
             yield
         finally:
             self.restart(broker)
+
+    @contextlib.contextmanager
+    def held(self, broker: Broker) -> Iterator[None]:
+        """SIGSTOP for as long as the block takes, which begins when the others go on without it."""
+        broker.pause()
+        try:
+            self.await_gone(broker)
+            yield
+        finally:
+            broker.resume()
+            self.await_in_sync()
+
+    @contextlib.contextmanager
+    def none_beside(self, broker: Broker) -> Iterator[None]:
+        """The others go one after the other, cleanly: it leads, and is in sync with nobody."""
+        for one in self.cluster.brokers:
+            if one is not broker:
+                self.stop(one)
+        try:
+            yield
+        finally:
+            self.heal()
+
+    def reassign(self, topic: str, wanted: Mapping[int, Sequence[int]]) -> None:
+        """Partitions get other replicas; returns when those, and nobody else, have them."""
+        reassign(self.cluster.internal_servers, topic, wanted)
+        self._until(
+            lambda found: all(
+                found[topic, number].replicas == tuple(replicas)
+                and found[topic, number].in_sync == set(replicas)
+                and found[topic, number].leader in replicas
+                for number, replicas in wanted.items()
+            ),
+            f"{topic} is where it was sent",
+            [topic],
+        )
+
+    @contextlib.contextmanager
+    def moved(self, topic: str) -> Iterator[None]:
+        """Each partition is taken from its leader, and given back in the end, as a last choice."""
+        before = {number: facts for (_, number), facts in self.partitions([topic]).items()}
+        kept = {n: [one for one in p.replicas if one != p.leader] for n, p in before.items()}
+        self.reassign(topic, kept)
+        try:
+            yield
+        finally:
+            self.reassign(topic, {n: [*kept[n], p.leader] for n, p in before.items()})
 
     @contextlib.contextmanager
     def all_away(self) -> Iterator[None]:

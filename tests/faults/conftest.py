@@ -11,6 +11,7 @@ from hypothesis import settings
 
 from causeway.embedded import EmbeddedCluster
 from faults.day import Day
+from faults.events import Terms
 from faults.mirrors import CausewayMirror
 
 # How long an example takes says nothing about these decisions, and machines that test are busy.
@@ -24,8 +25,10 @@ NewDay = Callable[..., tuple[Day, CausewayMirror]]
 def new_day(source: EmbeddedCluster, destination: EmbeddedCluster, tmp_path: Path) -> NewDay:
     """A day of Causeway between two clusters of one broker each; keywords are keys of the mirror."""
 
-    def make(topics: dict[str, int] | None = None, **keys: Any) -> tuple[Day, CausewayMirror]:
+    def make(
+        topics: dict[str, int] | None = None, *, terms: Terms | None = None, **keys: Any
+    ) -> tuple[Day, CausewayMirror]:
         mirror = CausewayMirror(tmp_path, source, destination, **keys)
-        return Day(tmp_path, source, destination, mirror, topics or {"t": 2, "u": 1}), mirror
+        return Day(tmp_path, source, destination, mirror, topics or {"t": 2, "u": 1}, terms=terms), mirror
 
     return make

@@ -30,7 +30,7 @@ def loud(history: History, traced: Trace, excused: Excuses) -> Ruling:
         broken += _unsaid(traced, damage, verdicts)
     for verdict in verdicts:
         if verdict.verdict != "resumed":
-            broken += _unfounded(traced, verdict, damages)
+            broken += _unfounded(traced, excused, verdict, damages)
     broken += _gone_on(traced, excused, verdicts)
     broken += _quiet_exits(history)
     doubts = [] if damages else ["nothing was done to the data, so nothing had to be said"]
@@ -83,7 +83,7 @@ def _unsaid(traced: Trace, damage: Damage, verdicts: list[Verdict]) -> list[Anom
     return []
 
 
-def _unfounded(traced: Trace, verdict: Verdict, damages: list[Damage]) -> list[Anomaly]:
+def _unfounded(traced: Trace, excused: Excuses, verdict: Verdict, damages: list[Damage]) -> list[Anomaly]:
     """A verdict without its damage, or with other numbers than the true ones."""
     log = Log(verdict.topic, verdict.topic_id, verdict.partition)
     side, kinds = _CAUSES.get(verdict.verdict, ("source", ()))
@@ -108,6 +108,7 @@ def _unfounded(traced: Trace, verdict: Verdict, damages: list[Damage]) -> list[A
         missing = [
             one for one in traced.originals.get(log, ())
             if traced.start(log) <= one.offset < verdict.expected and one not in traced.first
+            and excused.excuse(one) != "gap"  # another one, before this
         ]  # fmt: skip
         if missing:
             what = f"the gap was said to begin at {verdict.expected}, and this is missing too"

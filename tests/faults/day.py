@@ -89,9 +89,11 @@ class Day:
         self.ids |= topic_ids(self.admins["source"], [name])
         return name
 
-    def start(self, *, records: int = 50, seconds: float = 90.0) -> None:
+    def start(
+        self, *, records: int = 50, seconds: float = 90.0, topics: Mapping[str, int] | None = None
+    ) -> None:
         """The warm-up: the mirror runs, and so many records were acknowledged and have arrived."""
-        self.write(self.topics)
+        self.write(self.topics if topics is None else topics)
         self.mirror.start()
         self.until(lambda: self.unseen.seen >= records, f"{records} records have arrived", seconds)
 
@@ -248,12 +250,17 @@ class Day:
         self.journal.close()
 
     def _keep(self) -> Path:
-        """What a directory of the day does not hold yet: clusters and their logs go with the session."""
+        """What a directory of the day does not hold yet: clusters and their logs go with the session.
+
+        A day that never came to its evening is judged as far as it went.
+        """
         for side, cluster in self.clusters.items():
             for broker in cluster.brokers:
                 with contextlib.suppress(OSError):
                     shutil.copyfile(broker.log, self.directory / f"{side}-broker-{broker.id}.log")
         (self.directory / "mirror.log").write_text(self.mirror.output)
+        if not (verdict := self.directory / "verdict.txt").exists():
+            verdict.write_text(f"{check(self.journal.history())}\n")
         return self.directory
 
     def _look(self) -> int:

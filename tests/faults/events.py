@@ -151,7 +151,7 @@ class Verdict:
     """
 
     at: int
-    verdict: str  # gap · truncated · recreated · deleted · destination-… · poison · filter
+    verdict: str  # gap · truncated · recreated · deleted · corrupt · destination-… · poison · filter
     topic: str
     partition: int
     expected: int = -1

@@ -27,6 +27,7 @@ from faults.events import Answered, Drained, Ended, Sent, Side
 from faults.hearing import Hearing
 from faults.mirrors import CausewayMirror
 from faults.processes import held
+from faults.reader import drain
 from support.process import eventually
 from support.records import end_offsets
 from support.world import now_ms
@@ -59,7 +60,11 @@ class Harm(Hearing):
         return self._carried[self.day.topic(suffix), partition]
 
     def write_more(self, records: int, *suffixes: str) -> None:
-        """So many, with some in each partition; they are known when this ends."""
+        """So many, with some in each partition; all that the source holds is known when this ends."""
+        self.write_some(records, *suffixes)
+        self.day.drain("source")
+
+    def write_some(self, records: int, *suffixes: str) -> None:
         day = self.day
         topics = {day.topic(suffix): day.topics[day.topic(suffix)] for suffix in suffixes}
         before = {topic: self.ends(topic) for topic in topics}
@@ -72,7 +77,11 @@ class Harm(Hearing):
             "enough was written",
         )
         workload.stop()
-        day.drain("source")
+
+    def know(self, suffix: str) -> None:
+        """What a source topic holds, before it is changed."""
+        day, topic = self.day, self.day.topic(suffix)
+        drain(day.servers["source"], topic, "source", day.journal, topic_id=day.ids[topic])
 
     def ends(self, topic: str, side: Side = "source") -> dict[int, int]:
         return end_offsets(self.day.servers[side], topic, self.day.topics[topic])
@@ -96,8 +105,15 @@ class Harm(Hearing):
         """Half of what was not carried; where the log begins from now on."""
         topic = self.day.topic(suffix)
         to = (self.position(suffix, partition) + self.ends(topic)[partition]) // 2
-        self._delete_records("source", topic, partition, to)
+        self.remove("source", topic, partition, to)
         return to
+
+    def remove(self, side: Side, topic: str, partition: int, to: int) -> None:
+        """Everything before this offset."""
+        place = TopicPartition(topic, partition, to)
+        for future in self.day.admins[side].delete_records([place]).values():
+            future.result()
+        self.day.damage("removed", side, topic, partition, to)
 
     def expire(self, suffix: str, partition: int) -> int:
         """Retention by size takes whatever it can: all but the newest segment of each partition."""
@@ -129,7 +145,7 @@ class Harm(Hearing):
         topic = self.mirror.named(self.day.topic(suffix))
         end = end_offsets(self.day.servers["destination"], topic, self.day.topics[self.day.topic(suffix)])
         to = end[partition] if all_of_them else end[partition] // 2
-        self._delete_records("destination", topic, partition, to)
+        self.remove("destination", topic, partition, to)
 
     def recreate(self, suffix: str, records: int, partitions: int = 0) -> None:
         """Under its name again, each partition with at least so many records."""
@@ -210,12 +226,6 @@ class Harm(Hearing):
         name = topic if side == "source" else self.mirror.named(topic)
         admin.delete_topics([name])[name].result()
         eventually(lambda: name not in admin.list_topics(timeout=10).topics, f"{name} is gone")
-
-    def _delete_records(self, side: Side, topic: str, partition: int, to: int) -> None:
-        place = TopicPartition(topic, partition, to)
-        for future in self.day.admins[side].delete_records([place]).values():
-            future.result()
-        self.day.damage("removed", side, topic, partition, to)
 
     def _starts(self, topic: str) -> dict[int, int]:
         spots = {TopicPartition(topic, n): OffsetSpec.earliest() for n in range(self.day.topics[topic])}

@@ -5,9 +5,13 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 _CONTROL = 0x20
+_CHECKSUM, _RECORDS = 17, 61  # where they are in a batch
+
+
+Where = Literal["records", "checksum"]
 
 
 class Batch(NamedTuple):
@@ -44,3 +48,16 @@ def cut_behind_a_commit(partition: Path) -> int:
         for path in partition.glob(kind):
             path.unlink()
     return middle.last + 1
+
+
+def flip(partition: Path, number: int, where: Where) -> Batch:
+    """Turn one bit in a batch, as a disk does; once more, and all is as it was. Its broker may be running."""
+    (segment,) = partition.glob("*.log")
+    data = segment.read_bytes()
+    found = list(batches(data))
+    batch, begin = found[number], found[number - 1].end if number else 0
+    at = begin + _CHECKSUM if where == "checksum" else (begin + _RECORDS + batch.end) // 2
+    with segment.open("r+b") as file:
+        file.seek(at)
+        file.write(bytes([data[at] ^ 0x10]))
+    return batch

@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from random import Random
-from typing import Literal
+from typing import Literal, get_args
 
-from faults import acts
+from faults import acts, losses, outages, shortages
 from faults.events import Side
 from faults.network import MOMENT, RESET, Trouble, dead
 from faults.stage import Act
 
-Family = Literal["processes", "brokers", "network", "topics"]
-FAMILIES: tuple[Family, ...] = ("processes", "brokers", "network", "topics")
+Family = Literal["processes", "brokers", "network", "topics", "data", "quotas", "files"]
+FAMILIES: tuple[Family, ...] = get_args(Family)
 TRANSACTION_SECONDS = 5
 RECOVERY_MS, RESTART_MS = 15_000, 25_000
 """From a fault's end to zero lag; the second where the whole process has to start again."""
@@ -104,18 +104,20 @@ def _broker_kinds(side: Side, brokers: int) -> list[Kind]:
 
     if brokers == 1:
         return [
-            kind("broker kill -9", acts.without(side, clean=False), 3, seconds=_SOME),
-            kind("broker clean stop", acts.without(side, clean=True), 2, seconds=_SOME),
+            kind("broker kill -9", outages.without(side, clean=False), 3, seconds=_SOME),
+            kind("broker clean stop", outages.without(side, clean=True), 2, seconds=_SOME),
         ]
-    one_side_only = [kind("coordinator kill -9", acts.coordinator_killed, 2)] if side == "destination" else []
     return [
-        kind("leader kill -9", acts.without(side, clean=False), 3),
-        kind("leader clean stop", acts.without(side, clean=True), 2),
-        kind("rolling restart", acts.rolled(side), 1),
-        kind("leader election", acts.elected(side), 2),
-        kind("broker SIGSTOP", acts.paused(side), 1, seconds=(2.0, 12.0)),
-        kind("all brokers kill -9", acts.all_away(side), 1, seconds=_LONGER_THAN_A_TRANSACTION),
-        *one_side_only,
+        kind("leader kill -9", outages.without(side, clean=False), 3),
+        kind("leader clean stop", outages.without(side, clean=True), 2),
+        kind("rolling restart", outages.rolled(side), 1),
+        kind("leader election", outages.elected(side), 2),
+        kind("broker SIGSTOP", outages.paused(side), 1, seconds=(2.0, 12.0)),
+        kind("controller kill -9", outages.controller_killed(side), 1),
+        kind("replicas moved", outages.moved(side), 1),
+        kind("too few in sync", outages.too_few_in_sync(side), 1, seconds=_LONGER_THAN_A_TRANSACTION),
+        kind("all brokers kill -9", outages.all_away(side), 1, seconds=_LONGER_THAN_A_TRANSACTION),
+        *([kind("coordinator kill -9", outages.coordinator_killed, 2)] if side == "destination" else []),
     ]
 
 
@@ -150,6 +152,35 @@ def _network_kinds(side: Side, brokers: int) -> list[Kind]:
     return found
 
 
+def _data_kinds() -> list[Kind]:
+    """With policies that go on. What is held or cut off is left alone: nothing more would show."""
+
+    def kind(what: str, when: losses.When, act: Act) -> Kind:
+        touches = Kind.touches if when in ("held", "cut off") else frozenset({"mirror", "source"})
+        return Kind(
+            f"source: {what}, mirror {when}", "data", act, seconds=(0.0, 2.0), touches=touches,
+            crash=when in ("held", "away"), restarts=when == "away",
+        )  # fmt: skip
+
+    gone: tuple[losses.When, ...] = ("held", "cut off", "away")
+    anew: tuple[losses.When, ...] = ("running", "held", "away")
+    return [
+        *(kind("records deleted", when, losses.removed(when)) for when in gone),
+        *(kind("recreated shorter", when, losses.replaced(when, "shorter")) for when in anew),
+        *(kind("recreated longer", when, losses.replaced(when, "longer")) for when in anew),
+    ]
+
+
+def _shortage_kinds() -> list[Kind]:
+    sides: tuple[Side, ...] = get_args(Side)
+    return [
+        *(Kind(f"{side}: quota", "quotas", shortages.throttled(side), seconds=(2.0, 6.0)) for side in sides),
+        Kind("files gone", "files", shortages.files_gone, seconds=_SOME, touches=_MIRROR, crash=True),
+        Kind("files gone at start", "files", shortages.started_without_files, crash=True, restarts=True),
+        Kind("scratch gone", "files", shortages.scratch_gone, seconds=_SOME, touches=_MIRROR, crash=True),
+    ]
+
+
 def kinds(three: Side, families: Collection[Family] = FAMILIES) -> list[Kind]:
     """Every kind of fault where this side has three brokers and the other one has one."""
     one: Side = "source" if three == "destination" else "destination"
@@ -158,5 +189,6 @@ def kinds(three: Side, families: Collection[Family] = FAMILIES) -> list[Kind]:
         *_broker_kinds(three, 3), *_broker_kinds(one, 1),
         *_network_kinds(three, 3), *_network_kinds(one, 1),
         Kind("source: one more partition", "topics", acts.grown, 1),
+        *_data_kinds(), *_shortage_kinds(),
     ]  # fmt: skip
     return [kind for kind in found if kind.family in families]

@@ -15,7 +15,10 @@ from faults.conduct import recoveries
 from faults.events import Fault, Lag, Usage
 from faults.history import History
 
-COLOURS = {"processes": "#d1495b", "brokers": "#edae49", "network": "#30638e", "topics": "#5b8c5a"}
+COLOURS = {
+    "processes": "#d1495b", "brokers": "#edae49", "network": "#30638e", "topics": "#5b8c5a",
+    "data": "#8e5aa8", "quotas": "#3aa6a0", "files": "#8c6d46",
+}  # fmt: skip
 _OTHER, _RECOVERY = "#777777", "#c9c9c9"
 _STEPS_SECONDS = (5, 10, 30, 60, 120, 300, 600, 1800, 3600)
 

@@ -8,7 +8,7 @@ from statistics import median
 
 from faults.checker import RECORDS
 from faults.conduct import recoveries
-from faults.events import Fault, Seen, Sent, Usage
+from faults.events import Damage, Fault, Seen, Sent, Usage
 from faults.history import History
 from faults.ruling import Anomaly, Report
 
@@ -47,7 +47,7 @@ def wrong(
     use says nothing in a short run, most of which is warming up.
     """
     after_faults = ["I11", "I12", *(["I13"] if restarted else [])] if history.of(Fault) else []
-    required = [*RECORDS, "I7", "I8", "I9", *after_faults]
+    required = [*RECORDS, "I7", "I8", "I9", *after_faults, *(["I10"] if history.of(Damage) else [])]
     unknown = [report.rulings[name] for name in required if report.rulings[name].answer == "unknown"]
     used = [one.at for one in history.of(Usage)]
     short = not used or used[-1] - used[0] < LONG_MS
@@ -75,7 +75,9 @@ def summary(
 ) -> list[str]:
     """For people: what was done, what came of it, and the anomalies."""
     kinds, times = counted(history), _times(history)
-    seen = Counter(one.side for one in history.of(Seen))
+    # Each once: what is about to be taken away is read before, and what is left of it again in the end.
+    read = {(one.side, one.topic, one.topic_id, one.partition, one.offset) for one in history.of(Seen)}
+    seen = Counter(side for side, *_ in read)
     last = max((event.at for event in history.of(Usage) + history.of(Fault)), default=0)
     lines = [
         headline(history, report, seed, wrong),

@@ -18,118 +18,25 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from random import Random
 from typing import Any, get_args
 
-from confluent_kafka import KafkaException
-
-from causeway.errors import CausewayError
 from faults import plot, score
-from faults.acts import GROWING
-from faults.brokers import Brokers
 from faults.checker import check
-from faults.day import Day
-from faults.events import Exited, Side
-from faults.mirrors import CausewayMirror
+from faults.events import Side
 from faults.nemesis import FAMILIES, TRANSACTION_SECONDS, Step, kinds, schedule
 from faults.network import Lines, lines
 from faults.ruling import Report
-from faults.stage import Stage, complaint
-from support.process import eventually
+from faults.shortages import kept_in_a_file
+from faults.supervised import HARMED, PATIENCE_SECONDS, TOPICS, Kept, Soak
 
-TOPICS = {"t": 3, "u": 2, GROWING: 2}
+GOES_ON: dict[str, Any] = {"on_gap": "continue", "on_recreate": "restart"}
 PAUSE_SECONDS = 0.2
 """Between rounds of the workload: two cores carry everything, and the checker has to bear the history."""
 SAMPLE_SECONDS = 1.0
-WARM_SECONDS = 20.0
-"""What a process uses while it starts says nothing about what it uses later."""
-PATIENCE_SECONDS = 120.0
-MOST_TROUBLE = 10
-UNREACHABLE, SUPERSEDED = 5, 8
-
-
-class Kept(CausewayMirror):
-    """Tells of its processes once they are warm, and apart by its number of shards, which counts for them."""
-
-    since = 0.0
-
-    def start(self, *arguments: str, **more: Any) -> Any:
-        self.since = time.monotonic()
-        return super().start(*arguments, **more)
-
-    def pids(self) -> dict[str, list[int]]:
-        if time.monotonic() - self.since < WARM_SECONDS or not self.alive:
-            return {}
-        return {f"{role}, {self.keys['shards']} shards": pids for role, pids in super().pids().items()}
-
-
-class Soak(Day):
-    """A day with a supervisor."""
-
-    mirror: Kept
-    stage: Stage
-    in_fault = False
-
-    def begin(self, lines: dict[Side, Lines]) -> None:
-        brokers: dict[Side, Brokers] = {side: Brokers(line.cluster) for side, line in lines.items()}
-        self.stage = Stage(self, self.mirror, lines, brokers)
-        self.start()
-
-    def until(self, condition: Callable[[], object], what: str, seconds: float = 60.0) -> None:
-        def holds() -> object:
-            self.supervise()
-            return condition()
-
-        try:
-            eventually(holds, what, max(seconds, PATIENCE_SECONDS))
-        except AssertionError as error:
-            left = f"{self.unseen.count()} unseen, {self.unseen.seen} seen"
-            raise AssertionError(f"{error} ({left})\n{self.mirror.run.output[-4000:]}") from None
-
-    def supervise(self) -> None:
-        """Start it again where it has ended; that it has ended without a reason is an anomaly."""
-        if not self.mirror.runs or self.mirror.alive:
-            return
-        run = self.mirror.run
-        if run not in self.stage.ended:
-            code = run.process.returncode
-            self.journal.add(Exited(self.journal.now(), "run", code))
-            assert self.unseen.seen, (
-                f"the mirror ended with {code} before anything arrived:\n{run.output[-4000:]}"
-            )
-            if code != UNREACHABLE or not self.in_fault:
-                self.stage.complain(f"the mirror ended with {code}: {complaint(run.output)}")
-            assert len(self.stage.trouble) < MOST_TROUBLE, f"again and again:\n{run.output[-4000:]}"
-        self.mirror.start()
-
-    def go_through(self, step: Step) -> None:
-        """From somewhere in the middle of its work until zero lag, and until who was replaced has ended."""
-        random = Random(step.seed)
-        self.advances(random.randint(1, 40))
-        self.in_fault = True
-        try:
-            with ExitStack() as faults:
-                for kind in step.kinds:
-                    faults.enter_context(self.fault(kind.name, crash=kind.crash))
-                for kind in step.kinds:
-                    faults.enter_context(kind.act(self.stage, random))
-                over = self.journal.now() + step.seconds * 1000
-                self.until(lambda: self.journal.now() >= over, "time has passed")
-        except (AssertionError, KafkaException, CausewayError) as error:
-            self.stage.complain(f"{step} could not be brought about: {str(error).splitlines()[0]}")
-            now = self.journal.now()
-            self.until(lambda: self.unseen.count(now) == 0, f"all has arrived after {step}")
-        else:
-            self.recovered(PATIENCE_SECONDS)
-        self.in_fault = False
-        while self.stage.replaced:
-            older = self.stage.replaced.pop()
-            code = older.wait(60)
-            if code != SUPERSEDED:
-                self.stage.complain(f"a replaced instance ended with {code}: {complaint(older.output)}")
 
 
 def soak(options: argparse.Namespace, directory: Path) -> bool:
@@ -140,11 +47,13 @@ def soak(options: argparse.Namespace, directory: Path) -> bool:
         mirror = Kept(
             directory, sides["source"].cluster, sides["destination"].cluster,
             proxied=("source", "destination"), name=f"soak{options.seed}", env=_environment(directory),
-            transaction_timeout=f"{TRANSACTION_SECONDS}s", slice="30s",
+            transaction_timeout=f"{TRANSACTION_SECONDS}s", slice=options.slice,
             replication_factor=len(sides["destination"].proxies),
+            clusters=kept_in_a_file(directory), **GOES_ON,
         )  # fmt: skip
         day = Soak(
-            directory, sides["source"].cluster, sides["destination"].cluster, mirror, TOPICS,
+            directory, sides["source"].cluster, sides["destination"].cluster, mirror,
+            TOPICS | HARMED,
             seed=options.seed, pause_seconds=PAUSE_SECONDS, sample_seconds=SAMPLE_SECONDS,
         )  # fmt: skip
         failure = ""
@@ -156,7 +65,10 @@ def soak(options: argparse.Namespace, directory: Path) -> bool:
                 else:
                     _quiet(day, options.seconds)
                 print("quiet: the rest is carried, both sides are read, the checker decides", flush=True)
+                day.said.note(day.journal)  # whatever it has said: unfounded verdicts, too
                 report = day.end(judge=False, seconds=PATIENCE_SECONDS)
+                for source in mirror.ledger().stopped:  # policies say to go on
+                    day.stage.complain(f"{source.topic}[{source.partition}] stands still in the end")
         except Exception as error:
             failure = f"{str(error).splitlines()[0]}\n{''.join(traceback.format_exception(error))}"
             print(failure, flush=True)
@@ -225,6 +137,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make soak", description="A mirror through random faults.")
     parser.add_argument("--seconds", type=float, default=600.0, help="how long faults are injected")
     parser.add_argument("--seed", type=int, default=None, help="the same seed gives the same faults")
+    parser.add_argument("--slice", default="30s", help="of the mirror: each one has clients of its own")
     parser.add_argument("--three", choices=get_args(Side), help="has three brokers; the destination, or none")
     parser.add_argument(
         "--families", default=",".join(FAMILIES), help="of faults, with commas between; none: a quiet day"

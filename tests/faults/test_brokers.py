@@ -86,6 +86,28 @@ def leader_stopped(day: Day, mirror: CausewayMirror, sides: Sides) -> None:
         day.advances()
 
 
+def leader_held(day: Day, mirror: CausewayMirror, sides: Sides) -> None:
+    """SIGSTOP: its connections stay open, and it wakes up as a leader of what others lead by then."""
+    broker = sides.brokers.leader(_a_topic(day, mirror, sides))
+    with day.fault(f"SIGSTOP of a leader on the {sides.side}"), sides.brokers.held(broker):
+        day.advances()
+
+
+def controller_killed(day: Day, mirror: CausewayMirror, sides: Sides) -> None:
+    """kill -9 of whoever leads the quorum; another one does, and it comes back as a voter."""
+    broker = sides.brokers.controller()
+    with day.fault(f"kill -9 of the controller of the {sides.side}"), sides.brokers.without(broker):
+        day.until(lambda: sides.brokers.controller() is not broker, "another one leads the quorum")
+        day.advances()
+
+
+def replicas_moved(day: Day, mirror: CausewayMirror, sides: Sides) -> None:
+    """Each partition is taken from its leader, and given back when another one leads."""
+    topic = _a_topic(day, mirror, sides)
+    with day.fault(f"reassignment on the {sides.side}"), sides.brokers.moved(topic):
+        day.advances()
+
+
 def leaders_elected(day: Day, mirror: CausewayMirror, sides: Sides) -> None:
     """After a broker was away, all that it led is given back at once."""
     with day.fault(f"election of preferred leaders on the {sides.side}"):
@@ -114,6 +136,23 @@ def all_away(day: Day, mirror: CausewayMirror, sides: Sides) -> None:
         day.until(
             lambda: day.journal.now() - gone > 2_000 * TRANSACTION_SECONDS, "any transaction has timed out"
         )
+
+
+def too_few_in_sync(day: Day, mirror: CausewayMirror, sides: Sides) -> None:
+    """The leader lives, and takes nothing: fewer replicas than must have a record have any."""
+    topic = _a_topic(day, mirror, sides)
+    leader = sides.brokers.leader(topic)
+    with day.fault("too few in sync"), sides.brokers.none_beside(leader):
+        (facts, *_) = sides.brokers.partitions([topic]).values()
+        assert facts.leader == leader.id
+        assert facts.in_sync == {leader.id}
+        since = day.journal.now()
+        day.until(lambda: day.unseen.count() > 100, "records pile up")
+        before = day.unseen.seen
+        day.until(
+            lambda: day.journal.now() - since > 2_000 * TRANSACTION_SECONDS, "any transaction has timed out"
+        )
+        assert day.unseen.seen == before, "nothing counts that one broker alone has"
 
 
 def leader_dies_with_what_it_alone_has(day: Day, mirror: CausewayMirror, sides: Sides) -> None:
@@ -169,6 +208,10 @@ DAYS = [
     on("destination", coordinator_lost, deep=False),
     on("destination", leader_killed, leaders_elected),
     on("destination", leader_stopped, leaders_elected),
+    on("destination", leader_held),
+    on("destination", controller_killed),
+    on("destination", replicas_moved),
+    on("destination", too_few_in_sync),
     on("destination", all_restarted),
     on("destination", all_away),
     on("destination", leader_dies_with_what_it_alone_has, delivery="at-least-once"),
@@ -176,6 +219,9 @@ DAYS = [
     on("source", leader_lost, deep=False),
     on("source", leader_killed, leaders_elected),
     on("source", leader_stopped, leaders_elected),
+    on("source", leader_held),
+    on("source", controller_killed),
+    on("source", replicas_moved),
     on("source", all_restarted),
     on("source", all_away),
     on("source", leader_dies_with_what_it_alone_has),

@@ -185,6 +185,20 @@ def test_a_gap_that_was_half_said_is_named() -> None:
     }  # fmt: skip
 
 
+def test_a_second_gap_does_not_answer_for_the_first() -> None:
+    """What one of them took is no concern of the other; what neither was said to take is missed."""
+    taken = next(one for one in records_of(WENT_ON, "source") if (one.partition, one.offset) == (0, 9))
+    (there,) = (one for one in records_of(WENT_ON, "destination") if one.token == taken.token)
+    damage, verdict = Damage(900, "removed", "source", TOPIC, 0, 10), replace(WENT_ON.of(Verdict)[0], at=901)
+    twice = History([*replaced(WENT_ON, [(there, None)]).events, damage])
+
+    def said(expected: int) -> set[str]:
+        return found(History([*twice.events, replace(verdict, expected=expected, found=10)]))
+
+    assert said(9) == set()
+    assert "I10 misnamed orders[0]@9" in said(10)
+
+
 def test_a_record_behind_a_gap_that_stops_the_partition_is_named() -> None:
     behind = records_of(STOPPED, "source")[0]
     assert behind.offset == 4

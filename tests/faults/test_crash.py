@@ -6,10 +6,12 @@ import shutil
 import signal
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
 from faults.conftest import NewDay
+from faults.events import Terms
 from faults.mirrors import failing
 from faults.processes import kill
 from support.process import Causeway, eventually
@@ -65,13 +67,55 @@ def test_the_plug_is_pulled_at_a_step_of_a_transaction(
         day.end(*(["I13"] if who == "driver" else []))
 
 
+@pytest.mark.parametrize("who", ["kill", pytest.param("driver", marks=deep)])
+def test_the_plug_is_pulled_between_two_slices(new_day: NewDay, tmp_path: Path, who: str) -> None:
+    """The next slice's tasks are handed over already: they wait for the slots, or for their turn."""
+    flag = tmp_path / "flag"
+    day, mirror = new_day(env=failing("before-fence", 3, who, flag), slice="2s", max_transaction_records=200)
+    with day:
+        day.start()
+        with day.fault(f"{who} at a slice's beginning", crash=True):
+            if who == "driver":
+                assert mirror.run.wait() == -9, mirror.output
+            day.until(flag.exists, "somebody is killed") if who == "kill" else mirror.start()
+        day.recovered()
+        began = mirror.ledger().heartbeats[0].slice
+        day.until(lambda: mirror.ledger().heartbeats[0].slice > began + 1, "slices go on")
+        day.end(*(["I13"] if who == "driver" else []))
+
+
 @deep
+@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize("carried", [{"carrier": "object"}, {"delivery": "at-least-once"}], ids=str)
+def test_other_ways_of_carrying_die_at_a_step_of_a_transaction(
+    new_day: NewDay, tmp_path: Path, carried: dict[str, str], point: str
+) -> None:
+    """Without transactions a crash may repeat what was under way, and nothing else."""
+    most = 200
+    delivery: Any = carried.get("delivery", "exactly-once")
+    flag = tmp_path / "flag"
+    day, _ = new_day(
+        terms=Terms(delivery, replay=0 if delivery == "exactly-once" else 2 * most),
+        env=failing(point, 30, "kill", flag), slice="3s", max_transaction_records=most, **carried,
+    )  # fmt: skip
+    with day:
+        day.start()
+        with day.fault(f"a worker dies {point}", crash=True):
+            day.until(flag.exists, "a worker is killed")
+        day.recovered()
+        day.end()
+
+
+@deep
+@pytest.mark.parametrize("slice_seconds", [2, 300])
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=["kill", "term"])
 @pytest.mark.parametrize("seed", [1, 2])
-def test_workers_die_at_any_moment(new_day: NewDay, number: signal.Signals, seed: int) -> None:
+def test_workers_die_at_any_moment(
+    new_day: NewDay, number: signal.Signals, seed: int, slice_seconds: int
+) -> None:
     """One of them, and all of them; Spark starts their tasks again, in other workers."""
     random = Random(seed)
-    day, mirror = new_day(shards=3, max_transaction_records=100)
+    day, mirror = new_day(shards=3, max_transaction_records=100, slice=f"{slice_seconds}s")
     with day:
         day.start()
         for most in (1, 1, 3, 3):
@@ -85,21 +129,28 @@ def test_workers_die_at_any_moment(new_day: NewDay, number: signal.Signals, seed
 
 
 @deep
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize(("seed", "slice_seconds"), [(1, 300), (2, 2), pytest.param(0, 300, id="idle")])
 @pytest.mark.parametrize("who", ["driver", "tree"])
-def test_everything_dies_at_any_moment(new_day: NewDay, who: str, seed: int) -> None:
+def test_everything_dies_at_any_moment(new_day: NewDay, who: str, seed: int, slice_seconds: int) -> None:
+    """Also when there is nothing to carry: whoever comes next finds nothing to do, and nothing open."""
     random = Random(seed)
-    day, mirror = new_day(max_transaction_records=100)
+    day, mirror = new_day(max_transaction_records=100, slice=f"{slice_seconds}s")
     with day:
         day.start()
         for _ in range(3):
-            day.advances(random.randint(1, 200))
+            if seed:
+                day.advances(random.randint(1, 200))
+            else:
+                day.quiet()
+                day.until(lambda: day.unseen.count() == 0, "everything has arrived")
             with day.fault(f"kill -9 of the {who}", crash=True):
                 if who == "tree":
                     mirror.run.kill()
                 else:
                     kill([mirror.run.process.pid])
             mirror.start()
+            if not seed:
+                day.write(day.topics)
             day.recovered()
         day.end("I13")
 

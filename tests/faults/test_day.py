@@ -1,19 +1,23 @@
-"""What a day waits for, without a cluster: which records are owed, and who of a mirror's processes lives."""
+"""What a day waits for, and what it leaves: records owed, processes that live, files that are kept."""
 
 from __future__ import annotations
 
 import signal
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
+from faults.conftest import NewDay
 from faults.content import Content
-from faults.events import Answered, Ended, Route, Seen, Sent, Verdict
-from faults.history import Journal
+from faults.events import Answered, Ended, Route, Seen, Sent, Side, Verdict
+from faults.history import History, Journal
 from faults.processes import held, is_held, kill, usage
 from faults.unseen import Owed
+from support.process import eventually
 
 CONTENT = Content(None, None, (), 1)
 
@@ -42,7 +46,10 @@ def test_only_what_is_acknowledged_is_owed(journal: Journal, owed: Owed) -> None
     assert owed.count(before=9) == 0
     owed.arrived |= {"a", "d"}
     assert owed.count() == 0
-    assert owed.newest() == 10, "nobody has acknowledged the other one"
+    assert owed.newest() == 1, "nobody has acknowledged the other one"
+    journal.add(replace(sent("e"), at=12), Answered(15, "e", "ok", 1))
+    owed.arrived |= {"e"}
+    assert owed.newest() == 12, "sent, whenever somebody heard of it"
 
 
 def test_a_transaction_is_owed_when_it_is_committed_and_then_as_a_whole(journal: Journal, owed: Owed) -> None:
@@ -80,6 +87,38 @@ def test_topics_without_a_route_are_nobodys_business(journal: Journal, owed: Owe
         sent("a", topic="elsewhere"), Answered(10, "a", "ok", 0), sent("b"), Answered(11, "b", "ok", 0)
     )
     assert (owed.count(), owed.count(topic="t"), owed.count(topic="u")) == (1, 1, 0)
+
+
+def test_what_is_given_up_with_a_topic_is_not_its_successors(journal: Journal, owed: Owed) -> None:
+    journal.add(replace(sent("a"), topic_id="old"), replace(sent("b"), topic_id="new"))
+    journal.add(*(Answered(10, token, "ok", 5) for token in "ab"))
+    journal.add(Verdict(20, "recreated", "t", 0, 3, -1, "continue", topic_id="old"))
+    assert owed.count() == 1
+
+
+def test_whoever_must_go_on_is_waited_for_while_it_stands_still(journal: Journal, owed: Owed) -> None:
+    journal.add(sent("a"), Answered(10, "a", "ok", 5), Verdict(20, "deleted", "t", 0, 3))
+    assert owed.count() == 0
+    owed.excuses_stops = False
+    assert owed.count() == 1
+
+
+def test_a_day_that_fails_keeps_what_may_tell_why(new_day: NewDay, tmp_path: Path) -> None:
+    """Brokers and their logs are gone soon; what was said and seen so far is judged."""
+    day, _ = new_day()
+
+    with pytest.raises(AssertionError, match="on purpose") as failed, day:
+        writer = day.write(day.topics)
+        eventually(lambda: writer.visible, "something was written")
+        raise AssertionError("on purpose")
+
+    (note,) = failed.value.__notes__
+    assert str(tmp_path) in note
+    assert History.read(tmp_path / "history.jsonl").of(Sent)
+    assert "I1" in (tmp_path / "verdict.txt").read_text()
+    assert (tmp_path / "mirror.log").exists()
+    for side in get_args(Side):
+        assert "Kafka" in (tmp_path / f"{side}-broker-0.log").read_text()
 
 
 def test_processes_are_held_and_go_on_and_are_killed() -> None:

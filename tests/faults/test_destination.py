@@ -12,20 +12,19 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import NewTopic
 
-from causeway.embedded import DEFAULT_VERSION, EmbeddedCluster
-from causeway.embedded.jars import kafka_jars
-from causeway.embedded.java import find_java
+from causeway.embedded import EmbeddedCluster
 from faults.conftest import NewDay
 from faults.day import Day
 from faults.events import Sent
 from faults.harm import Harm
 from faults.logs import cut_behind_a_commit
 from faults.mirrors import CausewayMirror
+from faults.shortages import quota
+from support.world import World
 
 deep = pytest.mark.deep
 
 LIMIT, TOO_LARGE = 40_000, 60_000  # bytes; the workload's own records are smaller than both
-QUOTA = 200_000  # bytes a second
 DISK = "160m"
 LEFT_BYTES = 1_500_000
 
@@ -181,6 +180,30 @@ def test_a_destination_that_lost_the_end_of_a_log_stops_the_partition(frail_day:
         day.end("I10", catch_up=False)
 
 
+@deep
+def test_a_log_that_was_cut_while_nobody_ran_is_judged_although_nothing_is_left_to_carry(
+    source: EmbeddedCluster, frail: EmbeddedCluster, tmp_path: Path
+) -> None:
+    """All positions are at the source's ends: only the destination itself tells."""
+    world = World(source, frail, tmp_path)
+    topic = world.topic("t", 1)
+    config = world.config()
+    for start in (0, 100, 200):
+        world.produce(topic, world.numbers(100, 1, start))
+        world.carry_all(config)
+    (broker,) = frail.brokers
+    broker.kill()
+    end = cut_behind_a_commit(broker.directory / "data" / f"{topic}-0")
+    broker.start()
+
+    run = world.run(config, "--stop-at-end")
+
+    assert run.wait() == 6, run.output
+    (stopped,) = world.ledger().stopped.values()
+    assert (stopped.verdict, stopped.found) == ("destination-truncated", end)
+    assert stopped.what in run.output
+
+
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of its own, of memory."""
@@ -224,16 +247,6 @@ def test_a_full_disk_at_the_destination_is_waited_for(
             day.end()
 
 
-def configure(cluster: EmbeddedCluster, *change: str) -> None:
-    """Kafka's own tool: quotas have no other door in the client."""
-    command = [str(find_java()), "-cp", f"{kafka_jars(DEFAULT_VERSION)}/*", "kafka.admin.ConfigCommand"]
-    command += ["--bootstrap-server", cluster.bootstrap_servers, "--alter", "--entity-type", "clients"]
-    done = subprocess.run(
-        [*command, "--entity-default", *change], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-
-
 @deep
 def test_a_quota_makes_it_slow_and_costs_nothing_else(frail_day: NewDay, frail: EmbeddedCluster) -> None:
     """A backlog of many seconds behind a quota: no transaction fails for ever."""
@@ -242,18 +255,14 @@ def test_a_quota_makes_it_slow_and_costs_nothing_else(frail_day: NewDay, frail: 
         harm = Harm(day, mirror)
         day.start()
         harm.all_carried()
-        with day.fault("a quota of the destination"):
-            configure(frail, "--add-config", f"producer_byte_rate={QUOTA}")
-            try:
-                producer = Producer({"bootstrap.servers": day.servers["source"]})
-                for n in range(40):
-                    harm.send("t", n % 2, 100_000, producer=producer)
-                day.write(day.topics)
-                day.until(lambda: day.unseen.count() > 40, "records pile up")
-                before = day.unseen.seen
-                day.until(lambda: day.unseen.seen > before + 300, "it goes on, slowly", 120)
-            finally:
-                configure(frail, "--delete-config", "producer_byte_rate")
+        with day.fault("a quota of the destination"), quota(frail, "destination"):
+            producer = Producer({"bootstrap.servers": day.servers["source"]})
+            for n in range(40):
+                harm.send("t", n % 2, 100_000, producer=producer)
+            day.write(day.topics)
+            day.until(lambda: day.unseen.count() > 40, "records pile up")
+            before = day.unseen.seen
+            day.until(lambda: day.unseen.seen > before + 300, "it goes on, slowly", 120)
         day.recovered(120)
         print(f"{mirror.output.count('starting again')} attempts started again")
         assert not mirror.ledger().stopped

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
-from faults.logs import Batch, batches, cut_behind_a_commit
+from faults.logs import Batch, Where, batches, cut_behind_a_commit, flip
 
 
 def batch(first: int, records: int, *, control: bool = False, size: int = 10) -> bytes:
@@ -37,3 +37,20 @@ def test_a_log_is_cut_behind_a_marker_and_its_indexes_go(tmp_path: Path) -> None
     assert cut_behind_a_commit(tmp_path) == 10
     assert (tmp_path / "0.log").read_bytes() == b"".join(LOG[:4])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["0.log", "leader-epoch-checkpoint"]
+
+
+def test_one_bit_of_a_batch_is_turned_and_turned_back(tmp_path: Path) -> None:
+    file = tmp_path / "0.log"
+    file.write_bytes(whole := b"".join(LOG))
+    turns: list[tuple[int, Where, range]] = [
+        (2, "records", range(61, len(LOG[2]))), (0, "checksum", range(17, 21)),
+    ]  # fmt: skip
+    for number, where, within in turns:
+        batch = flip(tmp_path, number, where)
+        assert (batch.first, batch.last) == ((4, 8) if number else (0, 2))
+        begin = len(b"".join(LOG[:number]))
+        pairs = enumerate(zip(file.read_bytes(), whole, strict=True))
+        (at,) = [at for at, (now, then) in pairs if now != then]
+        assert at - begin in within
+        assert flip(tmp_path, number, where) == batch
+        assert file.read_bytes() == whole

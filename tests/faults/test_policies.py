@@ -8,6 +8,7 @@ import pytest
 
 from causeway.model.order import quarantine_topic
 from causeway.policy.quarantine import label_of
+from support.poison import KEYLESS, TOO_LARGE, TOO_NEW, TOO_OLD, Poison
 from support.process import eventually
 from support.records import Rec, read_all
 from support.world import World, now_ms
@@ -62,22 +63,40 @@ def test_gaps_and_new_topics_are_gone_over_where_that_is_allowed_and_stay_in_the
     assert world.ledger().gaps == image.gaps, "another sharding forgets nothing"
 
 
-@pytest.mark.parametrize("delivery", ["exactly-once", pytest.param("at-least-once", marks=pytest.mark.deep)])
-def test_records_that_the_destination_refuses_go_to_the_quarantine(world: World, delivery: str) -> None:
+REFUSALS = [
+    ("exactly-once", "auto", TOO_LARGE),
+    ("exactly-once", "object", KEYLESS),
+    *(
+        pytest.param(delivery, carrier, poison, marks=pytest.mark.deep)
+        for delivery, carrier, poison in [
+            ("exactly-once", "auto", KEYLESS),
+            ("exactly-once", "auto", TOO_OLD),
+            ("exactly-once", "object", TOO_OLD),
+            ("exactly-once", "auto", TOO_NEW),
+            ("at-least-once", "auto", TOO_LARGE),
+            ("at-least-once", "object", TOO_OLD),
+            ("at-least-once", "auto", KEYLESS),
+        ]
+    ),
+]
+
+
+@pytest.mark.parametrize(("delivery", "carrier", "poison"), REFUSALS, ids=str)
+def test_records_that_the_destination_refuses_go_to_the_quarantine(
+    world: World, delivery: str, carrier: str, poison: Poison
+) -> None:
     """All that is known of them is there; everything else arrives, in order, and the books balance."""
     topic = world.topic("t", 2, config={"max.message.bytes": "2000000"})
-    world.topic("t", 2, on="destination", config={"max.message.bytes": "10000"})
-    at = now_ms()
-    headers = (("h", b"\x00"), ("h", None))
-    large = [Rec(b"k", os.urandom(50_000), headers, at), Rec(None, os.urandom(60_000), (), at)]
+    world.topic("t", 2, on="destination", config=poison.config)
+    bad = [poison.record(), poison.record()]
     world.produce(topic, world.numbers(40, 2))
-    world.produce(topic, [(0, large[0]), (0, large[1])])
+    world.produce(topic, [(0, bad[0]), (0, bad[1])])
     world.produce(topic, world.numbers(40, 2, 40))
     world.produce(topic, [(1, Rec(b"k", b"without a time", (), -1))])
-    world.produce(topic, [(0, large[0])])
+    world.produce(topic, [(0, bad[0])])
     world.produce(topic, world.numbers(40, 2, 80))
 
-    world.carry_all(world.config(on_poison="quarantine", shards=2, delivery=delivery))
+    world.carry_all(world.config(on_poison="quarantine", shards=2, delivery=delivery, carrier=carrier))
 
     quarantined = read_all(world.servers["destination"], quarantine_topic(world.mirror))[0]
     labels = [label_of(rec.headers) for rec in quarantined]
@@ -93,12 +112,12 @@ def test_records_that_the_destination_refuses_go_to_the_quarantine(world: World,
             values = list(dict.fromkeys(values))
         assert values == [rec.value for rec in small[number::2]]
     assert sorted(found) == [(0, 20), (0, 21), (0, 42), (1, 40)]
-    for offset, original in ((20, large[0]), (21, large[1]), (42, large[0])):
+    for offset, original in ((20, bad[0]), (21, bad[1]), (42, bad[0])):
         rec, label = found[0, offset]
         assert (rec.key, rec.value) == (original.key, original.value)
         assert rec.headers[: len(original.headers)] == original.headers
-        assert (label.source.topic, label.timestamp) == (topic, at)
-        assert "refuses the record" in label.reason
+        assert (label.source.topic, label.timestamp) == (topic, original.timestamp)
+        assert f"refuses the record at {topic}[0] offset {offset}: {poison.said}" in label.reason
     timeless, label = found[1, 40]
     assert (timeless.value, label.timestamp) == (b"without a time", -1)
     image = world.ledger()
@@ -126,3 +145,21 @@ def test_what_not_even_the_quarantine_takes_stops_its_partition(world: World) ->
     assert run.wait() == 7, run.output
     assert f"{topic}[0] offset 5" in run.output
     assert len(world.read(topic)[0]) == 5
+
+
+@pytest.mark.deep
+def test_a_quarantine_that_was_deleted_is_missed(world: World) -> None:
+    """It is made anew; that records had been in it, nobody but the ledger knows."""
+    topic, aside = world.topic("t", 1), quarantine_topic(world.mirror)
+    world.topic("t", 1, on="destination", config=KEYLESS.config)
+    world.produce(topic, [(0, KEYLESS.record()), (0, KEYLESS.record()), *world.numbers(5)])
+    config = world.config(on_poison="quarantine")
+    first = world.carry_all(config)
+    admin = world.admin("destination")
+    admin.delete_topics([aside])[aside].result()
+    eventually(lambda: aside not in admin.list_topics(timeout=10).topics, "the quarantine is gone")
+
+    second, third = world.carry_all(config), world.carry_all(config)
+
+    lost = f"topic {aside} was deleted, with 2 quarantined records in it"
+    assert [lost in run.output for run in (first, second, third)] == [False, True, False]

@@ -6,6 +6,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from random import Random
 from types import SimpleNamespace as Namespace
 from typing import Any, cast
 
@@ -60,7 +61,11 @@ def failing(point: str, hit: int, action: str, flag: Path) -> dict[str, str]:
 
 
 def server_of(mirror: CausewayMirror, shard: int) -> int:
-    """The process that served the shard when it was last heard of."""
+    """The process that served the shard when it was last heard of.
+
+    The first records may come from the other shard, while this one's executor still starts.
+    """
+    eventually(lambda: shard in mirror.ledger().heartbeats, f"shard {shard} is heard of")
     return mirror.ledger().heartbeats[shard].pid
 
 
@@ -203,8 +208,32 @@ def test_a_stopped_executor_is_replaced_and_its_zombie_fenced(new_day: NewDay, s
 
 
 @deep
-def test_an_executor_killed_while_nothing_happens(
-    new_day: NewDay, spark: SparkCluster, tmp_path: Path
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=["kill", "term"])
+@pytest.mark.parametrize("who", ["executor", "Python worker"])
+def test_executors_and_their_workers_end_at_any_moment(
+    new_day: NewDay, spark: SparkCluster, who: str, number: signal.Signals
+) -> None:
+    """Of one shard and of the other; a JVM that is asked to end says goodbye to the driver first."""
+    random = Random(number)
+    day, mirror = new_day(spark)
+    with day:
+        day.start()
+        for shard in (1, 2):
+            day.advances(random.randint(1, 200))
+            before = server_of(mirror, shard)
+            victim = before if who == "Python worker" else spark.executor_of(before).pid
+            with day.fault(f"{number.name} of the {who} of shard {shard}", crash=True):
+                kill([victim], number)
+                until_served_by_another(day, mirror, shard, before)
+            day.recovered()
+        assert len(mirror.runs) == 1
+        day.end()
+
+
+@deep
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=["kill", "term"])
+def test_an_executor_ends_while_nothing_happens(
+    new_day: NewDay, spark: SparkCluster, tmp_path: Path, number: signal.Signals
 ) -> None:
     """And `verify` finds a slot beside the mirror."""
     day, mirror = new_day(spark)
@@ -215,8 +244,8 @@ def test_an_executor_killed_while_nothing_happens(
         verify = Causeway("verify", mirror.config, "--wait", log=tmp_path / "verify.log")
         assert verify.wait() == 0, verify.output
         before = server_of(mirror, 1)
-        with day.fault("kill -9 of an idle executor", crash=True):
-            kill([spark.executor_of(before).pid])
+        with day.fault(f"{number.name} of an idle executor", crash=True):
+            kill([spark.executor_of(before).pid], number)
         until_served_by_another(day, mirror, 1, before)
         day.write(day.topics)
         day.advances(100)

@@ -18,7 +18,7 @@ from causeway.model.order import ledger_topic
 from causeway.model.position import Place, Position, SourcePartition
 from causeway.model.record import encode
 from faults.network import Lines, lines
-from support.proxy import LIST_OFFSETS
+from support.proxy import DESCRIBE_CONFIGS, LIST_OFFSETS
 from support.world import now_ms
 
 
@@ -43,9 +43,9 @@ def fill(line: Lines, topic: str, *records: tuple[bytes | None, bytes]) -> None:
     assert producer.flush(10) == 0
 
 
-def lose_the_next_answer(line: Lines) -> None:
+def lose_the_next_answer(line: Lines, to: int = LIST_OFFSETS) -> None:
     (proxy,) = line.proxies
-    proxy.lose_answer(LIST_OFFSETS, hang_up=False)
+    proxy.lose_answer(to, hang_up=False)
 
 
 @pytest.mark.parametrize("at", ["earliest", "latest", "stable", 1])
@@ -92,3 +92,13 @@ def test_a_ledger_is_not_made_anew_while_nobody_knows_whether_there_was_one(
         ensure_topics(view, "lost", 1, 1)
 
     assert not view.describe([ledger_topic("lost")])
+
+
+def test_settings_that_are_not_answered_are_asked_for_again(
+    line: Lines, view: ClusterView, topic_name: str
+) -> None:
+    """Running mirrors ask every few seconds: what was lost on the way must not look like an outage."""
+    assert view.create_topic(topic_name, 1, 1, {"message.timestamp.type": "LogAppendTime"})
+    lose_the_next_answer(line, DESCRIBE_CONFIGS)
+
+    assert view.configs([topic_name])[topic_name]["message.timestamp.type"] == "LogAppendTime"

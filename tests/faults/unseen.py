@@ -31,6 +31,8 @@ class _Due(NamedTuple):
     topic: str
     partition: int
     offset: int  # -1 where nobody said
+    topic_id: str
+    sent: int
 
 
 class Owed:
@@ -38,6 +40,7 @@ class Owed:
 
     def __init__(self, journal: Journal) -> None:
         self.arrived: set[str] = set()  # tokens; a reader adds to them
+        self.excuses_stops = True  # False where policies say that nothing may stand still for long
         self.routes: dict[str, str] = {}
         self._journal = journal
         self._read = 0  # events of the journal
@@ -56,12 +59,16 @@ class Owed:
             return sum(
                 (before is None or due.at <= before)
                 and topic in ("", due.topic)
-                and (due.topic, due.partition) not in self._stopped
+                and not (self.excuses_stops and (due.topic, due.partition) in self._stopped)
                 for due in self._due.values()
             )
 
     def newest(self) -> int:
-        """When the youngest record that has arrived was acknowledged."""
+        """When the youngest record that has arrived was sent.
+
+        Not when it was acknowledged: producers hear of that later than a mirror may have carried it, and
+        one that is dead by then would seem to have come back.
+        """
         with self._lock:
             self._settle()
             return self._newest
@@ -75,7 +82,7 @@ class Owed:
     def _settle(self) -> None:
         self._listen()
         for token in [token for token in self._due if token in self.arrived]:
-            self._newest = max(self._newest, self._due.pop(token).at)
+            self._newest = max(self._newest, self._due.pop(token).sent)
 
     def _listen(self) -> None:
         events = self._journal.since(self._read)
@@ -109,11 +116,12 @@ class Owed:
     def _owe(self, token: str, at: int, offset: int) -> None:
         sent = self._sent.pop(token, None)
         if sent is not None and sent.topic in self.routes:
-            self._due[token] = _Due(at, sent.topic, sent.partition, offset)
+            self._due[token] = _Due(at, sent.topic, sent.partition, offset, sent.topic_id, sent.at)
 
     def _forget(self, gap: Verdict) -> None:
         for token, due in list(self._due.items()):
             same = (due.topic, due.partition) == (gap.topic, gap.partition)
+            same = same and (not gap.topic_id or gap.topic_id == due.topic_id)
             if same and gap.expected <= due.offset and (due.offset < gap.found or gap.found < 0):
                 del self._due[token]
 

@@ -25,11 +25,12 @@ class Verdicts:
     def __init__(self, servers: str, mirror: str) -> None:
         self._servers, self._mirror = servers, mirror
         self._heard: set[_Spot] = set()
+        self._read: dict[int, int] = {}  # of the ledger: a long day's is long, and asked again and again
 
-    def note(self, journal: Journal) -> list[Verdict]:
+    def note(self, journal: Journal, seconds: float = 30.0) -> list[Verdict]:
         """All that is new goes into the journal."""
         new = []
-        for spot, record in self._records():
+        for spot, record in self._records(seconds):
             if spot not in self._heard:
                 self._heard.add(spot)
                 new.append(verdict_of(record, journal.now()))
@@ -49,11 +50,13 @@ class Verdicts:
         journal.add(*(verdict for verdict, _ in new))
         return new
 
-    def _records(self) -> Iterator[tuple[_Spot, Stopped | Gap]]:
+    def _records(self, seconds: float) -> Iterator[tuple[_Spot, Stopped | Gap]]:
         topic = ledger_topic(self._mirror)
         found = []
-        for partition, entries in read_offsets(self._servers, topic).items():
+        read = read_offsets(self._servers, topic, seconds=seconds, starts=self._read)
+        for partition, entries in read.items():
             for offset, entry in entries:
+                self._read[partition] = offset + 1
                 record = decode(entry.value) if entry.value is not None else None
                 if isinstance(record, Stopped | Gap):
                     found.append(((topic, partition, offset), record))

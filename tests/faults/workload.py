@@ -52,6 +52,7 @@ class Workload:
     ) -> None:
         self.counts: Counter[str] = Counter()  # sent, ok, failed, unknown, committed, aborted, …
         self.stopping = threading.Event()
+        self.topics = dict(topics)
         self._servers, self._journal = servers, journal
         self._places = [(topic, n) for topic, partitions in sorted(topics.items()) for n in range(partitions)]
         self._topic_ids = topic_ids or {}

@@ -1,0 +1,120 @@
+"""What a mirror needs and does not get for a while: bytes a second, configuration, secrets, scratch space."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from causeway.embedded import DEFAULT_VERSION, EmbeddedCluster
+from causeway.embedded.jars import kafka_jars
+from causeway.embedded.java import find_java
+from faults.events import Side
+from faults.network import backlog
+from faults.processes import kill
+from faults.stage import Act, Stage, complaint
+
+QUOTA = 200_000  # bytes a second, from each broker
+SHARED = 100_000  # the same for all of a side's brokers together
+MEGABYTES = 1.5  # more than a quota allows in the eleven seconds that a broker looks at
+FELT_MS = 2_000
+BAD_CONFIGURATION = 3
+
+
+def configure(cluster: EmbeddedCluster, *change: str) -> None:
+    """Kafka's own tool: quotas have no other door in the client."""
+    command = [str(find_java()), "-cp", f"{kafka_jars(DEFAULT_VERSION)}/*", "kafka.admin.ConfigCommand"]
+    command += ["--bootstrap-server", cluster.bootstrap_servers, "--alter", "--entity-type", "clients"]
+    done = subprocess.run(
+        [*command, "--entity-default", *change], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@contextmanager
+def quota(cluster: EmbeddedCluster, side: Side, rate: int = QUOTA) -> Iterator[None]:
+    """For whatever a mirror does on this side."""
+    name = "consumer_byte_rate" if side == "source" else "producer_byte_rate"
+    configure(cluster, "--add-config", f"{name}={rate}")
+    try:
+        yield
+    finally:
+        configure(cluster, "--delete-config", name)
+
+
+def throttled(side: Side) -> Act:
+    @contextmanager
+    def act(stage: Stage, random: Random) -> Iterator[None]:
+        """On whoever has the topic's partitions, which is every broker."""
+        day, cluster = stage.day, stage.brokers[side].cluster
+        with quota(cluster, side, SHARED // len(cluster.brokers)):
+            backlog(day, day.topic("t"), MEGABYTES)
+            day.until(lambda: day.unseen.count(day.journal.now() - FELT_MS), "records have to wait")
+            yield
+
+    return act
+
+
+def kept_in_a_file(directory: Path) -> dict[str, Any]:
+    """Tables of clusters with something that is not in the configuration, but in a file that it names."""
+    secret = _secret(directory)
+    secret.write_text("causeway\n")
+    return {alias: {"properties": {"client.id": f"${{file:{secret}}}"}} for alias in ("src", "dst")}
+
+
+@contextmanager
+def files_gone(stage: Stage, random: Random) -> Iterator[None]:
+    """New workers need what is not there: they wait, and say for what."""
+    run = stage.mirror.run
+    with _without_files(stage):
+        said = len(run.output)
+        kill(stage.workers())
+        stage.day.until(lambda: "No such file" in run.output[said:], "it says what it waits for")
+        yield
+
+
+@contextmanager
+def started_without_files(stage: Stage, random: Random) -> Iterator[None]:
+    stage.end(stage.mirror.run)
+    with _without_files(stage):
+        run = stage.mirror.start()  # which writes the configuration anew, but not the secret
+        stage.ended.append(run)
+        code = run.wait()
+    if code != BAD_CONFIGURATION:
+        stage.complain(f"without its secret the mirror ended with {code}: {complaint(run.output)}")
+    yield
+
+
+@contextmanager
+def scratch_gone(stage: Stage, random: Random) -> Iterator[None]:
+    """Spark's own and the one for logs, and new workers have to do without."""
+    places = [Path(stage.mirror.env[name]) for name in ("TMPDIR", "CAUSEWAY_STATE")]
+    for place in places:
+        shutil.rmtree(place, ignore_errors=True)  # whoever writes there is not asked
+    try:
+        kill(stage.workers())
+        yield
+    finally:
+        for place in places:
+            place.mkdir(exist_ok=True)
+
+
+@contextmanager
+def _without_files(stage: Stage) -> Iterator[None]:
+    secret = _secret(stage.mirror.directory)
+    words = secret.read_text()
+    secret.unlink()
+    stage.mirror.config.unlink()
+    try:
+        yield
+    finally:
+        secret.write_text(words)
+        stage.mirror.write_config()
+
+
+def _secret(directory: Path) -> Path:
+    return directory / "secret"

@@ -1,0 +1,131 @@
+"""A day with a supervisor: it starts the mirror whenever it has ended, and listens to what it says."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from random import Random
+from typing import Any
+
+from confluent_kafka import KafkaException
+
+from causeway.errors import CausewayError
+from faults.acts import GROWING
+from faults.brokers import Brokers
+from faults.day import Day
+from faults.events import Exited, Side
+from faults.losses import LOSING, REPLACED
+from faults.mirrors import CausewayMirror
+from faults.nemesis import Step
+from faults.network import Lines
+from faults.stage import Stage, complaint
+from faults.verdicts import Verdicts
+from support.process import eventually
+
+TOPICS = {"t": 3, "u": 2, GROWING: 2}
+HARMED = {LOSING: 2, REPLACED: 2}
+"""Written to by those alone who take away what was written."""
+WARM_SECONDS = 20.0
+"""What a process uses while it starts says nothing about what it uses later."""
+LISTEN_SECONDS, ANSWER_SECONDS = 1.0, 3.0
+PATIENCE_SECONDS = 120.0
+MOST_TROUBLE = 10
+UNREACHABLE, SUPERSEDED = 5, 8
+
+
+class Kept(CausewayMirror):
+    """Tells of its processes once they are warm, and apart by its number of shards, which counts for them."""
+
+    since = 0.0
+
+    def start(self, *arguments: str, **more: Any) -> Any:
+        self.since = time.monotonic()
+        return super().start(*arguments, **more)
+
+    def pids(self) -> dict[str, list[int]]:
+        if time.monotonic() - self.since < WARM_SECONDS or not self.alive:
+            return {}
+        return {f"{role}, {self.keys['shards']} shards": pids for role, pids in super().pids().items()}
+
+
+class Soak(Day):
+    """A day with a supervisor, who also listens to what the mirror says about its partitions."""
+
+    mirror: Kept
+    stage: Stage
+    in_fault = False
+    listened = 0.0
+
+    def begin(self, lines: dict[Side, Lines]) -> None:
+        brokers: dict[Side, Brokers] = {side: Brokers(line.cluster) for side, line in lines.items()}
+        self.stage = Stage(self, self.mirror, lines, brokers)
+        self.said = Verdicts(self.servers["destination"], self.mirror.name)
+        self.unseen.excuses_stops = False
+        self.start(topics={self.topic(suffix): count for suffix, count in TOPICS.items()})
+
+    def until(self, condition: Callable[[], object], what: str, seconds: float = 60.0) -> None:
+        def holds() -> object:
+            self.supervise()
+            self.listen()
+            return condition()
+
+        try:
+            eventually(holds, what, max(seconds, PATIENCE_SECONDS))
+        except AssertionError as error:
+            left = f"{self.unseen.count()} unseen, {self.unseen.seen} seen"
+            raise AssertionError(f"{error} ({left})\n{self.mirror.run.output[-4000:]}") from None
+
+    def listen(self) -> None:
+        """Offsets that were declared gone are not waited for, so it has to be heard soon.
+
+        Only while records are owed that may be gone: a destination that is away makes whoever asks wait.
+        """
+        due = time.monotonic() >= self.listened + LISTEN_SECONDS
+        if due and any(self.unseen.count(topic=self.topic(suffix)) for suffix in HARMED):
+            with contextlib.suppress(KafkaException, KeyError, AssertionError):  # it is read another time
+                self.said.note(self.journal, seconds=ANSWER_SECONDS)
+            self.listened = time.monotonic()
+
+    def supervise(self) -> None:
+        """Start it again where it has ended; that it has ended without a reason is an anomaly."""
+        if not self.mirror.runs or self.mirror.alive:
+            return
+        run = self.mirror.run
+        if run not in self.stage.ended:
+            code = run.process.returncode
+            self.journal.add(Exited(self.journal.now(), "run", code))
+            assert self.unseen.seen, (
+                f"the mirror ended with {code} before anything arrived:\n{run.output[-4000:]}"
+            )
+            if code != UNREACHABLE or not self.in_fault:
+                self.stage.complain(f"the mirror ended with {code}: {complaint(run.output)}")
+            assert len(self.stage.trouble) < MOST_TROUBLE, f"again and again:\n{run.output[-4000:]}"
+        self.mirror.start()
+
+    def go_through(self, step: Step) -> None:
+        """From somewhere in the middle of its work until zero lag, and until who was replaced has ended."""
+        random = Random(step.seed)
+        self.advances(random.randint(1, 40))
+        self.in_fault = True
+        try:
+            with ExitStack() as faults:
+                for kind in step.kinds:
+                    faults.enter_context(self.fault(kind.name, crash=kind.crash))
+                for kind in step.kinds:
+                    faults.enter_context(kind.act(self.stage, random))
+                over = self.journal.now() + step.seconds * 1000
+                self.until(lambda: self.journal.now() >= over, "time has passed")
+        except (AssertionError, KafkaException, CausewayError) as error:
+            self.stage.complain(f"{step} could not be brought about: {str(error).splitlines()[0]}")
+            now = self.journal.now()
+            self.until(lambda: self.unseen.count(now) == 0, f"all has arrived after {step}")
+        else:
+            self.recovered(PATIENCE_SECONDS)
+        self.in_fault = False
+        while self.stage.replaced:
+            older = self.stage.replaced.pop()
+            code = older.wait(60)
+            if code != SUPERSEDED:
+                self.stage.complain(f"a replaced instance ended with {code}: {complaint(older.output)}")
