@@ -21,6 +21,7 @@ TRANSACTION_SECONDS = 5
 RECOVERY_MS, RESTART_MS = 15_000, 25_000
 """From a fault's end to zero lag; the second where the whole process has to start again."""
 _OVERLAPS = 0.2
+_ALL = frozenset({"mirror", "source", "destination"})
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Kind:
     act: Act
     weight: int = 1
     seconds: tuple[float, float] = (0.0, 0.0)  # how long it lasts, once it is there
-    touches: frozenset[str] = frozenset({"mirror", "source", "destination"})
+    touches: frozenset[str] = _ALL
     crash: bool = False  # a process that carries records dies or is fenced
     restarts: bool = False  # the whole mirror has to start again
 
@@ -78,7 +79,7 @@ _MIRROR = frozenset({"mirror"})
 
 def _process_kinds() -> list[Kind]:
     def kind(name: str, act: Act, weight: int, *, alone: bool = False, **more: object) -> Kind:
-        touches = Kind.touches if alone else _MIRROR
+        touches = _ALL if alone else _MIRROR
         return Kind(name, "processes", act, weight, touches=touches, crash=True, **more)  # type: ignore[arg-type]
 
     return [
@@ -122,8 +123,9 @@ def _broker_kinds(side: Side, brokers: int) -> list[Kind]:
 
 
 def _network_kinds(side: Side, brokers: int) -> list[Kind]:
-    def kind(name: str, act: Act, weight: int = 1, *, alone: bool = False, **more: object) -> Kind:
-        touches = Kind.touches if alone else frozenset({side})
+    def kind(
+        name: str, act: Act, weight: int = 1, *, touches: frozenset[str] = frozenset({side}), **more: object
+    ) -> Kind:
         return Kind(f"{side}: {name}", "network", act, weight, touches=touches, **more)  # type: ignore[arg-type]
 
     far = Trouble("300 ms", lambda lines: lines.each(lambda proxy: proxy.delay(0.3)))
@@ -131,9 +133,9 @@ def _network_kinds(side: Side, brokers: int) -> list[Kind]:
         kind("cut", acts.troubled(side, MOMENT), 2, seconds=(0.2, 3.0)),
         kind("cut > transaction", acts.troubled(side, MOMENT), 1, seconds=_LONGER_THAN_A_TRANSACTION),
         kind("reset", acts.troubled(side, RESET), 3),
-        kind("torn frame", acts.torn(side), 1),
+        kind("torn frame", acts.torn(side), 1, touches=_ALL),  # waits for records on their way
         kind("300 ms", acts.troubled(side, far), 1, seconds=(2.0, 5.0)),
-        kind("1 MB/s, 3 MB", acts.thin(side), 1, seconds=(1.0, 2.0), alone=True),
+        kind("1 MB/s, 3 MB", acts.thin(side), 1, seconds=(1.0, 2.0), touches=_ALL),
     ]
     found += [
         kind(
@@ -147,8 +149,9 @@ def _network_kinds(side: Side, brokers: int) -> list[Kind]:
     if brokers > 1:
         found.append(kind("one line cut", acts.one_line_cut(side), 2, seconds=(1.0, 6.0)))
     if side == "destination":
-        found.append(kind("commit unanswered", acts.commit_unanswered, 3))
-        found.append(kind("commit late", acts.commit_late, 2, seconds=(1.0, 4.0)))
+        asks = frozenset({side, "mirror"})  # they wait for a commit, and who stands still asks for none
+        found.append(kind("commit unanswered", acts.commit_unanswered, 3, touches=asks))
+        found.append(kind("commit late", acts.commit_late, 2, seconds=(1.0, 4.0), touches=asks))
     return found
 
 
@@ -156,7 +159,7 @@ def _data_kinds() -> list[Kind]:
     """With policies that go on. What is held or cut off is left alone: nothing more would show."""
 
     def kind(what: str, when: losses.When, act: Act) -> Kind:
-        touches = Kind.touches if when in ("held", "cut off") else frozenset({"mirror", "source"})
+        touches = _ALL if when in ("held", "cut off") else frozenset({"mirror", "source"})
         return Kind(
             f"source: {what}, mirror {when}", "data", act, seconds=(0.0, 2.0), touches=touches,
             crash=when in ("held", "away"), restarts=when == "away",
@@ -175,7 +178,7 @@ def _shortage_kinds() -> list[Kind]:
     sides: tuple[Side, ...] = get_args(Side)
     return [
         *(Kind(f"{side}: quota", "quotas", shortages.throttled(side), seconds=(2.0, 6.0)) for side in sides),
-        Kind("files gone", "files", shortages.files_gone, seconds=_SOME, touches=_MIRROR, crash=True),
+        Kind("files gone", "files", shortages.files_gone, seconds=_SOME, crash=True),
         Kind("files gone at start", "files", shortages.started_without_files, crash=True, restarts=True),
         Kind("scratch gone", "files", shortages.scratch_gone, seconds=_SOME, touches=_MIRROR, crash=True),
     ]

@@ -73,6 +73,15 @@ def test_only_faults_that_touch_different_things_come_together(three: Side) -> N
     )
 
 
+@sides
+@pytest.mark.parametrize("waits_for", ["commit unanswered", "commit late", "torn frame", "files gone"])
+def test_what_waits_for_the_mirror_does_not_come_with_what_holds_it_up(three: Side, waits_for: str) -> None:
+    """Neither of them would ever begin."""
+    for kind in kinds(three):
+        if waits_for in kind.name:
+            assert "mirror" in kind.touches, kind.name
+
+
 def test_a_fault_lasts_as_long_as_its_kind_may() -> None:
     for step in steps(5):
         assert max(kind.seconds[0] for kind in step.kinds) <= step.seconds + 0.05
