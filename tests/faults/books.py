@@ -137,7 +137,7 @@ def _over_time(log: Log, rows: list[Booked]) -> Iterator[Anomaly]:
 
 def _against_verdicts(history: History, log: Log, rows: list[Booked]) -> Iterator[Anomaly]:
     """What the books skip and set aside is what was declared gone, and what lies in the quarantine."""
-    said = [one for one in history.of(Verdict) if Log(one.topic, one.topic_id, one.partition) == log]
+    said = _said_of(history, log)
     row = rows[-1]
     declared = sum(one.found - one.expected for one in said if one.action == "continue" and one.found >= 0)
     if row.gone > declared:
@@ -183,6 +183,10 @@ def _against_records(
     after = [row for row in rows if row.at >= ended]
     if after and history.terms.delivery == "exactly-once":
         position = max(row.offset for row in after if row.at == after[0].at)  # one reading, all its steps
+        # Of a topic that was replaced, compaction leaves what shards wrote that have it no more. The last
+        # word about it is where the mirror left it.
+        left = [one.expected for one in _said_of(history, log) if one.verdict == "recreated"]
+        position = max([position, *left])
         for one in originals:
             if one in traced.first and one.offset >= position:
                 what = f"it is at {traced.first[one]}, and the position is still {position}"
@@ -203,6 +207,10 @@ def one_writer(history: History) -> Ruling:
                 past.append(row.writer)
         writers.update(past)
     return rule("I13", broken, [] if len(writers) > 1 else ["no second instance wrote to the books"])
+
+
+def _said_of(history: History, log: Log) -> list[Verdict]:
+    return [one for one in history.of(Verdict) if Log(one.topic, one.topic_id, one.partition) == log]
 
 
 def _by_log(rows: Iterable[Booked]) -> dict[Log, list[Booked]]:

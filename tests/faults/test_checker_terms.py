@@ -292,6 +292,20 @@ def test_going_on_with_a_recreated_topic_gives_up_the_rest_of_the_old_one() -> N
     assert "I1 unseen orders[0]@2" in found(short)
 
 
+def test_the_last_word_about_a_replaced_topic_is_where_it_was_left() -> None:
+    """Compaction took its last positions; one of a shard that had it once is still there."""
+    both = [
+        Seen(950, "destination", TO, 0, 3 + n, token("new", n), raw(token("new", n), 1, 100 + n))
+        for n in (0, 1)
+    ]
+    left = Verdict(900, "recreated", TOPIC, 0, 3, action="continue")
+    leftover = Booked(1_000, TOPIC, 0, 0, 1, 1)
+    assert "I8 ledger-behind orders[0]@1" in found(recreated(*both, leftover))
+    assert found(recreated(*both, left, leftover)) == set()
+    too_early = replace(left, expected=2)
+    assert "I8 ledger-behind orders[0]@2" in found(recreated(*both, too_early, leftover))
+
+
 def test_a_destination_that_was_recreated_under_the_mirror_must_be_said() -> None:
     honest = Day(FULL_DAY, extras=False).history()
     damage = Damage(900, "recreated", "destination", TO, 1)

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
 
 from causeway.kafka import source_group
 from causeway.kafka.source_group import SourceGroup
 from causeway.model.position import Place, Position, SourcePartition
+from support.process import eventually
+from support.proxy import Proxy
+from support.world import World
 
 ONE, OTHER = SourcePartition("c", "t", 0), SourcePartition("c", "t", 1)
 
@@ -108,3 +113,36 @@ def test_without_a_group_nothing_is_said(view: View) -> None:
     assert not one.advance([at(ONE, 5)], final=True)
     one.settle(60)
     assert not view.asked
+
+
+ASKING = """
+import sys
+from confluent_kafka import TopicPartition
+from causeway.kafka.admin import ClusterView
+from causeway.model.cluster import Cluster
+view = ClusterView(Cluster("src", {"bootstrap.servers": sys.argv[1]}))
+asked = view.ask_to_advance(sys.argv[2], [TopicPartition(sys.argv[2], 0, 7)])
+print(asked.result(60).topic_partitions[0].error)
+"""
+
+
+def test_a_question_outlives_the_connection_that_lost_it(world: World) -> None:
+    """In a process of its own: a client that had given it up would end by an assertion at its answer."""
+    topic = world.topic("t")
+    line = Proxy()
+    try:
+        line.target(int(world.servers["source"].rpartition(":")[2]))
+        line.mute("requests")
+        asking = subprocess.Popen(
+            [sys.executable, "-c", ASKING, f"127.0.0.1:{line.port}", topic],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )  # fmt: skip
+        eventually(lambda: line.stopped["requests"] > 1, "it gives a connection up")
+        line.heal()
+        said, _ = asking.communicate(timeout=60)
+    finally:
+        line.close()
+    assert (asking.returncode, said) == (0, "None\n")
+    admin = world.admin()
+    (group,) = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(topic)]).values()
+    assert [one.offset for one in group.result().topic_partitions] == [7]

@@ -41,6 +41,7 @@ CONNECT_SECONDS = 8.0
 REQUEST_SECONDS = 10.0
 ANSWER_SECONDS = 2.0
 RENEW_SECONDS = 4.0
+PATIENT_SECONDS = 3_600.0  # the longest that the client takes
 """A handle asks the broker that it takes for the controller, and waits for that one alone, gone or not. Only
 new metadata makes it choose another one: so the first wait is short."""
 
@@ -98,9 +99,14 @@ class ClusterView:
         return asked
 
     def ask_to_advance(self, group: str, offsets: list[TopicPartition]) -> Future[Any]:
-        """Commit a consumer group's offsets, and go on."""
+        """Commit a consumer group's offsets, and go on; its answer comes when there is a coordinator.
+
+        It must not run out of time before. librdkafka (2.16.0) forgets a question whose time is over, and
+        when its coordinator is found afterwards lets go of it twice: the process ends by an assertion. A
+        handle that is closed takes its question along.
+        """
         wanted = [ConsumerGroupTopicPartitions(group, offsets)]
-        (asked,) = self._admin.alter_consumer_group_offsets(wanted, request_timeout=ANSWER_SECONDS).values()
+        (asked,) = self._admin.alter_consumer_group_offsets(wanted, request_timeout=PATIENT_SECONDS).values()
         answer: Future[Any] = asked
         return answer
 

@@ -46,6 +46,8 @@ _COMMON: dict[str, object] = {
     "client.id": "causeway",
     "reconnect.backoff.ms": 10,  # 500 ms for the first transaction otherwise, 15 ms with it
     "reconnect.backoff.max.ms": 2_000,
+    # The first question on a new connection. Lost on a line that looks alive, it is waited for until then.
+    "api.version.request.timeout.ms": 5_000,
     "socket.keepalive.enable": True,
     "socket.nagle.disable": True,
     "log_level": 3,

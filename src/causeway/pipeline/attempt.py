@@ -14,18 +14,17 @@ Errors stay inside the task: `Again` starts over, `Fenced` and `Superseded` end 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from typing import Any
 
 from causeway import failpoint
-from causeway.errors import CausewayError, IntegrityError, Superseded
+from causeway.errors import CausewayError
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.carrier import Carrier, carrier
 from causeway.kafka.delivery import IdempotentDelivery
 from causeway.kafka.intake import Intake, Lost
 from causeway.kafka.lane import OpenLane
-from causeway.kafka.ledger import LedgerImage, LedgerReader, check_ledger
-from causeway.kafka.outcome import Again, LedgerGone, Refused
+from causeway.kafka.ledger import LedgerReader
+from causeway.kafka.outcome import Again, Refused
 from causeway.model.order import Order
 from causeway.model.position import Position, SourcePartition
 from causeway.model.receipt import Outcome
@@ -34,8 +33,9 @@ from causeway.pipeline.closing import Closing
 from causeway.pipeline.handover import ending_seconds, let_end
 from causeway.pipeline.memory import Memory
 from causeway.pipeline.opening import open_lanes, stopped
+from causeway.pipeline.reckoning import check_lease, check_reached, find_ledger, positions
 from causeway.pipeline.sieve import Sieve
-from causeway.policy.integrity import falls_short, unread
+from causeway.policy.integrity import unread
 from causeway.policy.pacing import Pace, first_pace, next_pace
 from causeway.policy.throttle import Throttle
 
@@ -43,8 +43,6 @@ LEDGER_SECONDS = 30.0
 IDLE_WAIT_SECONDS = 0.05
 QUIET_SECONDS = 1.0
 MOST_RECORDS = 10_000
-LEDGER_LOOKS = 5
-"""So many attempts in a row must miss the ledger: a broker may not know of it for a moment."""
 CLOSE_LOOKS = 20
 """So many transactions of single records, to find one that was refused; then it must have been a fluke."""
 
@@ -92,12 +90,12 @@ class Attempt:
             let_end(order, self._reader, ending_seconds(order))
         failpoint.reach("before-fence")
         self._delivery.fence()
-        self._find_ledger()
+        find_ledger(order, self._destination, self._memory)
         image = self._reader.read_to_end(LEDGER_SECONDS)
-        self._check_lease(self._reader)
+        check_lease(order, image)
         self._stopped_before = dict(image.stopped)
-        found = _positions(order, image)
-        self._check_reached(found)
+        found = positions(order, image)
+        check_reached(order, found, self._memory)
         self._positions = self._memory.positions = found
         self._reader.follow(CONTROL)
         while True:
@@ -105,55 +103,12 @@ class Attempt:
                 if intake.due():
                     self._open(intake)
             self._reader.poll(0)
-            self._check_lease(self._reader)
+            check_lease(order, self._reader.image)
             outcome = self._outcome(self._reader)
             if outcome is not None:
                 self._commit(final=True)
                 return outcome
             self._step()
-
-    def _find_ledger(self) -> None:
-        order, memory = self._order, self._memory
-        try:
-            found = self._destination.describe([order.ledger]).get(order.ledger)
-            check_ledger(order.ledger, order.ledger_id, found, order.destination.alias)
-        except LedgerGone as error:
-            memory.without_ledger += 1
-            if memory.without_ledger < LEDGER_LOOKS:
-                raise
-            raise IntegrityError(
-                "the ledger was deleted under the mirror",
-                where=f'topic {order.ledger} on cluster "{order.destination.alias}"',
-                why=str(error),
-                todo="its positions are gone: carry under a new mirror name, or take over what is there:"
-                f" delete topic {order.offset_map} and `causeway adopt`",
-            ) from None
-        memory.without_ledger = 0
-
-    def _check_reached(self, found: Mapping[SourcePartition, Position]) -> None:
-        """What this task has committed, and what the driver has read, must be in what was read now.
-
-        Brokers and clients have shown an empty end for one that they did not know. To go on from there would
-        carry everything once more.
-        """
-        order, memory = self._order, self._memory
-        for lane in order.lanes:
-            position, known = found.get(lane.source), memory.positions.get(lane.source)
-            topic_id, offset = (known.topic_id, known.offset) if known else ("", -1)
-            if falls_short(position, lane.topic_id, lane.reached) or falls_short(position, topic_id, offset):
-                told = f"the ledger shows {lane.source} at {position.offset if position else 'no offset'}"
-                least = f"it was at {max(lane.reached, offset)} before"
-                memory.short_ledger += 1
-                if memory.short_ledger < LEDGER_LOOKS:
-                    raise Again(f"{told}, {least}: reading it again")
-                raise IntegrityError(
-                    "the ledger has lost what was committed to it",
-                    where=f"{order.ledger}[{order.shard}]",
-                    why=f"{told}, {least}",
-                    todo="it was changed, or cut off by an unclean election: going on would repeat records;"
-                    " carry under a new mirror name, or `causeway adopt` under it",
-                )
-        memory.short_ledger = 0
 
     def close(self) -> None:
         for intake in self._intakes:
@@ -277,12 +232,12 @@ class Attempt:
             self._average_size = 0.8 * self._average_size + 0.2 * (size / records + 100)
             self._pace = next_pace(self._pace, records, size, flushed)
         for intake in self._intakes:
-            positions = [
+            carried = [
                 position
                 for position in self._positions.values()
                 if position.source.cluster == intake.cluster_id
             ]
-            self._memory.group_commits += intake.advance_group(positions, final=final)
+            self._memory.group_commits += intake.advance_group(carried, final=final)
 
     def _goes_on(self, source: SourcePartition) -> bool:
         """Whether a partition that was stopped for its log shows that it can be carried again."""
@@ -330,33 +285,6 @@ class Attempt:
         if any(intake.waiting for intake in self._intakes):
             return None
         return "done" if all(lane.done for lane in self._lanes.values()) else None
-
-    def _check_lease(self, reader: LedgerReader) -> None:
-        newest = reader.image.newest_lease()
-        if newest > self._order.lease:
-            raise Superseded(f"lease {newest} rules now; this order was made under {self._order.lease}")
-
-
-def _positions(order: Order, image: LedgerImage) -> dict[SourcePartition, Position]:
-    """Where this shard's partitions stand.
-
-    A position of another generation is a leftover of a partition that moved away. One of our own lanes
-    cannot have only that: a new generation is written with all positions there are. To start such a lane
-    at its beginning would repeat everything, so nothing goes on.
-    """
-    mine = {lane.source for lane in order.lanes}
-    found = {
-        source: position for (shard, source), position in image.by_partition.items() if shard == order.shard
-    }
-    for source, position in found.items():
-        if source in mine and position.generation != order.generation:
-            raise IntegrityError(
-                f"the ledger's position of {source} is of generation {position.generation},"
-                f" the sharding in force is {order.generation}",
-                where=f"{order.ledger}[{order.shard}]",
-                todo="somebody changed the ledger; do not go on with this mirror before that is understood",
-            )
-    return {source: position for source, position in found.items() if source in mine}
 
 
 def looks(order: Order) -> str:

@@ -1,0 +1,254 @@
+"""The troubles of other modules, each at a chosen step of a transaction.
+
+A worker stops itself at the step: its connections and its transaction stay open. Then the trouble comes, and
+the worker goes on into it.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from causeway.embedded import Broker
+from causeway.model.order import ledger_topic, transactional_id
+from faults.brokers import Brokers
+from faults.conftest import NewDay
+from faults.day import Day
+from faults.events import Side
+from faults.harm import Harm
+from faults.mirrors import CausewayMirror, failing
+from faults.network import MOMENT, RESET, Lines, Trouble, dead, lines
+from faults.processes import is_held
+from faults.stage import Stage
+from support.process import eventually, send
+from support.proxy import Proxy
+
+pytestmark = pytest.mark.deep
+
+STEPS = ("before-fence", "after-produce", "after-flush", "after-ledger", "after-commit")
+TRANSACTION_SECONDS = 5
+RECOVERY_SECONDS = 90.0
+
+
+@dataclass(frozen=True)
+class Aim:
+    """A step at which a worker stops itself, each time it is armed."""
+
+    step: str
+    flag: Path
+
+    @property
+    def keys(self) -> dict[str, Any]:
+        """Of the mirror. A slice's beginning comes once in a slice, the other steps in each transaction."""
+        begins = self.step == "before-fence"
+        env = failing(self.step, 2 if begins else 30, "stop", self.flag)
+        return {"env": env, "slice": "2s" if begins else "300s", "max_transaction_records": 200}
+
+    def arm(self) -> None:
+        self.flag.unlink(missing_ok=True)
+
+    def taken(self, day: Day, mirror: CausewayMirror) -> list[int]:
+        """Who stands there."""
+        day.until(self.flag.exists, f"somebody comes to {self.step}")
+        eventually(lambda: any(map(is_held, mirror.run.workers())), f"a worker stands still {self.step}")
+        return [pid for pid in mirror.run.workers() if is_held(pid)]
+
+
+Strike = Callable[[Stage], AbstractContextManager[None]]
+"""In force at once when this begins; it lasts for a while, and is healed when this ends."""
+
+
+def killed(side: Side, victims: Callable[[Stage], list[Broker]]) -> Strike:
+    @contextmanager
+    def strike(stage: Stage) -> Iterator[None]:
+        found, brokers = victims(stage), stage.brokers[side]
+        for broker in found:
+            broker.kill()
+        yield
+        for broker in found:
+            brokers.await_gone(broker)
+        brokers.heal()
+
+    return strike
+
+
+def leader(stage: Stage) -> list[Broker]:
+    return [stage.brokers["destination"].leader(stage.mirror.named(stage.day.topic("t")))]
+
+
+def coordinator(stage: Stage) -> list[Broker]:
+    return [stage.brokers["destination"].coordinator(transactional_id(stage.mirror.name, 1))]
+
+
+def everybody(side: Side) -> Callable[[Stage], list[Broker]]:
+    return lambda stage: list(stage.brokers[side].cluster.brokers)
+
+
+def troubled(side: Side, trouble: Trouble, seconds: float = 0.5) -> Strike:
+    @contextmanager
+    def strike(stage: Stage) -> Iterator[None]:
+        trouble.begin(stage.lines[side])
+        yield
+        over = stage.day.journal.now() + 1000 * seconds
+        stage.day.until(lambda: stage.day.journal.now() >= over, "time has passed")
+        stage.lines[side].each(Proxy.heal)
+
+    return strike
+
+
+ROWS: dict[str, dict[str, Strike]] = {
+    "brokers": {
+        "kill -9 of a leader": killed("destination", leader),
+        "kill -9 of the coordinator": killed("destination", coordinator),
+        "kill -9 of all brokers": killed("destination", everybody("destination")),
+        "kill -9 of the source": killed("source", everybody("source")),
+    },
+    "lines": {
+        "cut": troubled("destination", MOMENT),
+        "cut for longer than a transaction": troubled("destination", MOMENT, 2 * TRANSACTION_SECONDS),
+        "reset": troubled("destination", RESET),
+        "answers lost": troubled("destination", dead("answers", late=False), 2),
+        "requests late": troubled("destination", dead("requests", late=True), 2),
+        "source cut": troubled("source", MOMENT),
+        "source reset": troubled("source", RESET),
+    },
+}
+"""What one mirror goes through, one after the other."""
+
+
+@pytest.fixture(scope="module")
+def sides(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[Side, Lines]]:
+    """Both behind proxies; the destination has three brokers."""
+    with ExitStack() as stack:
+        yield {
+            side: stack.enter_context(
+                lines(side, tmp_path_factory.mktemp(side), 3 if side == "destination" else 1)
+            )
+            for side in get_args(Side)
+        }
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("row", ROWS)
+def test_trouble_at_a_step_costs_no_record(
+    sides: dict[Side, Lines], tmp_path: Path, step: str, row: str
+) -> None:
+    aim = Aim(step, tmp_path / "flag")
+    brokers: dict[Side, Brokers] = {side: Brokers(line.cluster) for side, line in sides.items()}
+    for side, line in sides.items():
+        line.each(Proxy.heal)
+        brokers[side].heal()
+    here, there = sides["source"].cluster, sides["destination"].cluster
+    mirror = CausewayMirror(
+        tmp_path, here, there, proxied=("source", "destination"), replication_factor=3,
+        transaction_timeout=f"{TRANSACTION_SECONDS}s", **aim.keys,
+    )  # fmt: skip
+    with Day(tmp_path, here, there, mirror, {"t": 3, "u": 1}) as day:
+        stage = Stage(day, mirror, sides, brokers)
+        aim.flag.touch()
+        day.start()
+        for name, strike in ROWS[row].items():
+            aim.arm()
+            standing = aim.taken(day, mirror)
+            with day.fault(f"{name}, {step}"), strike(stage):
+                send(signal.SIGCONT, standing)
+            day.recovered(RECOVERY_SECONDS)
+        assert len(mirror.runs) == 1, "nobody else had to do anything"
+        day.end()
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("what", ["records deleted", "recreated shorter", "recreated longer"])
+def test_source_data_is_lost_at_a_step_and_each_offset_is_declared(
+    new_day: NewDay, tmp_path: Path, step: str, what: str
+) -> None:
+    """One shard: what it has in hand is of the topic that is harmed, too."""
+    aim = Aim(step, tmp_path / "flag")
+    day, mirror = new_day(
+        {"t": 1, "u": 2}, shards=1, on_gap="continue", on_recreate="restart", transaction_timeout="30s",
+        **aim.keys,
+    )  # fmt: skip
+    with day:
+        harm, topic = Harm(day, mirror), day.topic("u")
+        aim.flag.touch()
+        day.start()
+        aim.arm()
+        standing = aim.taken(day, mirror)
+        with day.fault(f"{what}, {step}"):
+            harm.write_some(50, "u")
+            day.quiet()
+            ends = harm.ends(topic)
+            if what == "records deleted":
+                for partition, end in ends.items():
+                    harm.remove("source", topic, partition, end - 1 - partition)
+            else:
+                harm.recreate("u", records=max(ends.values()) + 50 if what == "recreated longer" else 5)
+            send(signal.SIGCONT, standing)
+        harm.said.note(day.journal)
+        day.write(day.topics)
+        day.until(lambda: harm.heard_of("u", "continue"), "it says what is gone, for both partitions")
+        day.recovered()
+        verdict = "gap" if what == "records deleted" else "recreated"
+        assert {(suffix, found) for suffix, _, found, _, _ in harm.gaps()} == {("u", verdict)}
+        assert not mirror.ledger().stopped
+        day.end("I10")
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_destination_topic_is_deleted_at_a_step_and_its_partitions_stop(
+    new_day: NewDay, tmp_path: Path, step: str
+) -> None:
+    aim = Aim(step, tmp_path / "flag")
+    day, mirror = new_day({"t": 1, "u": 2}, shards=1, transaction_timeout="30s", **aim.keys)
+    with day:
+        harm = Harm(day, mirror)
+        aim.flag.touch()
+        day.start()
+        aim.arm()
+        standing = aim.taken(day, mirror)
+        with day.fault(f"the destination's topic is deleted, {step}"):
+            day.drain("destination")
+            harm.delete("u", "destination")
+            send(signal.SIGCONT, standing)
+        day.until(lambda: harm.heard_of("u", "stop"), "it says so, for both partitions")
+        day.advances(100)
+        stopped = harm.stop_and_stand_still(6)
+        assert {key: named[0] for key, named in stopped.items()} == {
+            ("u", 0): "destination-deleted", ("u", 1): "destination-deleted",
+        }  # fmt: skip
+        day.end("I10", catch_up=False)
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_the_ledger_is_deleted_at_a_step_and_nothing_goes_on(
+    new_day: NewDay, tmp_path: Path, step: str
+) -> None:
+    """What was on its way may arrive, once: nobody starts again from a ledger that is gone."""
+    aim = Aim(step, tmp_path / "flag")
+    day, mirror = new_day({"t": 1, "u": 2}, shards=1, transaction_timeout="30s", **aim.keys)
+    with day:
+        aim.flag.touch()
+        day.start()
+        aim.arm()
+        standing = aim.taken(day, mirror)
+        with day.fault(f"the ledger is deleted, {step}", crash=True):
+            name, admin = ledger_topic(mirror.name), day.admins["destination"]
+            admin.delete_topics([name])[name].result()
+            eventually(lambda: name not in admin.list_topics(timeout=10).topics, "the ledger is gone")
+            send(signal.SIGCONT, standing)
+            assert mirror.run.wait() == 6, mirror.output
+        assert "the ledger was deleted under the mirror" in mirror.output
+        assert "Traceback" not in mirror.output
+        run = mirror.start("--stop-at-end")
+        assert run.wait() == 6, run.output
+        assert "is missing, but its offset map holds what it has carried" in run.output
+        day.quiet()
+        report = day.end(judge=False, catch_up=False)
+        twice = {name: str(report.rulings[name]) for name in ("I2", "I3", "I4", "I5", "I6")}
+        assert all(report.rulings[name].answer == "holds" for name in twice), twice
