@@ -36,7 +36,7 @@ LAST_BACKOFF_SECONDS = 2.0
 _frozen = 0
 """How many modules there were when the collector was last told to leave them alone."""
 
-SECRET_SECONDS = 10.0
+SECRET_SECONDS = 5.0
 """So long a secret that is gone is waited for before anybody hears of it: the others go on meanwhile."""
 
 
