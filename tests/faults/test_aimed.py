@@ -213,6 +213,7 @@ def test_a_destination_topic_is_deleted_at_a_step_and_its_partitions_stop(
         aim.arm()
         standing = aim.taken(day, mirror)
         with day.fault(f"the destination's topic is deleted, {step}"):
+            mirror.note_books(day.journal, whole=True)
             day.drain("destination")
             harm.delete("u", "destination")
             send(signal.SIGCONT, standing)

@@ -39,7 +39,7 @@ def test_no_secret_is_shown_whatever_happens(new_day: NewDay, tmp_path: Path, st
     of_source = {"ssl.key.password": f"${{file:{file}}}", "sasl.password": f"{CANARY}-plain"}
     of_destination = {"ssl.key.password": "${env:CANARY}"}
     day, mirror = new_day(
-        slice="2s", env={"CANARY": f"{CANARY}-variable", "CAUSEWAY__LOG__LEVEL": "debug"},
+        slice="2s", env={"CANARY": f"{CANARY}-variable"},
         clusters={"src": {"properties": of_source}, "dst": {"properties": of_destination}},
     )  # fmt: skip
     shown: dict[str, str] = {}
