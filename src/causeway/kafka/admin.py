@@ -41,9 +41,9 @@ CONNECT_SECONDS = 8.0
 REQUEST_SECONDS = 10.0
 ANSWER_SECONDS = 2.0
 RENEW_SECONDS = 4.0
-PATIENT_SECONDS = 3_600.0  # the longest that the client takes
 """A handle asks the broker that it takes for the controller, and waits for that one alone, gone or not. Only
 new metadata makes it choose another one: so the first wait is short."""
+PATIENT_SECONDS = 3_600.0  # the longest that the client takes
 
 
 class ClusterView:
