@@ -30,6 +30,7 @@ from faults.processes import held
 from faults.reader import drain
 from support.process import eventually
 from support.records import end_offsets
+from support.topics import delete_topic
 from support.world import now_ms
 
 
@@ -222,10 +223,8 @@ class Harm(Hearing):
         }
 
     def _delete(self, suffix: str, side: Side) -> None:
-        topic, admin = self.day.topic(suffix), self.day.admins[side]
-        name = topic if side == "source" else self.mirror.named(topic)
-        admin.delete_topics([name])[name].result()
-        eventually(lambda: name not in admin.list_topics(timeout=10).topics, f"{name} is gone")
+        topic = self.day.topic(suffix)
+        delete_topic(self.day.admins[side], topic if side == "source" else self.mirror.named(topic))
 
     def _starts(self, topic: str) -> dict[int, int]:
         spots = {TopicPartition(topic, n): OffsetSpec.earliest() for n in range(self.day.topics[topic])}

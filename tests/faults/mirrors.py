@@ -22,7 +22,7 @@ from causeway.model.position import Position
 from causeway.model.record import CONTROL, Heartbeat, decode
 from faults.events import Booked, Side
 from faults.history import Journal
-from faults.witness import note_offset_map
+from faults.witness import booked, note_offset_map
 from support.process import Causeway
 from support.records import read_offsets
 
@@ -185,7 +185,7 @@ class CausewayMirror:
                     lease = record.lease
                 elif isinstance(record, Position):
                     writer = max(lease, record.generation)
-                    found.append((record.generation, offset, _booked(record, at, str(writer))))
+                    found.append((record.generation, offset, booked(record, at, str(writer))))
         return [row for _, _, row in sorted(found, key=lambda one: one[:2])]
 
     def _has(self, topic: str) -> bool:
@@ -195,16 +195,6 @@ class CausewayMirror:
 def failing(point: str, hit: int, action: str, flag: Path) -> dict[str, str]:
     """The environment of a run that pulls the plug at a step of its own (causeway/failpoint.py)."""
     return {"CAUSEWAY_FAILPOINT": f"{point}:{hit}:{action}:{flag}"}
-
-
-def _booked(position: Position, at: int, writer: str) -> Booked:
-    tally, place, source = position.tally, position.place, position.source
-    return Booked(
-        at, source.topic, source.partition, position.start, position.offset,
-        tally.delivered, tally.filtered, tally.quarantined, tally.holes, tally.skipped,
-        to=place.topic, to_partition=place.partition, to_end=position.place_end,
-        writer=writer, topic_id=position.topic_id,
-    )  # fmt: skip
 
 
 def _key(name: str) -> str:

@@ -22,6 +22,7 @@ from support.mirrormaker2 import TRANSACTION_TIMEOUT_MS
 from support.process import eventually
 from support.proxy import Proxy
 from support.records import end_offsets
+from support.topics import delete_topic
 from support.world import now_ms
 
 TOPICS = {"t": 2, "u": 1}
@@ -169,10 +170,9 @@ def _write(day: Day, enough: Callable[[], bool]) -> None:
 
 def _recreate(day: Day) -> None:
     """The topic under its name again, with more records than the old one had."""
-    topic, admin = day.topic("u"), day.admins["source"]
+    topic = day.topic("u")
     before, old = _ends(day, topic)[0], day.ids[topic]
-    admin.delete_topics([topic])[topic].result()
-    eventually(lambda: topic not in admin.list_topics(timeout=10).topics, "the topic is gone")
+    delete_topic(day.admins["source"], topic)
     day.create("u", TOPICS["u"])
     day.damage("recreated", "source", topic, 0, topic_id=old)
     _write(day, lambda: _ends(day, topic)[0] > before + MORE)

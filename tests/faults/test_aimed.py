@@ -9,58 +9,30 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import pytest
 
 from causeway.embedded import Broker
 from causeway.model.order import ledger_topic, transactional_id
+from faults.aim import STEPS, Aim
 from faults.brokers import Brokers
 from faults.conftest import NewDay
 from faults.day import Day
 from faults.events import Side
 from faults.harm import Harm
-from faults.mirrors import CausewayMirror, failing
+from faults.mirrors import CausewayMirror
 from faults.network import MOMENT, RESET, Lines, Trouble, dead, lines
-from faults.processes import is_held
 from faults.stage import Stage
-from support.process import eventually, send
+from support.process import send
 from support.proxy import Proxy
+from support.topics import delete_topic
 
 pytestmark = pytest.mark.deep
 
-STEPS = ("before-fence", "after-produce", "after-flush", "after-ledger", "after-commit")
 TRANSACTION_SECONDS = 5
 RECOVERY_SECONDS = 90.0
-
-
-@dataclass(frozen=True)
-class Aim:
-    """A step at which a worker stops itself, once each time that somebody waits for it."""
-
-    step: str
-    flag: Path
-
-    @property
-    def keys(self) -> dict[str, Any]:
-        """Of the mirror. A slice's beginning comes once in a slice, the other steps in each transaction."""
-        begins = self.step == "before-fence"
-        env = failing(self.step, 2 if begins else 30, "stop", self.flag)
-        return {"env": env, "slice": "2s" if begins else "300s", "max_transaction_records": 200}
-
-    def start(self, day: Day) -> None:
-        """The warm-up: while there is a flag, nobody stops."""
-        self.flag.touch()
-        day.start()
-
-    def taken(self, day: Day, mirror: CausewayMirror) -> list[int]:
-        """Who stands there."""
-        self.flag.unlink()
-        day.until(self.flag.exists, f"somebody comes to {self.step}")
-        eventually(lambda: any(map(is_held, mirror.run.workers())), f"a worker stands still {self.step}")
-        return [pid for pid in mirror.run.workers() if is_held(pid)]
 
 
 Strike = Callable[[Stage], AbstractContextManager[None]]
@@ -233,9 +205,7 @@ def test_the_ledger_is_deleted_at_a_step_and_nothing_goes_on(
         aim.start(day)
         standing = aim.taken(day, mirror)
         with day.fault(f"the ledger is deleted, {step}", crash=True):
-            name, admin = ledger_topic(mirror.name), day.admins["destination"]
-            admin.delete_topics([name])[name].result()
-            eventually(lambda: name not in admin.list_topics(timeout=10).topics, "the ledger is gone")
+            delete_topic(day.admins["destination"], ledger_topic(mirror.name))
             send(signal.SIGCONT, standing)
             assert mirror.run.wait() == 6, mirror.output
         assert "the ledger was deleted under the mirror" in mirror.output

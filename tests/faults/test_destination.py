@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer
 from confluent_kafka.admin import NewTopic
 
 from causeway.embedded import EmbeddedCluster
@@ -19,14 +16,11 @@ from faults.events import Sent
 from faults.harm import Harm
 from faults.logs import cut_behind_a_commit
 from faults.mirrors import CausewayMirror
-from faults.shortages import quota
 from support.world import World
 
 deep = pytest.mark.deep
 
 LIMIT, TOO_LARGE = 40_000, 60_000  # bytes; the workload's own records are smaller than both
-DISK = "160m"
-LEFT_BYTES = 1_500_000
 
 
 @pytest.fixture(scope="module")
@@ -38,9 +32,9 @@ def frail(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCluster]
 
 @pytest.fixture
 def frail_day(source: EmbeddedCluster, frail: EmbeddedCluster, tmp_path: Path) -> NewDay:
-    def make(topics: dict[str, int], largest: int = 20_000, **keys: Any) -> tuple[Day, CausewayMirror]:
+    def make(topics: dict[str, int], **keys: Any) -> tuple[Day, CausewayMirror]:
         mirror = CausewayMirror(tmp_path, source, frail, **keys)
-        return Day(tmp_path, source, frail, mirror, topics, largest=largest), mirror
+        return Day(tmp_path, source, frail, mirror, topics), mirror
 
     return make
 
@@ -202,68 +196,3 @@ def test_a_log_that_was_cut_while_nobody_ran_is_judged_although_nothing_is_left_
     (stopped,) = world.ledger().stopped.values()
     assert (stopped.verdict, stopped.found) == ("destination-truncated", end)
     assert stopped.what in run.output
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of its own, of memory."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK}", "tmpfs", str(place)]
-    try:
-        done = subprocess.run(mount, capture_output=True, text=True, check=False)
-    except FileNotFoundError:
-        pytest.skip("a full disk needs `mount`, which is not installed")
-    if done.returncode:
-        pytest.skip(
-            f"a full disk needs a small file system, and mounting is not allowed: {done.stderr.strip()}"
-        )
-    yield place
-    subprocess.run(["umount", str(place)], check=True)
-
-
-@deep
-def test_a_full_disk_at_the_destination_is_waited_for(
-    source: EmbeddedCluster, small_disk: Path, tmp_path: Path
-) -> None:
-    """Its broker ends. When there is room again, and somebody has started it, everything arrives."""
-    with EmbeddedCluster.start("small", directory=small_disk / "cluster") as destination:
-        mirror = CausewayMirror(tmp_path, source, destination)
-        with Day(tmp_path, source, destination, mirror, {"t": 2, "u": 1}) as day:
-            day.start()
-            (broker,) = destination.brokers
-            ballast = small_disk / "ballast"
-            with day.fault("the destination's disk is full"):
-                room = os.statvfs(small_disk)
-                with ballast.open("wb") as file:
-                    os.posix_fallocate(file.fileno(), 0, room.f_bavail * room.f_frsize - LEFT_BYTES)
-                day.until(lambda: not broker.is_up, "the broker ends for lack of room", 120)
-                said = len(mirror.output)
-                day.until(lambda: "waiting for an answer" in mirror.output[said:], "it says that it waits")
-                ballast.unlink()
-                broker.start()
-            day.recovered()
-            assert len(mirror.runs) == 1
-            day.end()
-
-
-@deep
-def test_a_quota_makes_it_slow_and_costs_nothing_else(frail_day: NewDay, frail: EmbeddedCluster) -> None:
-    """A backlog of many seconds behind a quota: no transaction fails for ever."""
-    day, mirror = frail_day({"t": 2, "u": 1}, largest=400_000)
-    with day:
-        harm = Harm(day, mirror)
-        day.start()
-        harm.all_carried()
-        with day.fault("a quota of the destination"), quota(frail, "destination"):
-            producer = Producer({"bootstrap.servers": day.servers["source"]})
-            for n in range(40):
-                harm.send("t", n % 2, 100_000, producer=producer)
-            day.write(day.topics)
-            day.until(lambda: day.unseen.count() > 40, "records pile up")
-            before = day.unseen.seen
-            day.until(lambda: day.unseen.seen > before + 300, "it goes on, slowly", 120)
-        day.recovered(120)
-        print(f"{mirror.output.count('starting again')} attempts started again")
-        assert not mirror.ledger().stopped
-        day.end()

@@ -17,8 +17,8 @@ from faults.events import Exited
 from faults.harm import Harm
 from faults.mirrors import CausewayMirror
 from faults.witness import topic_ids
-from support.process import eventually
 from support.records import Rec, end_offsets, read_all
+from support.topics import delete_topic
 
 deep = pytest.mark.deep
 
@@ -38,9 +38,7 @@ class Ledger:
         return read_all(self.day.servers["destination"], self.topic)
 
     def delete(self) -> None:
-        admin = self.day.admins["destination"]
-        admin.delete_topics([self.topic])[self.topic].result()
-        eventually(lambda: self.topic not in admin.list_topics(timeout=10).topics, "the ledger is gone")
+        delete_topic(self.day.admins["destination"], self.topic)
 
     def restore(self, copy: dict[int, list[Rec]], *, disguised: bool = False) -> None:
         """A topic of the same name with what the copy holds; `disguised`: its lease names the new topic."""

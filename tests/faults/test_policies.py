@@ -9,15 +9,14 @@ import pytest
 from causeway.model.order import quarantine_topic
 from causeway.policy.quarantine import label_of
 from support.poison import KEYLESS, TOO_LARGE, TOO_NEW, TOO_OLD, Poison
-from support.process import eventually
 from support.records import Rec, read_all
+from support.topics import delete_topic
 from support.world import World, now_ms
 
 
 def recreate(world: World, suffix: str, partitions: int = 1) -> None:
     topic = world.name(suffix)
-    world.admin().delete_topics([topic])[topic].result()
-    eventually(lambda: topic not in world.admin().list_topics(timeout=10).topics, "the topic is gone")
+    delete_topic(world.admin(), topic)
     world.topic(suffix, partitions)
 
 
@@ -155,9 +154,7 @@ def test_a_quarantine_that_was_deleted_is_missed(world: World) -> None:
     world.produce(topic, [(0, KEYLESS.record()), (0, KEYLESS.record()), *world.numbers(5)])
     config = world.config(on_poison="quarantine")
     first = world.carry_all(config)
-    admin = world.admin("destination")
-    admin.delete_topics([aside])[aside].result()
-    eventually(lambda: aside not in admin.list_topics(timeout=10).topics, "the quarantine is gone")
+    delete_topic(world.admin("destination"), aside)
 
     second, third = world.carry_all(config), world.carry_all(config)
 

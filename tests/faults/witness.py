@@ -11,25 +11,27 @@ from confluent_kafka.admin import AdminClient
 
 from causeway.kafka.ledger import LedgerImage
 from causeway.model.order import offset_map_topic
+from causeway.model.position import Position
 from faults.events import Booked, Mapped, Side, Topics
 from faults.history import Journal
 from support.process import eventually
 from support.records import read_all
 
 
+def booked(position: Position, at: int, writer: str) -> Booked:
+    tally, place, source = position.tally, position.place, position.source
+    return Booked(
+        at, source.topic, source.partition, position.start, position.offset,
+        tally.delivered, tally.filtered, tally.quarantined, tally.holes, tally.skipped,
+        to=place.topic, to_partition=place.partition, to_end=position.place_end,
+        writer=writer, topic_id=position.topic_id,
+    )  # fmt: skip
+
+
 def note_books(journal: Journal, image: LedgerImage) -> None:
     """What the ledger says now about every source partition."""
     at = journal.now()
-    for source, position in image.positions.items():
-        tally, place = position.tally, position.place
-        journal.add(
-            Booked(
-                at, source.topic, source.partition, position.start, position.offset,
-                tally.delivered, tally.filtered, tally.quarantined, tally.holes, tally.skipped,
-                to=place.topic, to_partition=place.partition, to_end=position.place_end,
-                writer=str(position.generation), topic_id=position.topic_id,
-            )
-        )  # fmt: skip
+    journal.add(*(booked(position, at, str(position.generation)) for position in image.positions.values()))
 
 
 def note_offset_map(journal: Journal, servers: str, mirror: str) -> None:

@@ -10,6 +10,7 @@ from causeway.model.cluster import Cluster
 from support.poison import KEYLESS, TOO_LARGE, TOO_OLD, Poison
 from support.process import Causeway, eventually
 from support.records import Rec, read_offsets
+from support.topics import delete_topic
 from support.world import World
 
 
@@ -61,8 +62,7 @@ def test_a_recreated_topic_is_not_taken_for_the_old_one(world: World) -> None:
     world.produce(topic, world.numbers(10))
     config = world.config()
     world.carry_all(config)
-    world.admin().delete_topics([topic])[topic].result()
-    eventually(lambda: topic not in world.admin().list_topics(timeout=10).topics, "the topic is gone")
+    delete_topic(world.admin(), topic)
     world.topic("t", 1)
     world.produce(topic, world.numbers(50, 1, 1_000))
 
@@ -79,8 +79,7 @@ def test_a_topic_recreated_under_a_running_mirror_gives_nothing_away(world: Worl
     world.produce(topic, world.numbers(10))
     run = world.run(world.config())
     run.until(lambda: world.carried() == 10, "records are carried")
-    world.admin().delete_topics([topic])[topic].result()
-    eventually(lambda: topic not in world.admin().list_topics(timeout=10).topics, "the topic is gone")
+    delete_topic(world.admin(), topic)
     world.topic("t", 1)
     world.produce(topic, world.numbers(50, 1, 1_000))
 

@@ -37,8 +37,8 @@ from causeway.model.record import Stopped
 from causeway.policy.quarantine import Label, labelled
 from causeway.policy.sharding import shard_of
 from causeway.policy.skipping import Wanted
-from support.process import eventually
 from support.records import Rec
+from support.topics import delete_topic
 from support.world import World, now_ms
 
 SHARDS = 3
@@ -232,8 +232,7 @@ def test_what_makes_no_sense_is_refused_with_a_reason(ledger: Ledger) -> None:
     ):
         error = refusal(asked)
         assert (type(error), said in str(error)) == (kind, True), error
-    world.admin().delete_topics([ledger.topic], operation_timeout=30)[ledger.topic].result()
-    eventually(lambda: ledger.topic not in world.admin().list_topics(timeout=10).topics, "it is gone")
+    delete_topic(world.admin(), ledger.topic)
     assert "does not exist any more" in str(refusal(lambda: ledger.skip("latest", 0)))
     world.topic("t", 2)
     error = refusal(lambda: ledger.skip("latest", 0))
