@@ -67,7 +67,10 @@ def test_what_an_unclean_election_cut_off_stops_its_partition_and_no_other(
         day.journal.add(Route(weak, weak))
         day.topics[weak] = 1
         day.ids |= topic_ids(day.admins["source"], [weak])
-        day.start()
+        day.start(topics={day.topic("t"): 2})
+        # A transaction that is cut off has no marker: nobody would ever read committed records behind it.
+        day.write({weak: 1}, kinds=["plain"])
+        day.advances()
         brokers.kill(brokers[FOLLOWER])
         missed = end(brokers, weak)
         day.until(lambda: end(brokers, weak) > missed + 20, "the leader takes records that nobody else has")

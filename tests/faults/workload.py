@@ -18,7 +18,7 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -30,6 +30,7 @@ from faults.content import content, token
 from faults.events import Answered, Ended, Sent
 from faults.history import Journal
 
+KINDS = ("plain", "plain", "commit", "abort")
 CERTAIN = {KafkaError._PURGE_QUEUE, KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.INVALID_RECORD}
 """Delivery errors after which a record is not in the log; after any other it may be."""
 _SLOW_COMMIT_SECONDS = 1.0
@@ -49,6 +50,7 @@ class Workload:
         name: str = "w",  # one of its own in a history: it is in every token
         topic_ids: Mapping[str, str] | None = None,
         largest: int = 1024 * 1024,
+        kinds: Sequence[str] = KINDS,
     ) -> None:
         self.counts: Counter[str] = Counter()  # sent, ok, failed, unknown, committed, aborted, …
         self.stopping = threading.Event()
@@ -56,7 +58,7 @@ class Workload:
         self._servers, self._journal = servers, journal
         self._places = [(topic, n) for topic, partitions in sorted(topics.items()) for n in range(partitions)]
         self._topic_ids = topic_ids or {}
-        self._name, self._largest = name, largest
+        self._name, self._largest, self._kinds = name, largest, kinds
         self._random = Random(seed)
         self._numbers = 0
         self._transactions = 0
@@ -92,7 +94,7 @@ class Workload:
 
     def round(self) -> None:
         """Some records of one kind."""
-        kind = self._random.choice(("plain", "plain", "commit", "abort"))
+        kind = self._random.choice(self._kinds)
         count = self._random.randint(1, 40 if kind != "abort" else 10)
         if kind == "plain":
             for _ in range(count):

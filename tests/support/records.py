@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 import uuid
 from collections.abc import Mapping
@@ -9,8 +10,6 @@ from typing import Any, NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
-
-_NO_LEADER_YET = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE)
 
 Headers = tuple[tuple[str, bytes | None], ...]
 
@@ -77,17 +76,19 @@ def _rec(message: Any) -> Rec:
 
 
 def end_offsets(servers: str, topic: str, partitions: int, *, seconds: float = 30.0) -> dict[int, int]:
-    """The ends of now. A topic that was created a moment ago may not have its leaders yet."""
+    """The ends of now. Nobody may be there yet to tell: the topic is new, or a broker has just died."""
     admin = AdminClient({"bootstrap.servers": servers})
     wanted = {TopicPartition(topic, n): OffsetSpec.latest() for n in range(partitions)}
     deadline = time.monotonic() + seconds
     while True:
-        asked = admin.list_offsets(wanted)
         try:
+            asked = admin.list_offsets(wanted)
             ends = {partition.partition: future.result().offset for partition, future in asked.items()}
             assert min(ends.values(), default=0) >= 0, f"{topic}: a leader did not answer"
             return ends
-        except KafkaException as exception:
-            if exception.args[0].code() not in _NO_LEADER_YET or time.monotonic() > deadline:
+        except (KafkaException, AssertionError):
+            if time.monotonic() > deadline:
                 raise
+        time.sleep(0.1)  # whoever is being elected needs the processor more than we do
+        with contextlib.suppress(KafkaException):
             admin.list_topics(topic, timeout=10)  # the client asks a leader that it knows, until it looks
