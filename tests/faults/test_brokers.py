@@ -15,6 +15,8 @@ import pytest
 from confluent_kafka.admin import ConfigResource, ResourceType
 
 from causeway.embedded import Broker, EmbeddedCluster
+from causeway.kafka.admin import ClusterView
+from causeway.model.cluster import Cluster
 from causeway.model.order import ledger_topic, offset_map_topic, transactional_id
 from causeway.model.record import CONTROL
 from faults.brokers import TRANSACTION_STATE, Brokers, coordinating_partition
@@ -270,6 +272,24 @@ def test_brokers_come_and_go_and_every_record_arrives_once(
         report = day.end(judge=exactly)
         assert exactly or {one.invariant for one in report.anomalies} <= {"I4"}, report
         assert all(report.rulings[name].answer == "holds" for name in BUT_REPEATS), report
+
+
+@pytest.mark.deep
+def test_a_handle_learns_who_leads_in_place_of_a_dead_broker(
+    with_three: Callable[[Side], Sides], topic_name: str
+) -> None:
+    """By itself the client asks the dead one for ever, without an error: the mirror waits with it."""
+    sides = with_three("source")
+    view = ClusterView(Cluster("src", {"bootstrap.servers": sides.source.bootstrap_servers}))
+    view.connect()
+    assert view.create_topic(topic_name, 3, 3, {})
+    spots = [(topic_name, number) for number in range(3)]
+    ends = dict.fromkeys(spots, 0)
+    assert view.offsets(spots, "stable") == ends
+
+    sides.brokers.kill(sides.brokers.leader(topic_name))
+
+    assert view.offsets(spots, "stable") == ends
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,8 @@ def test_the_plug_is_pulled_at_a_step_of_a_transaction(
         day.end(*(["I13"] if who == "driver" else []))
 
 
-@pytest.mark.parametrize("who", ["kill", pytest.param("driver", marks=deep)])
+@deep
+@pytest.mark.parametrize("who", ["kill", "driver"])
 def test_the_plug_is_pulled_between_two_slices(new_day: NewDay, tmp_path: Path, who: str) -> None:
     """The next slice's tasks are handed over already: they wait for the slots, or for their turn."""
     flag = tmp_path / "flag"

@@ -137,13 +137,14 @@ def test_a_bad_line_is_waited_for_and_costs_no_record(
         day.end()
 
 
+@deep
 @pytest.mark.parametrize(
     ("side", "megabytes", "partitions"),
     [
         ("destination", 6, 3),
-        pytest.param("destination", 30, 3, marks=deep),
-        pytest.param("source", 30, 3, marks=deep),
-        pytest.param("source", 80, 20, marks=deep),  # more than one answer may hold at this speed
+        ("destination", 30, 3),
+        ("source", 30, 3),
+        ("source", 80, 20),  # more than one answer may hold at this speed
     ],
 )
 def test_a_backlog_gets_through_a_thin_line(

@@ -25,6 +25,7 @@ def assert_balanced(world: World) -> None:
         assert position.offset - position.start == position.tally.offsets, position
 
 
+@pytest.mark.deep
 def test_gaps_and_new_topics_are_gone_over_where_that_is_allowed_and_stay_in_the_ledger(world: World) -> None:
     """While it stands still, and under it while it runs."""
     gap, again = world.topic("gap", 2), world.topic("again", 1)

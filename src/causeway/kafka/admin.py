@@ -173,7 +173,8 @@ class ClusterView:
         """Where that point is in each partition. Absent: those that do not exist, have no leader, or whose
         leader does not answer; where that must not pass for an answer, ask for `all_offsets`.
 
-        A handle goes on asking the leaders it has heard of: only new metadata names others (`again`).
+        A handle goes on asking the leaders it has heard of, dead or alive: only new metadata names others
+        (`again`). So the first wait is short here too.
 
         A timestamp behind the last record gives the log's end, as "from now on" should.
         """
@@ -189,7 +190,7 @@ class ClusterView:
         )
         isolation = IsolationLevel.READ_COMMITTED if at == "stable" else IsolationLevel.READ_UNCOMMITTED
         found: dict[tuple[str, int], int] = {}
-        unled: list[tuple[str, int]] = []
+        unanswered: list[tuple[str, int]] = []
         behind: list[tuple[str, int]] = []
         if not wanted:
             return found
@@ -197,7 +198,7 @@ class ClusterView:
         asked = self._admin.list_offsets(
             {TopicPartition(*partition): spec for partition in wanted},
             isolation_level=isolation,
-            request_timeout=REQUEST_SECONDS,
+            request_timeout=ANSWER_SECONDS if again else RENEW_SECONDS,
         )
         for partition, future in asked.items():
             try:
@@ -206,19 +207,21 @@ class ClusterView:
                     found[partition.topic, partition.partition] = offset
                 elif offset == BEHIND and not isinstance(at, str):
                     behind.append((partition.topic, partition.partition))
-                # Anything else is what the client had put there before it asked: where a leader does not
-                # answer it stays there, without an error. Taken for an end, it would be the end of an empty
-                # log: a ledger without positions, a source whose records are all gone.
+                else:
+                    # It is what the client had put there before it asked: where a leader does not answer it
+                    # stays there, without an error. Taken for an end, it would be the end of an empty log: a
+                    # ledger without positions, a source whose records are all gone.
+                    unanswered.append((partition.topic, partition.partition))
             except KafkaException as exception:
                 error = error_of(exception)
-                if is_unled(error):
-                    unled.append((partition.topic, partition.partition))
+                if is_unled(error) or (is_late(error) and again):
+                    unanswered.append((partition.topic, partition.partition))
                 elif not is_gone(error):
                     doing = f"asking for the {at} offset of {partition.topic}[{partition.partition}]"
                     raise self._user_error(error, doing) from None
-        if unled and again:
+        if unanswered and again:
             self._metadata(RENEW_SECONDS)
-            found.update(self.offsets(unled, at, again=False))
+            found.update(self.offsets(unanswered, at, again=False))
         if behind:
             found.update(self.offsets(behind, "latest", again=again))
         return found
