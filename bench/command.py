@@ -120,11 +120,16 @@ def chosen(asked: argparse.Namespace) -> Scale:
     given = {
         "measures": tuple(asked.only), "shapes": SHAPES.get(asked.shapes), "rounds": asked.rounds,
         "latency_rounds": asked.rounds, "records": asked.records, "around_records": asked.records,
-        "megabytes": asked.megabytes,
+        "megabytes": asked.megabytes, "latency_systems": named(asked, scale.latency_systems),
         "rates": tuple(asked.rate), "latency_seconds": asked.seconds, "idle_seconds": asked.idle_seconds,
         "backlog_megabytes": asked.backlog_megabytes, "growth": tuple(asked.partitions),
     }  # fmt: skip
     return replace(scale, **{name: value for name, value in given.items() if value})
+
+
+def named(asked: argparse.Namespace, by_itself: Sequence[str]) -> tuple[str, ...]:
+    """Whose latency is measured: of those who were asked for; else of some, and of the variants."""
+    return tuple(asked.system) or (*by_itself, *(variant(text, ()).name for text in asked.variant))
 
 
 def entries(asked: argparse.Namespace, run: Run) -> tuple[list[Mirror], list[Limit]]:
