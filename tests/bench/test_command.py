@@ -36,6 +36,18 @@ def test_a_variant_is_causeway_with_other_settings() -> None:
         variant("thin", [])
 
 
+@pytest.mark.parametrize(
+    ("asked", "measured"),
+    [
+        ([], WHOLE.latency_systems),
+        (["--variant", "thin:a=1"], (*WHOLE.latency_systems, "causeway-thin")),
+        (["--system", "copy-loop", "--variant", "thin:a=1"], ("copy-loop",)),
+    ],
+)
+def test_latency_is_measured_of_whoever_was_asked_for(asked: list[str], measured: tuple[str, ...]) -> None:
+    assert chosen(_parser().parse_args(asked)).latency_systems == measured
+
+
 def run(void: str = "") -> Run:
     figures = {"records_per_second": 1000.0, "megabytes_per_second": 0.2}
     sample = Sample("throughput", CENTRE.name, "causeway", 0, figures, void)

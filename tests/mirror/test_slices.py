@@ -53,10 +53,12 @@ class Told:
         self.cuts: list[str] = []
         self.said: list[str] = []
         self.ticks = 0
+        self.leaving: list[bool] = []
         self._reasons = list(reasons)
 
-    def tick(self, seconds: float) -> str:
+    def tick(self, seconds: float, *, leaving: bool = False) -> str:
         self.ticks += 1
+        self.leaving.append(leaving)
         threading.Event().wait(0.01)
         return self._reasons.pop(0) if self._reasons else ""
 
@@ -169,11 +171,24 @@ def test_a_stop_cuts_the_slice_and_takes_the_next_one_back(handed: list[Piece]) 
     assert (driver.cuts, handed[0].cancelled) == (["stopped"], True)
 
 
+def test_no_source_is_asked_any_more_once_a_slice_is_cut_short(handed: list[Piece]) -> None:
+    driver = Told("", "topics or partitions changed", length=60.0)
+    assert watched(driver, Piece(3, lambda: driver.ticks > 4)) is None
+    assert driver.leaving == [False, False, True, True, True]
+
+
+def test_nor_by_a_mirror_that_is_told_to_stop(handed: list[Piece]) -> None:
+    stopping, driver = threading.Event(), Told(length=60.0)
+    stopping.set()
+    assert watched(driver, Piece(3, lambda: driver.ticks > 1), stopping) is None
+    assert driver.leaving == [True, True]
+
+
 def test_whatever_is_raised_leaves_no_task_behind(handed: list[Piece]) -> None:
     driver = Told()
     piece = Piece(3)
 
-    def tick(seconds: float) -> str:
+    def tick(seconds: float, *, leaving: bool = False) -> str:
         if handed:
             raise RuntimeError("superseded, say")
         return Told.tick(driver, seconds)

@@ -181,14 +181,17 @@ class Driver:
             after=after,
         )
 
-    def tick(self, seconds: float) -> str:
+    def tick(self, seconds: float, *, leaving: bool = False) -> str:
         """Look at everything once; answers why the slice must be cut short, if it must.
 
         Each side is looked at whether or not the other one answers: heartbeats go on without a source, and
-        what waits there is seen while the destination is away. Raises Superseded when a newer instance holds
+        what waits there is seen while the destination is away. A slice that is `leaving` needs no source, and
+        one that does not answer would hold it up for seconds. Raises Superseded when a newer instance holds
         the lease.
         """
         self._asked("destination", partial(self._look_at_destination, seconds))
+        if leaving:
+            return ""
         return self._asked("source", self._look_at_source) or self._silent()
 
     def _asked(self, side: str, look: Callable[[], str]) -> str:

@@ -100,7 +100,7 @@ def watch(driver: Driver, piece: Slice, spark: session.Spark, stopping: threadin
     early = min(EARLY_SECONDS, driver.mirror.slice / 4)
     try:
         while not piece.wait(0):
-            reason = driver.tick(WATCH_SECONDS)
+            reason = driver.tick(WATCH_SECONDS, leaving=bool(cut_at) or stopping.is_set())
             now = time.monotonic()
             ends_at = driver.pulse.begun(piece.number, piece.shards) + driver.mirror.slice
             if not reason and now - looked_at > 1.0:
