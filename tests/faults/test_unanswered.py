@@ -31,8 +31,8 @@ def line(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lines]:
 
 @pytest.fixture
 def view(line: Lines, monkeypatch: pytest.MonkeyPatch) -> ClusterView:
-    monkeypatch.setattr("causeway.kafka.admin.ANSWER_SECONDS", 1.0)
-    monkeypatch.setattr("causeway.kafka.admin.RENEW_SECONDS", 1.0)
+    for name in ("ANSWER_SECONDS", "RENEW_SECONDS", "REQUEST_SECONDS"):
+        monkeypatch.setattr(f"causeway.kafka.admin.{name}", 1.0)
     made = ClusterView(Cluster("far", {"bootstrap.servers": line.cluster.proxied_servers}))
     made.connect()
     return made

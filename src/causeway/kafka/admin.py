@@ -43,6 +43,7 @@ ANSWER_SECONDS = 2.0
 RENEW_SECONDS = 4.0
 """A handle asks the broker that it takes for the controller, and waits for that one alone, gone or not. Only
 new metadata makes it choose another one: so the first wait is short."""
+PARTITIONS_A_SECOND = 1_000  # at least, of those whose offsets are asked for
 PATIENT_SECONDS = 3_600.0  # the longest that the client takes
 
 
@@ -195,10 +196,13 @@ class ClusterView:
         if not wanted:
             return found
         self.cluster_id()  # a handle that knows no broker yet would let this wait for a second
+        patience = ANSWER_SECONDS if again else RENEW_SECONDS
+        if not isinstance(at, str):
+            patience = REQUEST_SECONDS  # for a time, a broker searches its indexes, which may be on disk
         asked = self._admin.list_offsets(
             {TopicPartition(*partition): spec for partition in wanted},
             isolation_level=isolation,
-            request_timeout=ANSWER_SECONDS if again else RENEW_SECONDS,
+            request_timeout=patience + len(wanted) / PARTITIONS_A_SECOND,
         )
         for partition, future in asked.items():
             try:
