@@ -8,7 +8,7 @@ else's open transaction in the topic would hide our own commits behind it.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -187,8 +187,11 @@ class LedgerReader:
         hundred a second. Raises Unreachable when it takes longer; whoever holds a transaction open there is
         waited for.
         """
+        return self.read_to(self._high_watermarks(time.monotonic() + seconds), seconds)
+
+    def read_to(self, ends: Mapping[int, int], seconds: float) -> LedgerImage:
+        """Read until these offsets."""
         deadline = time.monotonic() + seconds
-        ends = self._high_watermarks(deadline)
         newest: dict[tuple[int, bytes], Entry] = {}
         try:
             while any(self._read[number] < end for number, end in ends.items()):

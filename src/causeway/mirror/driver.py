@@ -104,6 +104,8 @@ class Driver:
         self._ledger = ensure_topics(self._view, self.name, self.shards, mirror.replication_factor)
         self._control.acquire(self._ledger.topic_id)
         self._generation = self._control.settle_shards(self.shards)
+        for what in self._control.told:
+            self.tell("warning", what)
         self._reader = LedgerReader(self._destination, self.name, range(self._ledger.partitions))
         image = self._reader.read_to_end(LEDGER_SECONDS)
         self._reader.follow()

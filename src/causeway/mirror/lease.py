@@ -21,10 +21,12 @@ from dataclasses import replace
 
 from causeway import failpoint
 from causeway.errors import CausewayError, IntegrityError, Superseded, Unreachable
+from causeway.kafka.admin import ClusterView
 from causeway.kafka.delivery import IdempotentDelivery
 from causeway.kafka.ledger import LedgerImage, LedgerReader, read_image
 from causeway.kafka.outcome import Again, Fenced
 from causeway.kafka.transaction import TransactionalDelivery, fence_ids
+from causeway.kafka.unended import end_control, end_ledgers
 from causeway.model.cluster import Cluster
 from causeway.model.order import Delivery, Limits, ledger_topic, transactional_id
 from causeway.model.position import Position
@@ -42,11 +44,13 @@ class Control:
 
     def __init__(self, cluster: Cluster, mirror: str, delivery: Delivery, limits: Limits) -> None:
         self._cluster = cluster
+        self._view = ClusterView(cluster)
         self._mirror = mirror
         self._delivery: Delivery = delivery
         self._limits = replace(limits, transaction_timeout=max(WRITE_SECONDS, 5.0))
         self._writer: IdempotentDelivery | None = None
         self.lease = 0
+        self.told: list[str] = []  # what was done about transactions that lost their end
 
     def acquire(self, ledger_id: str) -> None:
         """Take the lease, on the ledger with this topic id."""
@@ -111,6 +115,7 @@ class Control:
             most = max(shards, known.shards if known else 0)
             ids = [transactional_id(self._mirror, shard) for shard in range(1, most + 1)]
             fence_ids(self._cluster, ids, self._limits)
+            self.told += end_ledgers(self._view, self._mirror, range(1, most + 1), self._limits)
         if known is not None and known.shards == shards:
             return known
         generation = Generation(self.lease, shards, now_ms())
@@ -150,6 +155,14 @@ class Control:
         else:
             self._writer = IdempotentDelivery(self._cluster, self._limits, "none")
         self._writer.fence()
+        if self._delivery == "exactly-once":
+            self._end_leftovers()
+
+    def _end_leftovers(self) -> None:
+        """What a broker forgot to end: the control partition could not be read behind it."""
+        if end_control(self._view, self._mirror, self._limits):
+            self.told.append("a transaction of the driver that a broker forgot to end was thrown away")
+            raise Again("a transaction without an end was thrown away in the control partition")
 
     def _reopen(self) -> None:
         """Fence, then look whether the lease is still ours; only then write."""

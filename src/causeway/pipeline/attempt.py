@@ -31,6 +31,7 @@ from causeway.model.receipt import Outcome
 from causeway.model.record import CONTROL, Record, Stopped
 from causeway.pipeline.closing import Closing
 from causeway.pipeline.handover import ending_seconds, let_end
+from causeway.pipeline.leftovers import end_leftovers, left_open
 from causeway.pipeline.memory import Memory
 from causeway.pipeline.opening import open_lanes, stopped
 from causeway.pipeline.reckoning import check_lease, check_reached, find_ledger, positions
@@ -91,12 +92,14 @@ class Attempt:
         failpoint.reach("before-fence")
         self._delivery.fence()
         find_ledger(order, self._destination, self._memory)
+        opened = left_open(order, self._destination, self._memory)
         image = self._reader.read_to_end(LEDGER_SECONDS)
         check_lease(order, image)
         self._stopped_before = dict(image.stopped)
         found = positions(order, image)
         check_reached(order, found, self._memory)
         self._positions = self._memory.positions = found
+        end_leftovers(order, self._destination, opened, found, self._memory)
         self._reader.follow(CONTROL)
         while True:
             for intake in self._intakes:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from causeway.model.position import Position, SourcePartition
 from causeway.policy.integrity import Finding, Unreadable
 from causeway.policy.positions import Waits
+from causeway.policy.unended import Spot
 
 EVENTS_WAITING = 20
 
@@ -37,6 +38,11 @@ class Memory:
     truncated: dict[SourcePartition, str] = field(default_factory=dict)
     unreadable: dict[SourcePartition, Unreadable] = field(default_factory=dict)  # damaged, where they stand
     stopped: dict[SourcePartition, Finding] = field(default_factory=dict)
+    # The attempt before ended what was ours there, and nothing was written since: what is open is not ours.
+    ended: set[Spot] = field(default_factory=set)
+    # Carried to here according to the ledger, and hidden by something open: ours, which a broker forgot to
+    # commit, or somebody else's.
+    doubts: dict[Spot, Position] = field(default_factory=dict)
 
     def say(self, level: str, what: str) -> None:
         if (level, what) not in self.events:
