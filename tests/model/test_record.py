@@ -24,6 +24,7 @@ from causeway.model.record import (
     Gap,
     Generation,
     Heartbeat,
+    Hidden,
     Lease,
     Paused,
     Record,
@@ -93,6 +94,7 @@ records: dict[type[Any], st.SearchStrategy[Any]] = {
         why=texts,
         at=numbers,
     ),
+    Hidden: st.builds(Hidden, texts, counts, numbers, texts, texts, counts, counts, numbers),
     Adopted: st.builds(
         Adopted,
         counts,

@@ -6,7 +6,7 @@ import pytest
 
 from causeway.model.position import Place, Position, SourcePartition
 from causeway.model.record import Gap
-from causeway.policy.testimony import Carried, contradicted
+from causeway.policy.testimony import Landed, contradicted
 
 SOURCE = SourcePartition("c", "t", 0)
 OTHER = SourcePartition("c", "t", 1)
@@ -14,6 +14,10 @@ OTHER = SourcePartition("c", "t", 1)
 
 def position(offset: int, topic_id: str = "a") -> Position:
     return Position(SOURCE, topic_id, 0, offset, -1, Place("t", "p", 0), 0, -1, 1, 0)
+
+
+def carried(source: SourcePartition, topic_id: str, end: int) -> Landed:
+    return Landed(source, topic_id, end, ("t", 0), end)
 
 
 def gap(begin: int, end: int, topic_id: str = "a", to_topic_id: str = "a") -> Gap:
@@ -47,13 +51,13 @@ def gap(begin: int, end: int, topic_id: str = "a", to_topic_id: str = "a") -> Ga
     ],
 )
 def test_what_the_map_says_was_carried(known: Position | None, gaps: list[Gap], trusted: bool) -> None:
-    said = [Carried(SOURCE, "a", 3), Carried(SOURCE, "a", 10)]
+    said = [carried(SOURCE, "a", 3), carried(SOURCE, "a", 10)]
     found = contradicted(said, {SOURCE: known} if known else {}, gaps)
     assert (found is None) is trusted
     if known is not None and not trusted:
-        assert found == Carried(SOURCE, "a", 10)
+        assert found == carried(SOURCE, "a", 10)
 
 
 def test_every_partition_is_asked_about() -> None:
-    said = [Carried(SOURCE, "a", 10), Carried(OTHER, "a", 1)]
-    assert contradicted(said, {SOURCE: position(10)}, []) == Carried(OTHER, "a", 1)
+    said = [carried(SOURCE, "a", 10), carried(OTHER, "a", 1)]
+    assert contradicted(said, {SOURCE: position(10)}, []) == carried(OTHER, "a", 1)

@@ -31,6 +31,7 @@ from causeway.model.record import (
     Gap,
     Generation,
     Heartbeat,
+    Hidden,
     Lease,
     Paused,
     Record,
@@ -74,6 +75,7 @@ class LedgerImage:
     verdicts: dict[SourcePartition, Stopped] = field(default_factory=dict)
     gaps: dict[str, Gap] = field(default_factory=dict)
     by_partition: dict[tuple[int, SourcePartition], Position] = field(default_factory=dict)
+    hidden_by: dict[tuple[int, str], Hidden] = field(default_factory=dict)  # by the ledger's partition
 
     @property
     def stopped(self) -> dict[SourcePartition, Stopped]:
@@ -83,6 +85,11 @@ class LedgerImage:
     @property
     def positions(self) -> dict[SourcePartition, Position]:
         return newest(self.by_partition.values())
+
+    @property
+    def hidden(self) -> list[Hidden]:
+        """Places with records that count as carried and cannot be read, and up to where."""
+        return [record for record in self.hidden_by.values() if record.end >= 0]
 
     def apply(self, partition: int, record: Record) -> None:
         match record:
@@ -107,6 +114,8 @@ class LedgerImage:
                 self.events[record.key()] = record
             case Gap():
                 self.gaps[record.key()] = record
+            case Hidden():
+                self.hidden_by[partition, record.key()] = record
             case Stopped():
                 # A partition that moved to another shard has verdicts in two of the ledger's partitions.
                 known = self.verdicts.get(record.source)
@@ -167,6 +176,7 @@ class LedgerReader:
         control = [record for record in (image.lease, image.generation, image.cut, image.paused) if record]
         own: list[Record] = [one for (number, _), one in image.by_partition.items() if number == shard]
         own += image.verdicts.values()
+        own += [record for (number, _), record in image.hidden_by.items() if number == shard]
         own += [image.heartbeats[shard]] if shard in image.heartbeats else []
         records = [*((CONTROL, record) for record in control), *((shard, record) for record in own)]
         return Seen(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
@@ -12,19 +11,16 @@ from causeway.errors import IntegrityError
 from causeway.kafka import clients
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.failures import error_of
-from causeway.kafka.ledger import LedgerReader
+from causeway.kafka.ledger import LedgerImage, LedgerReader
+from causeway.kafka.offset_map import landed, tail
 from causeway.kafka.outcome import Again, Fenced
 from causeway.kafka.tails import read_spans
 from causeway.kafka.transaction import TransactionalDelivery
 from causeway.model.cluster import Cluster
 from causeway.model.filtering import Record
 from causeway.model.order import Limits, ledger_topic, offset_map_topic, transactional_id
-from causeway.model.position import Position, SourcePartition
-from causeway.model.record import CONTROL, decode
-from causeway.policy.runs import Run
-from causeway.policy.unended import Landed, Spot, witnesses
-
-Written = tuple[bytes, bytes]  # key and value
+from causeway.model.record import CONTROL
+from causeway.policy.testimony import Landed, Spot, contradicted
 
 WAIT_SECONDS = 2.0
 """So long a transaction of somebody else may take, who writes to the same partition."""
@@ -47,40 +43,25 @@ def open_from(view: ClusterView, spots: Collection[Spot]) -> dict[Spot, int]:
         time.sleep(LOOK_SECONDS)
 
 
-def is_visible(cluster: Cluster, spot: Spot, offset: int) -> bool | None:
-    """Whether whoever reads what is committed sees a record here; None where the log begins behind it.
-
-    Nothing is open before it.
-    """
+def is_visible(cluster: Cluster, spot: Spot, offset: int, *, committed: bool = True) -> bool:
+    """Whether a record can be read here. Nothing is open before it."""
+    span = {spot: (offset, offset + 1)}
     try:
-        found = read_spans(cluster, {spot: (offset, offset + 1)}, lambda record: record.offset)
+        return read_spans(cluster, span, lambda record: record.offset, committed=committed)[spot] == [offset]
     except IntegrityError:
-        return None
-    return found[spot] == [offset]
+        return False  # the log begins behind it
 
 
-def written_from(view: ClusterView, spot: Spot, offset: int) -> list[Written]:
+def was_aborted(cluster: Cluster, spot: Spot, offset: int) -> bool:
+    """Whether a record is there and not committed; retention and compaction leave none."""
+    return not is_visible(cluster, spot, offset) and is_visible(cluster, spot, offset, committed=False)
+
+
+def written_from(view: ClusterView, spot: Spot, offset: int) -> list[Record]:
     """Records from here on, committed or not, but for those that are to be thrown away."""
     end = view.all_offsets([spot], "latest")[spot]
-
-    def content(record: Record) -> Written:
-        return record.key or b"", record.value or b""
-
-    found = read_spans(view.cluster, {spot: (offset, end)}, content, committed=False)[spot]
-    return [(key, value) for key, value in found if key != KEY and value]
-
-
-def landed(entry: Written) -> Landed:
-    """A record of the offset map."""
-    cluster, topic, partition = entry[0].decode().split("|")
-    body = json.loads(entry[1])
-    to_topic, _, to_partition = body["to"]
-    return Landed(
-        SourcePartition(cluster, topic, int(partition)),
-        body["topic_id"],
-        (to_topic, to_partition),
-        tuple(Run(*run) for run in body["runs"]),
-    )
+    found = read_spans(view.cluster, {spot: (offset, end)}, lambda record: record, committed=False)[spot]
+    return [record for record in found if record.key != KEY]
 
 
 def abort(cluster: Cluster, transactional_id: str, seconds: float, spots: Iterable[Spot]) -> None:
@@ -106,7 +87,7 @@ def abort(cluster: Cluster, transactional_id: str, seconds: float, spots: Iterab
 
 
 def commit_again(
-    cluster: Cluster, transactional_id: str, limits: Limits, written: Mapping[Spot, Sequence[Written]]
+    cluster: Cluster, transactional_id: str, limits: Limits, written: Mapping[Spot, Sequence[Record]]
 ) -> None:
     """Write what is open once more, and commit both. It fences the id.
 
@@ -117,7 +98,13 @@ def commit_again(
         delivery = TransactionalDelivery(cluster, limits, "none", transactional_id=transactional_id)
         try:
             delivery.fence()
-            delivery.commit([(*spot, *entry) for spot, entries in written.items() for entry in entries])
+            delivery.commit(
+                [
+                    (*spot, one.key or b"", one.value or b"")
+                    for spot, found in written.items()
+                    for one in found
+                ]
+            )
             return
         except (Again, Fenced):
             if time.monotonic() > deadline:
@@ -130,41 +117,57 @@ def commit_again(
 def end_ledger(view: ClusterView, mirror: str, shard: int, limits: Limits, opened: Mapping[Spot, int]) -> str:
     """End a shard's transaction that is open in the ledger. The shard is fenced; answers what was done."""
     name = transactional_id(mirror, shard)
-    spots = [(ledger_topic(mirror), shard), (offset_map_topic(mirror), shard)]
-    ledger = spots[0]
+    ledger, mapped = spots = (ledger_topic(mirror), shard), (offset_map_topic(mirror), shard)
     written = {spot: written_from(view, spot, opened[spot]) for spot in spots if spot in opened}
-    said = witnesses(
-        _positions(view.cluster, mirror, shard, opened[ledger]),
-        [record for _, value in written[ledger] if isinstance(record := decode(value), Position)],
-        [landed(entry) for entry in written.get(spots[1], ())],
-    )
-    where = f"{ledger[0]}[{shard}] from offset {opened[ledger]}"
-    stable = view.offsets(said.seen, "stable")
-    for spot, offset in said.seen.items():
-        if stable.get(spot, -1) > offset and is_visible(view.cluster, spot, offset):
-            commit_again(view.cluster, name, limits, written)
-            seen = f"{spot[0]}[{spot[1]}] offset {offset}"
-            return f"a commit that a broker forgot half of was repeated: {where}; {seen} had been committed"
-    if said.silent:
-        raise IntegrityError(
-            "a transaction has no end, and nobody can tell whether it was committed",
-            where=where,
-            why="a broker that started again forgot it; keys chose where these went: "
-            + ", ".join(map(str, sorted(said.silent))),
-            todo=f"compare with `causeway verify`; `kafka-transactions.sh abort --topic {ledger[0]}"
-            f" --partition {shard} --start-offset {opened[ledger]}` throws it away",
-        )
-    abort(view.cluster, name, limits.transaction_timeout, written)
-    return f"a transaction without an end was thrown away: {where}"
+    where = f"{_name(ledger)} from offset {opened[ledger]}"
+    if mapped in written:
+        seen = _one_in_sight(view, [landed(record) for record in written[mapped]])
+    else:
+        image = _read_to(view.cluster, mirror, shard, opened[ledger])
+        seen = contradicted(tail(view, [mapped]), image.positions, image.gaps.values())
+    if seen is None:
+        abort(view.cluster, name, limits.transaction_timeout, written)
+        return f"a transaction without an end was thrown away: {where}"
+    commit_again(view.cluster, name, limits, written)
+    there = f"{seen.source} was seen up to offset {seen.end} in {_name(seen.place)}"
+    return f"a commit that a broker forgot half of was repeated: {where}; {there}"
+
+
+def _one_in_sight(view: ClusterView, said: Sequence[Landed]) -> Landed | None:
+    """One of these whose last record can be read."""
+    stable = view.offsets({one.place for one in said}, "stable")
+    for one in said:
+        last = one.place_end - 1
+        if stable.get(one.place, -1) > last and is_visible(view.cluster, one.place, last):
+            return one
+    return None
 
 
 def end_ledgers(view: ClusterView, mirror: str, shards: Iterable[int], limits: Limits) -> list[str]:
     """The same of all shards; they are fenced."""
     spots = {shard: [(ledger_topic(mirror), shard), (offset_map_topic(mirror), shard)] for shard in shards}
+    ledgers = [ledger for ledger, _ in spots.values()]
     opened = open_from(view, [spot for both in spots.values() for spot in both])
-    return [
+    told = [
         end_ledger(view, mirror, shard, limits, opened) for shard, both in spots.items() if both[0] in opened
     ]
+    for ledger, offset in (open_from(view, ledgers) if told else {}).items():
+        refuse_foreign(ledger, offset)
+    return told
+
+
+def refuse_foreign(spot: Spot, offset: int) -> None:
+    """The shard's id has ended what it had here, and something stays open: the driver's, or a stranger's.
+
+    The driver writes to shards with a new generation, whose own record tells whether it was committed.
+    """
+    raise IntegrityError(
+        "a transaction in the mirror's own topics has no end, and its shard cannot end it",
+        where=f"{_name(spot)} from offset {offset}",
+        why="a broker that started again forgot it, or another producer writes there",
+        todo=f"find out whose it is (`kafka-transactions.sh find-hanging --topic {spot[0]}`); what is thrown"
+        " away there are positions",
+    )
 
 
 def end_control(view: ClusterView, mirror: str, limits: Limits) -> bool:
@@ -182,9 +185,13 @@ def end_control(view: ClusterView, mirror: str, limits: Limits) -> bool:
     return True
 
 
-def _positions(cluster: Cluster, mirror: str, shard: int, end: int) -> dict[SourcePartition, Position]:
+def _read_to(cluster: Cluster, mirror: str, shard: int, end: int) -> LedgerImage:
     reader = LedgerReader(cluster, mirror, [shard])
     try:
-        return reader.read_to({shard: end}, READ_SECONDS).positions
+        return reader.read_to({shard: end}, READ_SECONDS)
     finally:
         reader.close()
+
+
+def _name(spot: Spot) -> str:
+    return f"{spot[0]}[{spot[1]}]"

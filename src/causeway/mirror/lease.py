@@ -119,15 +119,16 @@ class Control:
         if known is not None and known.shards == shards:
             return known
         generation = Generation(self.lease, shards, now_ms())
-        positions = read_image(self._cluster, self._mirror, ACQUIRE_SECONDS).positions if known else {}
+        image = read_image(self._cluster, self._mirror, ACQUIRE_SECONDS) if known else LedgerImage()
         failpoint.reach("before-generation")
         self._reopen()  # a new epoch: no late commit of an earlier transaction can tear this one
         self.write(
             [
                 *(
                     (shard_of(source, shards), _moved(position, self.lease))
-                    for source, position in positions.items()
+                    for source, position in image.positions.items()
                 ),
+                *((shard_of(one.source, shards), one) for one in image.hidden),
                 (CONTROL, generation),
             ]
         )

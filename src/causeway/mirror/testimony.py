@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 from causeway.errors import IntegrityError
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.ledger import LedgerImage
-from causeway.kafka.tails import read_spans
-from causeway.model.filtering import Record
+from causeway.kafka.offset_map import tail
 from causeway.model.order import ledger_topic, offset_map_topic
-from causeway.model.position import SourcePartition
-from causeway.policy.testimony import Carried, contradicted
-
-TAIL = 200
-"""So many offsets at the end of each partition of the map: a ledger that lost its end lacks what they say."""
+from causeway.policy.testimony import contradicted
 
 
 def refuse_older(view: ClusterView, mirror: str, image: LedgerImage) -> None:
@@ -24,10 +17,7 @@ def refuse_older(view: ClusterView, mirror: str, image: LedgerImage) -> None:
     if offsets not in known:
         return
     spots = [(offsets, number) for number in range(known[offsets].partitions)]
-    starts, ends = view.all_offsets(spots, "earliest"), view.all_offsets(spots, "stable")
-    spans = {spot: (max(starts[spot], ends[spot] - TAIL), ends[spot]) for spot in spots}
-    said = [one for found in read_spans(view.cluster, spans, _carried).values() for one in found]
-    carried = contradicted(said, image.positions, image.gaps.values())
+    carried = contradicted(tail(view, spots), image.positions, image.gaps.values())
     if carried is None:
         return
     position = image.positions.get(carried.source)
@@ -39,10 +29,3 @@ def refuse_older(view: ClusterView, mirror: str, image: LedgerImage) -> None:
         todo="somebody restored or changed the ledger; going on would repeat records:"
         " carry under a new mirror name, or `causeway adopt` under it",
     )
-
-
-def _carried(record: Record) -> Carried:
-    cluster, topic, partition = (record.key or b"").decode().split("|")
-    body = json.loads(record.value or b"")
-    source, _, length = body["runs"][-1]
-    return Carried(SourcePartition(cluster, topic, int(partition)), body["topic_id"], source + length)

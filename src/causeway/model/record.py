@@ -2,7 +2,7 @@
 
 Partition 0 is control, written by the driver alone: lease, heartbeat, generation, cut, whether it is paused,
 created topics, what was adopted.
-Partitions 1…n belong to one shard each: positions, heartbeats, events, verdicts, gaps.
+Partitions 1…n belong to one shard each: positions, heartbeats, events, verdicts, gaps, what is hidden.
 The topic is compacted, so a key holds the newest of its kind.
 """
 
@@ -201,6 +201,36 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True)
+class Hidden:
+    """Records that count as carried, but lie in a transaction that lost its end; or, with `end` -1, no more.
+
+    Whatever ends under the shard's id there decides about them. So before that, this is written; and when
+    nothing is open there any more, somebody looks whether they can be read.
+    """
+
+    kind: ClassVar[str] = "hidden"
+    to_topic: str
+    to_partition: int
+    end: int  # behind the last of them, at the destination
+    cluster: str  # where that one came from
+    topic: str
+    partition: int
+    offset: int  # the next offset to carry, behind it
+    at: int
+
+    @property
+    def spot(self) -> tuple[str, int]:
+        return self.to_topic, self.to_partition
+
+    @property
+    def source(self) -> SourcePartition:
+        return SourcePartition(self.cluster, self.topic, self.partition)
+
+    def key(self) -> str:
+        return f"{self.kind}|{self.to_topic}|{self.to_partition}"
+
+
+@dataclass(frozen=True, slots=True)
 class Adopted:
     """Topics were taken over from another tool: by whom, from what hint, and what was accepted.
 
@@ -222,12 +252,25 @@ class Adopted:
 
 
 Record = (
-    Lease | Heartbeat | Generation | Cut | Paused | CreatedTopic | Event | Stopped | Gap | Adopted | Position
-)
+    Lease | Heartbeat | Generation | Cut | Paused | CreatedTopic | Event
+    | Stopped | Gap | Hidden | Adopted | Position
+)  # fmt: skip
 
 _KINDS: dict[str, type[Any]] = {
     kind.kind: kind
-    for kind in (Lease, Heartbeat, Generation, Cut, Paused, CreatedTopic, Event, Stopped, Gap, Adopted)
+    for kind in (
+        Lease,
+        Heartbeat,
+        Generation,
+        Cut,
+        Paused,
+        CreatedTopic,
+        Event,
+        Stopped,
+        Gap,
+        Hidden,
+        Adopted,
+    )
 }
 
 

@@ -99,7 +99,9 @@ class Attempt:
         found = positions(order, image)
         check_reached(order, found, self._memory)
         self._positions = self._memory.positions = found
-        end_leftovers(order, self._destination, opened, found, self._memory)
+        self._records += end_leftovers(order, self._destination, opened, found, image.hidden, self._memory)
+        if self._records:
+            self._commit()  # what is hidden is written down before anything is written behind it
         self._reader.follow(CONTROL)
         while True:
             for intake in self._intakes:

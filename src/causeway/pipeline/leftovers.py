@@ -6,16 +6,24 @@ the same: policy/unended.py has the cases.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 
 from causeway.errors import CausewayError, IntegrityError
 from causeway.kafka import unended
 from causeway.kafka.admin import ClusterView
+from causeway.kafka.offset_map import landed, last_landed
 from causeway.kafka.outcome import Again
 from causeway.model.order import Order
 from causeway.model.position import Position, SourcePartition
-from causeway.pipeline.memory import Memory
-from causeway.policy.unended import Spot, is_known, to_abort
+from causeway.model.record import Hidden, Record
+from causeway.pipeline.memory import Memory, now_ms
+from causeway.policy.testimony import Spot
+from causeway.policy.unended import Known, counts, known_to, to_abort
+
+ENOUGH = 2
+"""What is open after so many aborts under our id is somebody else's; one of them may be forgotten as well."""
 
 
 def left_open(order: Order, destination: ClusterView, memory: Memory) -> dict[Spot, int]:
@@ -25,19 +33,17 @@ def left_open(order: Order, destination: ClusterView, memory: Memory) -> dict[Sp
     """
     if order.delivery != "exactly-once":
         return {}
-    ledger = (order.ledger, order.shard)
-    places = {lane.place for lane in order.lanes if lane.place.partition >= 0}
-    spots = {ledger, _map(order), *((place.topic, place.partition) for place in places)}
-    try:
-        opened = unended.open_from(destination, spots)
-        if ledger in opened and ledger not in memory.ended:
+    with _unanswered():
+        places = {(lane.place.topic, lane.place.partition) for lane in order.lanes}
+        spots = {spot for spot in places if spot[1] >= 0}
+        by_key = {topic for topic, number in places if number < 0}
+        for topic, facts in (destination.describe(by_key) if by_key else {}).items():
+            spots |= {(topic, number) for number in range(facts.partitions)}
+        opened = unended.open_from(destination, {_ledger(order), _map(order), *spots})
+        if _ledger(order) in opened:
+            _count(_ledger(order), opened, memory)
             told = unended.end_ledger(destination, order.mirror, order.shard, order.limits, opened)
-            memory.ended |= {ledger, _map(order)}
             raise Again(told)
-    except IntegrityError:
-        raise
-    except CausewayError as error:
-        raise Again(str(error)) from None
     return opened
 
 
@@ -46,70 +52,106 @@ def end_leftovers(
     destination: ClusterView,
     opened: Mapping[Spot, int],
     found: Mapping[SourcePartition, Position],
+    hidden: Iterable[Hidden],
     memory: Memory,
-) -> None:
+) -> list[Record]:
     """The ledger was read to its end: what it does not know is thrown away, what it does must be there.
 
-    Raises Again where something was ended.
+    Answers what to commit before anything is written to a place. Raises Again where something was ended.
     """
-    known: dict[Spot, Position] = {}
-    for position in found.values():
-        spot = (position.place.topic, position.place.partition)
-        if spot not in known or known[spot].place_end < position.place_end:
-            known[spot] = position
-    try:
-        _check_doubts(order, opened, memory)
-        new = {spot: at for spot, at in opened.items() if spot not in memory.ended}
-        if _map(order) in new:
-            _end_map(order, destination, new[_map(order)], found, memory)
-    except IntegrityError:
-        raise
-    except CausewayError as error:
-        raise Again(str(error)) from None
-    left = to_abort(new, {spot: position.place_end for spot, position in known.items()})
-    for spot, at in new.items():
-        if spot not in left:
-            memory.doubts[spot] = known[spot]
-            what = "a transaction is open before what was carried there"
-            memory.say("warning", f"{_name(spot)} at the destination is hidden from offset {at} on: {what}")
-    if left:
-        unended.abort(order.destination, order.transactional_id, order.limits.transaction_timeout, left)
-        memory.ended |= set(left)
-        where = ", ".join(f"{_name(spot)} from {offset}" for spot, offset in left.items())
-        raise Again(f"a transaction without an end was thrown away, if it was ours: {where}")
+    records = _look(order, destination, opened, found, hidden)
+    places = {spot: at for spot, at in opened.items() if spot != _map(order)}
+    with _unanswered():
+        if _map(order) in opened:
+            _count(_map(order), opened, memory)
+            _end_map(order, destination, opened[_map(order)], found)
+        known = known_to(found.values())
+        by_key = {lane.place.topic for lane in order.lanes if lane.place.partition < 0}
+        asked = {spot for spot in places if spot[0] in by_key}
+        last = last_landed(destination, _map(order), asked) if asked else {}
+        known |= {spot: Known.of(one) for spot, one in last.items()}
+        left = to_abort(places, known)
+        mine = {spot: at for spot, at in left.items() if memory.ended[spot] < ENOUGH}
+        if mine:
+            unended.abort(order.destination, order.transactional_id, order.limits.transaction_timeout, mine)
+            memory.ended.update(mine.keys())
+            where = ", ".join(f"{_name(spot)} from {offset}" for spot, offset in mine.items())
+            raise Again(f"a transaction without an end was thrown away, if it was ours: {where}")
     memory.ended.clear()
+    written = {one.spot: one.end for one in hidden}
+    for spot in places.keys() - left.keys():
+        if written.get(spot) != known[spot].end:
+            records.append(_hide(spot, places[spot], known[spot], memory))
+    return records
 
 
 def _end_map(
-    order: Order,
-    destination: ClusterView,
-    at: int,
-    found: Mapping[SourcePartition, Position],
-    memory: Memory,
+    order: Order, destination: ClusterView, at: int, found: Mapping[SourcePartition, Position]
 ) -> None:
     """The map's records share the fate of the ledger's, which are there or are not."""
     spot, name = _map(order), order.transactional_id
     written = unended.written_from(destination, spot, at)
-    if any(is_known(unended.landed(entry), found) for entry in written):
+    if any(counts(landed(record), found) for record in written):
         unended.commit_again(order.destination, name, order.limits, {spot: written})
-        memory.ended.add(spot)
         raise Again(f"a commit that a broker forgot half of was repeated: {_name(spot)} from {at}")
+    unended.abort(order.destination, name, order.limits.transaction_timeout, [spot])
+    raise Again(f"a transaction without an end was thrown away: {_name(spot)} from {at}")
 
 
-def _check_doubts(order: Order, opened: Mapping[Spot, int], memory: Memory) -> None:
-    for spot, position in list(memory.doubts.items()):
-        if spot in opened:
-            continue
-        if unended.is_visible(order.destination, spot, position.place_end - 1) is False:
-            raise IntegrityError(
-                "records that the ledger knows as carried were thrown away at the destination",
-                where=f"{_name(spot)}, up to offset {position.place_end}",
-                why=f"a broker forgot a commit, and the transaction behind it was aborted; their source is"
-                f" {position.source}, before offset {position.offset}",
-                todo="`causeway verify` shows which are missing, `causeway offsets skip --back` moves before"
-                " them",
-            )
-        del memory.doubts[spot]
+def _hide(spot: Spot, at: int, known: Known, memory: Memory) -> Hidden:
+    what = f"{_name(spot)} at the destination is hidden from offset {at} on: a transaction is open there,"
+    memory.say("warning", f"{what} before offset {known.end}, up to which it was carried")
+    return known.hidden(spot, now_ms())
+
+
+def _look(
+    order: Order,
+    destination: ClusterView,
+    opened: Mapping[Spot, int],
+    found: Mapping[SourcePartition, Position],
+    hidden: Iterable[Hidden],
+) -> list[Record]:
+    """What was hidden is there, now that nothing is open before it; or it was thrown away."""
+    ended = [one for one in hidden if one.spot not in opened]
+    with _unanswered():
+        still = unended.open_from(destination, {one.spot for one in ended}) if ended else {}
+        settled = [one for one in ended if one.spot not in still and one.source in found]
+        for one in settled:
+            # Whoever has moved the position back since then has them carried again.
+            if found[one.source].offset < one.offset:
+                continue
+            if unended.was_aborted(order.destination, one.spot, one.end - 1):
+                raise IntegrityError(
+                    "records that the ledger knows as carried were thrown away at the destination",
+                    where=f"{_name(one.spot)}, up to offset {one.end}",
+                    why="a broker forgot the end of their transaction, and the next one was aborted; their"
+                    f" source is {one.source}, before offset {one.offset}",
+                    todo="`causeway verify` shows which are missing, `causeway offsets skip --back` moves"
+                    " before them",
+                )
+    return [replace(one, end=-1) for one in settled]
+
+
+def _count(spot: Spot, opened: Mapping[Spot, int], memory: Memory) -> None:
+    """Nobody but the mirror writes here: what its shard cannot end was the driver's."""
+    if memory.ended[spot] >= ENOUGH:
+        unended.refuse_foreign(spot, opened[spot])
+    memory.ended[spot] += 1
+
+
+@contextmanager
+def _unanswered() -> Iterator[None]:
+    """Brokers that do not answer are asked again by the next attempt."""
+    try:
+        yield
+    except (Again, IntegrityError):
+        raise
+    except CausewayError as error:
+        raise Again(str(error)) from None
+
+
+def _ledger(order: Order) -> Spot:
+    return (order.ledger, order.shard)
 
 
 def _map(order: Order) -> Spot:

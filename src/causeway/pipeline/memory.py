@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 
 from causeway.model.position import Position, SourcePartition
 from causeway.policy.integrity import Finding, Unreadable
 from causeway.policy.positions import Waits
-from causeway.policy.unended import Spot
+from causeway.policy.testimony import Spot
 
 EVENTS_WAITING = 20
 
@@ -38,11 +39,8 @@ class Memory:
     truncated: dict[SourcePartition, str] = field(default_factory=dict)
     unreadable: dict[SourcePartition, Unreadable] = field(default_factory=dict)  # damaged, where they stand
     stopped: dict[SourcePartition, Finding] = field(default_factory=dict)
-    # The attempt before ended what was ours there, and nothing was written since: what is open is not ours.
-    ended: set[Spot] = field(default_factory=set)
-    # Carried to here according to the ledger, and hidden by something open: ours, which a broker forgot to
-    # commit, or somebody else's.
-    doubts: dict[Spot, Position] = field(default_factory=dict)
+    # How often attempts in a row have ended what was ours there, nothing having been written since.
+    ended: Counter[Spot] = field(default_factory=Counter)
 
     def say(self, level: str, what: str) -> None:
         if (level, what) not in self.events:

@@ -12,19 +12,23 @@ from dataclasses import dataclass
 from causeway.model.position import Position, SourcePartition
 from causeway.model.record import Gap
 
+Spot = tuple[str, int]  # topic and partition
+
 
 @dataclass(frozen=True, slots=True)
-class Carried:
-    """The map's word: this partition of that topic was carried up to here."""
+class Landed:
+    """The map's word: a partition of a topic was carried up to here, which filled its place up to there."""
 
     source: SourcePartition
     topic_id: str
     end: int
+    place: Spot
+    place_end: int
 
 
 def contradicted(
-    said: Iterable[Carried], positions: Mapping[SourcePartition, Position], gaps: Iterable[Gap]
-) -> Carried | None:
+    said: Iterable[Landed], positions: Mapping[SourcePartition, Position], gaps: Iterable[Gap]
+) -> Landed | None:
     """What was carried further than the ledger knows, if anything was.
 
     Moving back by an operator's word explains it, and so does a topic that was begun again.
@@ -39,7 +43,7 @@ def contradicted(
     return None
 
 
-def _explains(move: Gap, carried: Carried) -> bool:
+def _explains(move: Gap, carried: Landed) -> bool:
     if move.source != carried.source or move.topic_id != carried.topic_id or move.begin < carried.end:
         return False
     return move.to_topic_id != move.topic_id or move.end < carried.end
