@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from confluent_kafka import KafkaException
 
-from causeway.errors import IntegrityError
+from causeway.errors import IntegrityError, Unreachable
 from causeway.kafka import clients
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.failures import error_of
@@ -32,15 +32,30 @@ KEY = b"causeway"
 """Of the record that is thrown away: a compacted topic takes none without a key."""
 
 
-def open_from(view: ClusterView, spots: Collection[Spot]) -> dict[Spot, int]:
-    """Partitions in which something stays open that is there now, and the offset from which on."""
+def look_for_open(view: ClusterView, spots: Collection[Spot]) -> tuple[dict[Spot, int], set[Spot]]:
+    """Partitions in which something stays open that is there now, and from where; and those nobody knows."""
     ends, deadline = view.offsets(spots, "latest"), time.monotonic() + WAIT_SECONDS
     while True:
         stable = view.offsets(ends, "stable")
         found = {spot: offset for spot, offset in stable.items() if offset < ends[spot]}
         if not found or time.monotonic() > deadline:
-            return found
+            return found, set(spots) - stable.keys()
         time.sleep(LOOK_SECONDS)
+
+
+def open_from(view: ClusterView, spots: Collection[Spot]) -> dict[Spot, int]:
+    """The same where each must answer."""
+    found, unknown = look_for_open(view, spots)
+    must_answer(view, unknown)
+    return found
+
+
+def must_answer(view: ClusterView, unknown: Collection[Spot]) -> None:
+    for spot in sorted(unknown):
+        raise Unreachable(
+            f"{_name(spot)} has no leader, or it does not answer: nobody knows what is open there",
+            where=f'cluster "{view.cluster.alias}" at {view.cluster.bootstrap_servers}',
+        )
 
 
 def is_visible(cluster: Cluster, spot: Spot, offset: int, *, committed: bool = True) -> bool:

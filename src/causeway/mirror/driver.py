@@ -104,8 +104,7 @@ class Driver:
         self._ledger = ensure_topics(self._view, self.name, self.shards, mirror.replication_factor)
         self._control.acquire(self._ledger.topic_id)
         self._generation = self._control.settle_shards(self.shards)
-        for what in self._control.told:
-            self.tell("warning", what)
+        self._tell_ended()
         self._reader = LedgerReader(self._destination, self.name, range(self._ledger.partitions))
         image = self._reader.read_to_end(LEDGER_SECONDS)
         self._reader.follow()
@@ -232,8 +231,13 @@ class Driver:
         if self._is_time("heartbeat", self.mirror.heartbeat):
             self._check_ledger()
             self._control.heartbeat(self.slice_number)
+            self._tell_ended()
             self._recovered("destination")
         return ""
+
+    def _tell_ended(self) -> None:
+        while self._control.told:
+            self.tell("warning", self._control.told.pop(0))
 
     def _look_at_source(self) -> str:
         if self._is_time("ends", ENDS_SECONDS):

@@ -61,6 +61,7 @@ class Attempt:
         self._doubtful: dict[SourcePartition, list[Record]] = {}  # as soon as it shows that they go on
         self._quiet_at = 0.0
         self._taken: list[tuple[float, int]] = []  # when records of the open transaction came, and how many
+        self._unseen: set[tuple[str, int]] = set()  # places of which nobody knows what was left open there
         self._looked_closely = 0
         self._average_size = 1_000.0
         limits = order.limits
@@ -92,7 +93,7 @@ class Attempt:
         failpoint.reach("before-fence")
         self._delivery.fence()
         find_ledger(order, self._destination, self._memory)
-        opened = left_open(order, self._destination, self._memory)
+        opened, self._unseen = left_open(order, self._destination, self._memory)
         image = self._reader.read_to_end(LEDGER_SECONDS)
         check_lease(order, image)
         self._stopped_before = dict(image.stopped)
@@ -265,6 +266,10 @@ class Attempt:
         self._records += opening.records
         if self._records:
             self._commit()  # a start is in the ledger before the first fetch
+        for lane in opening.lanes:
+            place = lane.lane.place
+            if (place.topic, place.partition) in self._unseen:
+                raise Again(f"{place.topic}[{place.partition}] answers now: looking what was left open there")
         for source in opening.closed:
             intake.waiting.pop(source)
         self._lanes.update({lane.lane.source: lane for lane in opening.lanes})

@@ -26,25 +26,28 @@ ENOUGH = 2
 """What is open after so many aborts under our id is somebody else's; one of them may be forgotten as well."""
 
 
-def left_open(order: Order, destination: ClusterView, memory: Memory) -> dict[Spot, int]:
+def left_open(order: Order, destination: ClusterView, memory: Memory) -> tuple[dict[Spot, int], set[Spot]]:
     """Partitions of this shard in which something stays open behind the fence, and from where.
 
-    Raises Again where the ledger was one of them, and has been ended: it could not be read to its end.
+    The others are places that did not answer: before anything is written there, this has to be asked again.
+    Raises Again where the ledger was open, and has been ended: it could not be read to its end.
     """
     if order.delivery != "exactly-once":
-        return {}
+        return {}, set()
     with _unanswered():
         places = {(lane.place.topic, lane.place.partition) for lane in order.lanes}
-        spots = {spot for spot in places if spot[1] >= 0}
         by_key = {topic for topic, number in places if number < 0}
+        needed = {_ledger(order), _map(order)}
         for topic, facts in (destination.describe(by_key) if by_key else {}).items():
-            spots |= {(topic, number) for number in range(facts.partitions)}
-        opened = unended.open_from(destination, {_ledger(order), _map(order), *spots})
+            needed |= {(topic, number) for number in range(facts.partitions)}
+        spots = needed | {spot for spot in places if spot[1] >= 0}
+        opened, unknown = unended.look_for_open(destination, spots)
+        unended.must_answer(destination, unknown & needed)
         if _ledger(order) in opened:
             _count(_ledger(order), opened, memory)
             told = unended.end_ledger(destination, order.mirror, order.shard, order.limits, opened)
             raise Again(told)
-    return opened
+    return opened, unknown
 
 
 def end_leftovers(
