@@ -31,7 +31,7 @@ from causeway.model.receipt import Outcome
 from causeway.model.record import CONTROL, Record, Stopped
 from causeway.pipeline.closing import Closing
 from causeway.pipeline.handover import ending_seconds, let_end
-from causeway.pipeline.leftovers import end_leftovers, left_open
+from causeway.pipeline.leftovers import end_leftovers, left_open, must_be_seen
 from causeway.pipeline.memory import Memory
 from causeway.pipeline.opening import open_lanes, stopped
 from causeway.pipeline.reckoning import check_lease, check_reached, find_ledger, positions
@@ -266,10 +266,7 @@ class Attempt:
         self._records += opening.records
         if self._records:
             self._commit()  # a start is in the ledger before the first fetch
-        for lane in opening.lanes:
-            place = lane.lane.place
-            if (place.topic, place.partition) in self._unseen:
-                raise Again(f"{place.topic}[{place.partition}] answers now: looking what was left open there")
+        must_be_seen((lane.lane.place for lane in opening.lanes), self._unseen)
         for source in opening.closed:
             intake.waiting.pop(source)
         self._lanes.update({lane.lane.source: lane for lane in opening.lanes})

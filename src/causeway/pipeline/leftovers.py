@@ -6,7 +6,7 @@ the same: policy/unended.py has the cases.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ from causeway.kafka.admin import ClusterView
 from causeway.kafka.offset_map import landed, last_landed
 from causeway.kafka.outcome import Again
 from causeway.model.order import Order
-from causeway.model.position import Position, SourcePartition
+from causeway.model.position import Place, Position, SourcePartition
 from causeway.model.record import Hidden, Record
 from causeway.pipeline.memory import Memory, now_ms
 from causeway.policy.testimony import Spot
@@ -48,6 +48,14 @@ def left_open(order: Order, destination: ClusterView, memory: Memory) -> tuple[d
             told = unended.end_ledger(destination, order.mirror, order.shard, order.limits, opened)
             raise Again(told)
     return opened, unknown
+
+
+def must_be_seen(places: Iterable[Place], unseen: Collection[Spot]) -> None:
+    """Nothing is written to a place of which nobody knows what was left open there. Raises Again."""
+    for place in places:
+        spot = (place.topic, place.partition)
+        if spot in unseen:
+            raise Again(f"{_name(spot)} answers now: looking what was left open there")
 
 
 def end_leftovers(
