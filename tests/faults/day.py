@@ -68,7 +68,7 @@ class Day:
         self._sampler = threading.Thread(target=self._sample, args=(sample_seconds,), daemon=True)
         for suffix, partitions in topics.items():
             self.create(suffix, partitions)
-        note_topics(self.journal, self.admins["source"], "source")
+        note_topics(self.journal, self.admins["source"], "source", self.topics)
         if sample_seconds:
             self._sampler.start()
 

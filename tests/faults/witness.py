@@ -52,8 +52,16 @@ def note_offset_map(journal: Journal, servers: str, mirror: str) -> None:
             )  # fmt: skip
 
 
-def note_topics(journal: Journal, admin: AdminClient, side: Side) -> None:
-    names = tuple(sorted(admin.list_topics(timeout=10).topics))
+def note_topics(journal: Journal, admin: AdminClient, side: Side, made: Collection[str] = ()) -> None:
+    """What there is; those that were made just now, which not every broker knows yet, are waited for."""
+    names: tuple[str, ...] = ()
+
+    def known() -> bool:
+        nonlocal names
+        names = tuple(sorted(admin.list_topics(timeout=10).topics))
+        return set(made) <= set(names)
+
+    eventually(known, f"{', '.join(made)} are listed", 20)
     journal.add(Topics(journal.now(), side, names))
 
 
