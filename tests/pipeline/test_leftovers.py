@@ -26,7 +26,7 @@ LANE = Lane(SOURCE, "id", PLACE, "earliest", None)
 CARRIED = Position(SOURCE, "id", 0, 50, 7, PLACE, 0, 60, 1, 0)
 ORDER = Order(
     "m", 1, 7, 1, 1, "exactly-once", "none", {}, Cluster("there", {}), "ledger", "map", {}, (LANE,), 10.0,
-    Limits(1_000, 1 << 20, 1, 10, 1 << 20, 1_000, 100_000, 1),
+    Limits(1_000, 1 << 20, 1, 0.2, 1 << 20, 1_000, 100_000, 1),
 )  # fmt: skip
 BY_KEY = replace(ORDER, lanes=(replace(LANE, place=PLACE._replace(partition=-1)),))
 T = ("t", 0)

@@ -32,9 +32,11 @@ KEY = b"causeway"
 """Of the record that is thrown away: a compacted topic takes none without a key."""
 
 
-def look_for_open(view: ClusterView, spots: Collection[Spot]) -> tuple[dict[Spot, int], set[Spot]]:
+def look_for_open(
+    view: ClusterView, spots: Collection[Spot], patience: float
+) -> tuple[dict[Spot, int], set[Spot]]:
     """Partitions in which something stays open that is there now, and from where; and those nobody knows."""
-    ends, deadline = view.offsets(spots, "latest"), time.monotonic() + WAIT_SECONDS
+    ends, deadline = view.offsets(spots, "latest"), time.monotonic() + patience
     while True:
         stable = view.offsets(ends, "stable")
         found = {spot: offset for spot, offset in stable.items() if offset < ends[spot]}
@@ -45,7 +47,7 @@ def look_for_open(view: ClusterView, spots: Collection[Spot]) -> tuple[dict[Spot
 
 def open_from(view: ClusterView, spots: Collection[Spot]) -> dict[Spot, int]:
     """The same where each must answer."""
-    found, unknown = look_for_open(view, spots)
+    found, unknown = look_for_open(view, spots, WAIT_SECONDS)
     must_answer(view, unknown)
     return found
 

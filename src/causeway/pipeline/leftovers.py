@@ -41,7 +41,10 @@ def left_open(order: Order, destination: ClusterView, memory: Memory) -> tuple[d
         for topic, facts in (destination.describe(by_key) if by_key else {}).items():
             needed |= {(topic, number) for number in range(facts.partitions)}
         spots = needed | {spot for spot in places if spot[1] >= 0}
-        opened, unknown = unended.look_for_open(destination, spots)
+        # Other shards write where lanes are shared: an end of theirs comes by itself.
+        shared = any(lane.shared or lane.place.partition < 0 for lane in order.lanes)
+        patience = order.limits.transaction_timeout / 2 if shared else unended.WAIT_SECONDS
+        opened, unknown = unended.look_for_open(destination, spots, patience)
         unended.must_answer(destination, unknown & needed)
         if _ledger(order) in opened:
             _count(_ledger(order), opened, memory)
