@@ -25,7 +25,7 @@ from faults.mirrors import CausewayMirror, failing
 from support.process import Causeway, eventually
 from support.records import read_all
 
-pytestmark = pytest.mark.deep
+deep = pytest.mark.deep
 
 Entry = tuple[str, int, bytes, bytes]  # topic, partition, key and value
 
@@ -91,6 +91,7 @@ def is_open(cluster: EmbeddedCluster, topic: str, partition: int = 0) -> bool:
     return view.all_offsets(spot, "stable") != view.all_offsets(spot, "latest")
 
 
+@deep
 def test_the_next_transaction_under_the_id_decides_what_becomes_of_it(
     single: EmbeddedCluster, topic_name: str
 ) -> None:
@@ -178,16 +179,16 @@ def scene(
     return Scene(tmp_path, source, single, request.param)
 
 
-@pytest.mark.parametrize("scene", ["preserve", "by-key"], indirect=True)
+@pytest.mark.parametrize("scene", ["preserve", pytest.param("by-key", marks=deep)], indirect=True)
 @pytest.mark.parametrize(
     ("committed", "forgotten"),
     [
-        ("", "place"),  # it had not come to the ledger
         ("", "place ledger map"),  # it was to be committed, or not: nobody has seen anything of it
-        ("place", "ledger map"),  # it was committed, as the place shows
-        ("place map", "ledger"),
-        ("ledger map", "place"),  # it was committed, as the ledger shows
-        ("ledger place", "map"),
+        pytest.param("", "place", marks=deep),  # it had not come to the ledger
+        pytest.param("place", "ledger map", marks=deep),  # it was committed, as the place shows
+        pytest.param("place map", "ledger", marks=deep),
+        pytest.param("ledger map", "place", marks=deep),  # it was committed, as the ledger shows
+        pytest.param("ledger place", "map", marks=deep),
     ],
 )
 def test_a_record_is_there_once_whatever_was_forgotten(scene: Scene, committed: str, forgotten: str) -> None:
@@ -201,6 +202,7 @@ def test_a_record_is_there_once_whatever_was_forgotten(scene: Scene, committed: 
     assert not is_open(scene.destination, offset_map_topic(scene.mirror.name), 1)
 
 
+@deep
 def test_what_was_thrown_away_although_it_counted_stops_the_mirror_until_it_is_carried_again(
     scene: Scene, tmp_path: Path
 ) -> None:
@@ -222,6 +224,7 @@ def test_what_was_thrown_away_although_it_counted_stops_the_mirror_until_it_is_c
     assert not scene.mirror.ledger().hidden
 
 
+@deep
 def test_what_a_stranger_leaves_open_holds_nobody_up(scene: Scene) -> None:
     stranger = writer(scene.destination, "stranger", 60_000)
     stranger.begin_transaction()
@@ -241,6 +244,7 @@ def test_what_a_stranger_leaves_open_holds_nobody_up(scene: Scene) -> None:
     assert not scene.mirror.ledger().hidden
 
 
+@deep
 def test_what_the_driver_left_open_holds_nobody_up(scene: Scene) -> None:
     name = scene.mirror.name
     beat = (ledger_topic(name), 0, *encode(Heartbeat(0, 1, 1, 0, "host", 1)))
