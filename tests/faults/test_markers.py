@@ -16,9 +16,11 @@ from confluent_kafka import Producer
 
 from causeway.embedded import EmbeddedCluster
 from causeway.kafka.admin import ClusterView
-from causeway.kafka.unended import abort
+from causeway.kafka.outcome import Again, Fenced
+from causeway.kafka.unended import abort, commit_again, written_from
+from causeway.kafka.unended import look as seen
 from causeway.model.cluster import Cluster
-from causeway.model.order import ledger_topic, offset_map_topic, transactional_id
+from causeway.model.order import Limits, ledger_topic, offset_map_topic, transactional_id
 from causeway.model.record import Heartbeat, encode
 from causeway.policy.positions import Carried, Waits, advance
 from faults.mirrors import CausewayMirror, failing
@@ -31,6 +33,7 @@ Entry = tuple[str, int, bytes, bytes]  # topic, partition, key and value
 
 ENDED_WITHIN_MS = 1_500
 TRIES = 3
+LIMITS = Limits(1_000, 1 << 20, 1, 10, 1 << 20, 1_000, 100_000, 1)
 BRISK = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "100"}
 
 
@@ -75,7 +78,7 @@ def leave_open(cluster: EmbeddedCluster, name: str, *entries: Entry) -> bool:
     eventually(lambda: left_out() or not any(is_open(cluster, *spot) for spot in spots), "it is ended", 30)
     forgotten = all(is_open(cluster, *spot) for spot in spots)
     if not forgotten:
-        abort(look(cluster).cluster, name, 10, spots)
+        abort(look(cluster), name, 10, spots, {})
     return forgotten
 
 
@@ -254,3 +257,28 @@ def test_what_the_driver_left_open_holds_nobody_up(scene: Scene) -> None:
     scene.carry()
 
     assert scene.found == [b"before", b"behind"]
+
+
+@deep
+@pytest.mark.parametrize("ends_by", ["abort", "commit"])
+def test_who_was_away_throws_nothing_away_on_the_ground_of_what_it_saw_before(
+    single: EmbeddedCluster, topic_name: str, ends_by: str
+) -> None:
+    assert look(single).create_topic(topic_name, 1, 1, {})
+    spot, old = (topic_name, 0), (b"k", b"left behind")
+    assert any(leave_open(single, "x", (*spot, *old)) for _ in range(TRIES))
+    sight = seen(look(single), [spot])
+    written = {spot: written_from(look(single), spot, sight.opened[spot])}
+
+    another = writer(single, "x")
+    another.begin_transaction()
+    another.produce(topic_name, b"newer", b"k", 0)
+    another.commit_transaction(10)
+
+    with pytest.raises((Again, Fenced), match="meanwhile"):
+        if ends_by == "abort":
+            abort(look(single), "x", 10, [spot], sight.ends)
+        else:
+            commit_again(look(single), "x", LIMITS, sight.opened, written)
+    found = read_all(single.bootstrap_servers, topic_name)[0]
+    assert [record.value for record in found] == [b"left behind", b"newer"]

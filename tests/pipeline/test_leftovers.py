@@ -12,6 +12,7 @@ import pytest
 from causeway.errors import IntegrityError
 from causeway.kafka import unended
 from causeway.kafka.outcome import Again
+from causeway.kafka.unended import Sight
 from causeway.model.cluster import Cluster
 from causeway.model.order import Lane, Limits, Order
 from causeway.model.position import Place, Position, SourcePartition
@@ -33,7 +34,7 @@ T = ("t", 0)
 HIDDEN = Hidden("t", 0, 60, *SOURCE, offset=50, at=1)
 
 
-class Sight:
+class There:
     """The destination: where partitions end, and up to where they are stable; absent ones do not answer."""
 
     cluster = Cluster("there", {"bootstrap.servers": "there:9092"})
@@ -53,11 +54,11 @@ class Sight:
 
 
 @pytest.fixture(autouse=True)
-def done(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
+def done(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     """What would have been written."""
-    found: list[tuple[str, Any]] = []
+    found: list[tuple[Any, ...]] = []
     monkeypatch.setattr(unended, "WAIT_SECONDS", 0.0)
-    monkeypatch.setattr(unended, "abort", lambda *given: found.append(("abort", set(given[3]))))
+    monkeypatch.setattr(unended, "abort", lambda *given: found.append(("abort", set(given[3]), given[4])))
 
     def end_ledger(_view: Any, _mirror: str, shard: int, *_more: Any) -> str:
         found.append(("ledger", shard))
@@ -68,27 +69,29 @@ def done(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
 
 
 def look(order: Order = ORDER, memory: Memory | None = None, **stable: int | None) -> Any:
-    sight: Any = Sight(**stable)
-    return left_open(order, sight, memory or Memory())
+    there: Any = There(**stable)
+    sight = left_open(order, there, memory or Memory())
+    return sight.opened, sight.unseen
 
 
 def end(
     opened: dict[Spot, int], memory: Memory, hidden: Iterable[Hidden] = (), position: Position = CARRIED
 ) -> Any:
-    sight: Any = Sight()
-    return end_leftovers(ORDER, sight, opened, {SOURCE: position}, list(hidden), memory)
+    there: Any = There()
+    sight = Sight(opened, {("ledger", 1): 90}, set())
+    return end_leftovers(ORDER, there, sight, {SOURCE: position}, list(hidden), memory)
 
 
-def test_where_everything_has_ended_nothing_is_done(done: list[tuple[str, Any]]) -> None:
+def test_where_everything_has_ended_nothing_is_done(done: list[tuple[Any, ...]]) -> None:
     assert look() == ({}, set())
     assert end({}, Memory()) == []
     assert done == []
 
 
 def test_without_transactions_nobody_asks() -> None:
-    sight: Any = Sight()
-    assert left_open(replace(ORDER, delivery="at-least-once"), sight, Memory()) == ({}, set())
-    assert not sight.asked
+    there: Any = There()
+    assert left_open(replace(ORDER, delivery="at-least-once"), there, Memory()) == Sight({}, {}, set())
+    assert not there.asked
 
 
 def test_a_place_that_does_not_answer_is_not_taken_for_one_in_which_nothing_is_open() -> None:
@@ -112,7 +115,7 @@ def test_where_keys_choose_every_partition_must_answer() -> None:
         look(BY_KEY, t_2=None)
 
 
-def test_an_open_ledger_is_ended_before_it_is_read_and_not_for_ever(done: list[tuple[str, Any]]) -> None:
+def test_an_open_ledger_is_ended_before_it_is_read_and_not_for_ever(done: list[tuple[Any, ...]]) -> None:
     memory = Memory()
     for _ in range(2):
         with pytest.raises(Again, match="ended"):
@@ -123,17 +126,17 @@ def test_an_open_ledger_is_ended_before_it_is_read_and_not_for_ever(done: list[t
 
 
 def test_what_the_ledger_does_not_know_is_thrown_away_and_what_stays_then_is_somebody_elses(
-    done: list[tuple[str, Any]],
+    done: list[tuple[Any, ...]],
 ) -> None:
     memory = Memory()
     for _ in range(2):  # one of them may have been forgotten like the transaction before it
         with pytest.raises(Again, match="thrown away"):
             end({T: 60}, memory)
     assert end({T: 60}, memory) == []
-    assert done == [("abort", {T})] * 2
+    assert done == [("abort", {T}, {("ledger", 1): 90})] * 2, "if nobody has served the shard meanwhile"
 
 
-def test_what_counts_as_carried_is_written_down_once(done: list[tuple[str, Any]]) -> None:
+def test_what_counts_as_carried_is_written_down_once(done: list[tuple[Any, ...]]) -> None:
     memory = Memory()
     (hidden,) = end({T: 59}, memory)
     assert replace(hidden, at=1) == HIDDEN

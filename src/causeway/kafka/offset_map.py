@@ -16,10 +16,10 @@ TAIL = 200
 STRETCH = 5_000
 
 
-def landed(record: Record) -> Landed:
+def landed(key: bytes, value: bytes) -> Landed:
     """What a record of the map says."""
-    cluster, topic, partition = (record.key or b"").decode().split("|")
-    body = json.loads(record.value or b"")
+    cluster, topic, partition = key.decode().split("|")
+    body = json.loads(value)
     place_topic, _, place = body["to"]
     source, destination, length = body["runs"][-1]
     return Landed(
@@ -36,7 +36,7 @@ def tail(view: ClusterView, spots: Iterable[Spot]) -> list[Landed]:
     asked = list(spots)
     starts, ends = view.all_offsets(asked, "earliest"), view.all_offsets(asked, "stable")
     spans = {spot: (max(starts[spot], ends[spot] - TAIL), ends[spot]) for spot in asked}
-    return [one for found in read_spans(view.cluster, spans, landed).values() for one in found]
+    return [one for found in read_spans(view.cluster, spans, _landed).values() for one in found]
 
 
 def last_landed(view: ClusterView, spot: Spot, places: Collection[Spot]) -> dict[Spot, Landed]:
@@ -47,7 +47,11 @@ def last_landed(view: ClusterView, spot: Spot, places: Collection[Spot]) -> dict
     back = STRETCH
     while begin > start and found.keys() < set(places):
         begin, end = max(start, begin - back), begin
-        read = read_spans(view.cluster, {spot: (begin, end)}, landed)[spot]
+        read = read_spans(view.cluster, {spot: (begin, end)}, _landed)[spot]
         found = {one.place: one for one in read if one.place in places} | found
         back *= 4
     return found
+
+
+def _landed(record: Record) -> Landed:
+    return landed(record.key or b"", record.value or b"")

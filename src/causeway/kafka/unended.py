@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from confluent_kafka import KafkaException
 
@@ -28,36 +29,45 @@ LOOK_SECONDS = 0.05
 READ_SECONDS = 30.0
 AGAIN_SECONDS = 60.0
 """So long a commit is tried again: given up, its records in the ledger are thrown away."""
+Entry = tuple[bytes, bytes]  # key and value
+Written = Mapping[Spot, Sequence[Entry]]
+
 KEY = b"causeway"
 """Of the record that is thrown away: a compacted topic takes none without a key."""
 
 
-def look_for_open(
-    view: ClusterView, spots: Collection[Spot], patience: float
-) -> tuple[dict[Spot, int], set[Spot]]:
-    """Partitions in which something stays open that is there now, and from where; and those nobody knows."""
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What stays open in some partitions, of what was there when it was asked."""
+
+    opened: dict[Spot, int]  # and from where
+    ends: dict[Spot, int]
+    unseen: set[Spot]  # they did not answer
+
+    def all_seen(self, view: ClusterView, spots: Collection[Spot]) -> None:
+        """Each of these must have answered."""
+        for spot in sorted(self.unseen.intersection(spots)):
+            raise Unreachable(
+                f"{_name(spot)} has no leader, or it does not answer: nobody knows what is open there",
+                where=f'cluster "{view.cluster.alias}" at {view.cluster.bootstrap_servers}',
+            )
+
+
+def look(view: ClusterView, spots: Collection[Spot], patience: float = WAIT_SECONDS) -> Sight:
     ends, deadline = view.offsets(spots, "latest"), time.monotonic() + patience
     while True:
         stable = view.offsets(ends, "stable")
         found = {spot: offset for spot, offset in stable.items() if offset < ends[spot]}
         if not found or time.monotonic() > deadline:
-            return found, set(spots) - stable.keys()
+            return Sight(found, ends, set(spots) - stable.keys())
         time.sleep(LOOK_SECONDS)
 
 
 def open_from(view: ClusterView, spots: Collection[Spot]) -> dict[Spot, int]:
-    """The same where each must answer."""
-    found, unknown = look_for_open(view, spots, WAIT_SECONDS)
-    must_answer(view, unknown)
-    return found
-
-
-def must_answer(view: ClusterView, unknown: Collection[Spot]) -> None:
-    for spot in sorted(unknown):
-        raise Unreachable(
-            f"{_name(spot)} has no leader, or it does not answer: nobody knows what is open there",
-            where=f'cluster "{view.cluster.alias}" at {view.cluster.bootstrap_servers}',
-        )
+    """Partitions in which something stays open, and from where; each must answer."""
+    sight = look(view, spots)
+    sight.all_seen(view, spots)
+    return sight.opened
 
 
 def is_visible(cluster: Cluster, spot: Spot, offset: int, *, committed: bool = True) -> bool:
@@ -74,24 +84,35 @@ def was_aborted(cluster: Cluster, spot: Spot, offset: int) -> bool:
     return not is_visible(cluster, spot, offset) and is_visible(cluster, spot, offset, committed=False)
 
 
-def written_from(view: ClusterView, spot: Spot, offset: int) -> list[Record]:
+def written_from(view: ClusterView, spot: Spot, offset: int) -> list[Entry]:
     """Records from here on, committed or not, but for those that are to be thrown away."""
     end = view.all_offsets([spot], "latest")[spot]
-    found = read_spans(view.cluster, {spot: (offset, end)}, lambda record: record, committed=False)[spot]
-    return [record for record in found if record.key != KEY]
+
+    def content(record: Record) -> Entry:
+        return record.key or b"", record.value or b""
+
+    found = read_spans(view.cluster, {spot: (offset, end)}, content, committed=False)[spot]
+    return [entry for entry in found if entry[0] != KEY]
 
 
-def abort(cluster: Cluster, transactional_id: str, seconds: float, spots: Iterable[Spot]) -> None:
+def abort(
+    view: ClusterView, transactional_id: str, seconds: float, spots: Iterable[Spot], since: Mapping[Spot, int]
+) -> None:
     """A transaction with a record in each, thrown away: its markers end whatever the id left open there.
 
-    It fences the id: whoever used it starts again.
+    It fences the id: whoever used it starts again. A task that was thought dead may do this to the one that
+    took its place, on the ground of what it saw before it slept. What that one has done meanwhile shows in
+    `since`, partitions in which the id alone writes, and where they ended; then nothing is thrown away.
     """
+    cluster = view.cluster
     producer = clients.producer(
         cluster, transactional_id=transactional_id, transaction_timeout_ms=int(1_000 * seconds)
     )
     try:
         producer.list_topics(timeout=seconds)
         producer.init_transactions(seconds)
+        if view.all_offsets(since, "latest") != since:
+            raise Again(f"somebody else has written under {transactional_id} meanwhile")
         producer.begin_transaction()
         for topic, partition in spots:
             producer.produce(topic, None, KEY, partition)
@@ -104,26 +125,25 @@ def abort(cluster: Cluster, transactional_id: str, seconds: float, spots: Iterab
 
 
 def commit_again(
-    cluster: Cluster, transactional_id: str, limits: Limits, written: Mapping[Spot, Sequence[Record]]
+    view: ClusterView, transactional_id: str, limits: Limits, opened: Mapping[Spot, int], written: Written
 ) -> None:
     """Write what is open once more, and commit both. It fences the id.
 
-    Where this is aborted, the records are thrown away with it: so it is tried until it is done.
+    Where this is aborted, the records are thrown away with it: so it is tried until it is done. What is there
+    must be what was found, or copies of it that an earlier try left: whatever else lies there, somebody wrote
+    who took our place.
     """
     deadline = time.monotonic() + AGAIN_SECONDS
     while True:
-        delivery = TransactionalDelivery(cluster, limits, "none", transactional_id=transactional_id)
+        delivery = TransactionalDelivery(view.cluster, limits, "none", transactional_id=transactional_id)
         try:
             delivery.fence()
-            delivery.commit(
-                [
-                    (*spot, one.key or b"", one.value or b"")
-                    for spot, found in written.items()
-                    for one in found
-                ]
-            )
+            for spot, found in written.items():
+                if {*written_from(view, spot, opened[spot])} != {*found}:
+                    raise Fenced(f"somebody else has written under {transactional_id} meanwhile")
+            delivery.commit([(*spot, *entry) for spot, found in written.items() for entry in found])
             return
-        except (Again, Fenced):
+        except Again:
             if time.monotonic() > deadline:
                 raise
             time.sleep(LOOK_SECONDS)
@@ -131,21 +151,22 @@ def commit_again(
             delivery.close()
 
 
-def end_ledger(view: ClusterView, mirror: str, shard: int, limits: Limits, opened: Mapping[Spot, int]) -> str:
+def end_ledger(view: ClusterView, mirror: str, shard: int, limits: Limits, sight: Sight) -> str:
     """End a shard's transaction that is open in the ledger. The shard is fenced; answers what was done."""
     name = transactional_id(mirror, shard)
     ledger, mapped = spots = (ledger_topic(mirror), shard), (offset_map_topic(mirror), shard)
-    written = {spot: written_from(view, spot, opened[spot]) for spot in spots if spot in opened}
+    opened = {spot: sight.opened[spot] for spot in spots if spot in sight.opened}
+    written = {spot: written_from(view, spot, offset) for spot, offset in opened.items()}
     where = f"{_name(ledger)} from offset {opened[ledger]}"
     if mapped in written:
-        seen = _one_in_sight(view, [landed(record) for record in written[mapped]])
+        seen = _one_in_sight(view, [landed(*entry) for entry in written[mapped]])
     else:
         image = _read_to(view.cluster, mirror, shard, opened[ledger])
         seen = contradicted(tail(view, [mapped]), image.positions, image.gaps.values())
     if seen is None:
-        abort(view.cluster, name, limits.transaction_timeout, written)
+        abort(view, name, limits.transaction_timeout, opened, {ledger: sight.ends[ledger]})
         return f"a transaction without an end was thrown away: {where}"
-    commit_again(view.cluster, name, limits, written)
+    commit_again(view, name, limits, opened, written)
     there = f"{seen.source} was seen up to offset {seen.end} in {_name(seen.place)}"
     return f"a commit that a broker forgot half of was repeated: {where}; {there}"
 
@@ -162,13 +183,16 @@ def _one_in_sight(view: ClusterView, said: Sequence[Landed]) -> Landed | None:
 
 def end_ledgers(view: ClusterView, mirror: str, shards: Iterable[int], limits: Limits) -> list[str]:
     """The same of all shards; they are fenced."""
-    spots = {shard: [(ledger_topic(mirror), shard), (offset_map_topic(mirror), shard)] for shard in shards}
-    ledgers = [ledger for ledger, _ in spots.values()]
-    opened = open_from(view, [spot for both in spots.values() for spot in both])
+    ledgers = {shard: (ledger_topic(mirror), shard) for shard in shards}
+    spots = [*ledgers.values(), *((offset_map_topic(mirror), shard) for shard in ledgers)]
+    sight = look(view, spots)
+    sight.all_seen(view, spots)
     told = [
-        end_ledger(view, mirror, shard, limits, opened) for shard, both in spots.items() if both[0] in opened
+        end_ledger(view, mirror, shard, limits, sight)
+        for shard, ledger in ledgers.items()
+        if ledger in sight.opened
     ]
-    for ledger, offset in (open_from(view, ledgers) if told else {}).items():
+    for ledger, offset in (open_from(view, ledgers.values()) if told else {}).items():
         refuse_foreign(ledger, offset)
     return told
 
@@ -193,12 +217,15 @@ def end_control(view: ClusterView, mirror: str, limits: Limits) -> bool:
     Nothing but the driver's records is in such a transaction, most often a heartbeat. Where positions moved
     with it, they were not committed without the generation that they are of.
     """
-    ledger = ledger_topic(mirror)
-    if not open_from(view, [(ledger, CONTROL)]):
+    control = (ledger_topic(mirror), CONTROL)
+    sight = look(view, [control])
+    sight.all_seen(view, [control])
+    if control not in sight.opened:
         return False
-    partitions = view.describe([ledger])[ledger].partitions
-    spots = open_from(view, [(ledger, number) for number in range(partitions)])
-    abort(view.cluster, transactional_id(mirror, CONTROL), limits.transaction_timeout, spots)
+    partitions = view.describe([control[0]])[control[0]].partitions
+    spots = open_from(view, [(control[0], number) for number in range(partitions)])
+    name = transactional_id(mirror, CONTROL)
+    abort(view, name, limits.transaction_timeout, {control, *spots}, {control: sight.ends[control]})
     return True
 
 

@@ -93,14 +93,15 @@ class Attempt:
         failpoint.reach("before-fence")
         self._delivery.fence()
         find_ledger(order, self._destination, self._memory)
-        opened, self._unseen = left_open(order, self._destination, self._memory)
+        sight = left_open(order, self._destination, self._memory)
         image = self._reader.read_to_end(LEDGER_SECONDS)
         check_lease(order, image)
         self._stopped_before = dict(image.stopped)
         found = positions(order, image)
         check_reached(order, found, self._memory)
         self._positions = self._memory.positions = found
-        self._records += end_leftovers(order, self._destination, opened, found, image.hidden, self._memory)
+        self._records += end_leftovers(order, self._destination, sight, found, image.hidden, self._memory)
+        self._unseen = sight.unseen
         if self._records:
             self._commit()  # what is hidden is written down before anything is written behind it
         self._reader.follow(CONTROL)

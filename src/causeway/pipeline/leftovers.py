@@ -15,6 +15,7 @@ from causeway.kafka import unended
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.offset_map import landed, last_landed
 from causeway.kafka.outcome import Again
+from causeway.kafka.unended import Sight
 from causeway.model.order import Order
 from causeway.model.position import Place, Position, SourcePartition
 from causeway.model.record import Hidden, Record
@@ -26,14 +27,14 @@ ENOUGH = 2
 """What is open after so many aborts under our id is somebody else's; one of them may be forgotten as well."""
 
 
-def left_open(order: Order, destination: ClusterView, memory: Memory) -> tuple[dict[Spot, int], set[Spot]]:
-    """Partitions of this shard in which something stays open behind the fence, and from where.
+def left_open(order: Order, destination: ClusterView, memory: Memory) -> Sight:
+    """Partitions of this shard in which something stays open behind the fence.
 
-    The others are places that did not answer: before anything is written there, this has to be asked again.
-    Raises Again where the ledger was open, and has been ended: it could not be read to its end.
+    Before anything is written to places that did not answer, this has to be asked again. Raises Again where
+    the ledger was open, and has been ended: it could not be read to its end.
     """
     if order.delivery != "exactly-once":
-        return {}, set()
+        return Sight({}, {}, set())
     with _unanswered():
         places = {(lane.place.topic, lane.place.partition) for lane in order.lanes}
         by_key = {topic for topic, number in places if number < 0}
@@ -44,13 +45,13 @@ def left_open(order: Order, destination: ClusterView, memory: Memory) -> tuple[d
         # Other shards write where lanes are shared: an end of theirs comes by itself.
         shared = any(lane.shared or lane.place.partition < 0 for lane in order.lanes)
         patience = order.limits.transaction_timeout / 2 if shared else unended.WAIT_SECONDS
-        opened, unknown = unended.look_for_open(destination, spots, patience)
-        unended.must_answer(destination, unknown & needed)
-        if _ledger(order) in opened:
-            _count(_ledger(order), opened, memory)
-            told = unended.end_ledger(destination, order.mirror, order.shard, order.limits, opened)
+        sight = unended.look(destination, spots, patience)
+        sight.all_seen(destination, needed)
+        if _ledger(order) in sight.opened:
+            _count(_ledger(order), sight, memory)
+            told = unended.end_ledger(destination, order.mirror, order.shard, order.limits, sight)
             raise Again(told)
-    return opened, unknown
+    return sight
 
 
 def must_be_seen(places: Iterable[Place], unseen: Collection[Spot]) -> None:
@@ -64,7 +65,7 @@ def must_be_seen(places: Iterable[Place], unseen: Collection[Spot]) -> None:
 def end_leftovers(
     order: Order,
     destination: ClusterView,
-    opened: Mapping[Spot, int],
+    sight: Sight,
     found: Mapping[SourcePartition, Position],
     hidden: Iterable[Hidden],
     memory: Memory,
@@ -73,12 +74,12 @@ def end_leftovers(
 
     Answers what to commit before anything is written to a place. Raises Again where something was ended.
     """
-    records = _look(order, destination, opened, found, hidden)
-    places = {spot: at for spot, at in opened.items() if spot != _map(order)}
+    records = _look(order, destination, sight, found, hidden)
+    places = {spot: at for spot, at in sight.opened.items() if spot != _map(order)}
     with _unanswered():
-        if _map(order) in opened:
-            _count(_map(order), opened, memory)
-            _end_map(order, destination, opened[_map(order)], found)
+        if _map(order) in sight.opened:
+            _count(_map(order), sight, memory)
+            _end_map(order, destination, sight, found)
         known = known_to(found.values())
         by_key = {lane.place.topic for lane in order.lanes if lane.place.partition < 0}
         asked = {spot for spot in places if spot[0] in by_key}
@@ -87,7 +88,7 @@ def end_leftovers(
         left = to_abort(places, known)
         mine = {spot: at for spot, at in left.items() if memory.ended[spot] < ENOUGH}
         if mine:
-            unended.abort(order.destination, order.transactional_id, order.limits.transaction_timeout, mine)
+            _abort(order, destination, sight, mine)
             memory.ended.update(mine.keys())
             where = ", ".join(f"{_name(spot)} from {offset}" for spot, offset in mine.items())
             raise Again(f"a transaction without an end was thrown away, if it was ours: {where}")
@@ -100,16 +101,23 @@ def end_leftovers(
 
 
 def _end_map(
-    order: Order, destination: ClusterView, at: int, found: Mapping[SourcePartition, Position]
+    order: Order, destination: ClusterView, sight: Sight, found: Mapping[SourcePartition, Position]
 ) -> None:
     """The map's records share the fate of the ledger's, which are there or are not."""
-    spot, name = _map(order), order.transactional_id
-    written = unended.written_from(destination, spot, at)
-    if any(counts(landed(record), found) for record in written):
-        unended.commit_again(order.destination, name, order.limits, {spot: written})
-        raise Again(f"a commit that a broker forgot half of was repeated: {_name(spot)} from {at}")
-    unended.abort(order.destination, name, order.limits.transaction_timeout, [spot])
-    raise Again(f"a transaction without an end was thrown away: {_name(spot)} from {at}")
+    spot = _map(order)
+    at, name = {spot: sight.opened[spot]}, order.transactional_id
+    written = {spot: unended.written_from(destination, spot, at[spot])}
+    if any(counts(landed(*entry), found) for entry in written[spot]):
+        unended.commit_again(destination, name, order.limits, at, written)
+        raise Again(f"a commit that a broker forgot half of was repeated: {_name(spot)} from {at[spot]}")
+    _abort(order, destination, sight, at)
+    raise Again(f"a transaction without an end was thrown away: {_name(spot)} from {at[spot]}")
+
+
+def _abort(order: Order, destination: ClusterView, sight: Sight, spots: Iterable[Spot]) -> None:
+    """Whoever has served the shard since has written to its ledger."""
+    since = {_ledger(order): sight.ends[_ledger(order)]}
+    unended.abort(destination, order.transactional_id, order.limits.transaction_timeout, spots, since)
 
 
 def _hide(spot: Spot, at: int, known: Known, memory: Memory) -> Hidden:
@@ -121,12 +129,12 @@ def _hide(spot: Spot, at: int, known: Known, memory: Memory) -> Hidden:
 def _look(
     order: Order,
     destination: ClusterView,
-    opened: Mapping[Spot, int],
+    sight: Sight,
     found: Mapping[SourcePartition, Position],
     hidden: Iterable[Hidden],
 ) -> list[Record]:
     """What was hidden is there, now that nothing is open before it; or it was thrown away."""
-    ended = [one for one in hidden if one.spot not in opened]
+    ended = [one for one in hidden if one.spot not in sight.opened]
     with _unanswered():
         still = unended.open_from(destination, {one.spot for one in ended}) if ended else {}
         settled = [one for one in ended if one.spot not in still and one.source in found]
@@ -146,10 +154,10 @@ def _look(
     return [replace(one, end=-1) for one in settled]
 
 
-def _count(spot: Spot, opened: Mapping[Spot, int], memory: Memory) -> None:
+def _count(spot: Spot, sight: Sight, memory: Memory) -> None:
     """Nobody but the mirror writes here: what its shard cannot end was the driver's."""
     if memory.ended[spot] >= ENOUGH:
-        unended.refuse_foreign(spot, opened[spot])
+        unended.refuse_foreign(spot, sight.opened[spot])
     memory.ended[spot] += 1
 
 
