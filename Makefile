@@ -16,7 +16,7 @@ demo: setup
 
 test: check
 	@scripts/browser
-	$(BIN)/pytest $(ARGS)
+	$(BIN)/pytest -n 2 --dist loadfile $(ARGS)
 
 faults: setup
 	$(BIN)/pytest tests/faults -m "deep or not deep" $(ARGS)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Literal
 
-from confluent_kafka import IsolationLevel, Producer, TopicPartition
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import (
     AlterConfigOpType,
     ConfigEntry,
@@ -110,10 +110,21 @@ class Harm(Hearing):
         return to
 
     def remove(self, side: Side, topic: str, partition: int, to: int) -> None:
-        """Everything before this offset."""
-        place = TopicPartition(topic, partition, to)
-        for future in self.day.admins[side].delete_records([place]).values():
-            future.result()
+        """Everything before this offset; who leads may have changed just now, and the client not know it."""
+
+        def removed() -> bool:
+            admin = self.day.admins[side]
+            (future,) = admin.delete_records([TopicPartition(topic, partition, to)]).values()
+            try:
+                future.result()
+            except KafkaException as exception:
+                if exception.args[0].code() != KafkaError.NOT_LEADER_FOR_PARTITION:
+                    raise
+                admin.list_topics(timeout=10)
+                return False
+            return True
+
+        eventually(removed, f"records of {topic}[{partition}] are deleted", 20)
         self.day.damage("removed", side, topic, partition, to)
 
     def expire(self, suffix: str, partition: int) -> int:

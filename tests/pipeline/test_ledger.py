@@ -16,7 +16,18 @@ from causeway.kafka.outcome import Again
 from causeway.model.cluster import Cluster
 from causeway.model.order import Limits, Seen, ledger_topic
 from causeway.model.position import Place, Position, SourcePartition
-from causeway.model.record import CONTROL, Cut, Event, Generation, Heartbeat, Lease, Record, Stopped, encode
+from causeway.model.record import (
+    CONTROL,
+    Cut,
+    Event,
+    Generation,
+    Heartbeat,
+    Hidden,
+    Lease,
+    Record,
+    Stopped,
+    encode,
+)
 from support.process import eventually
 from support.world import World
 
@@ -55,6 +66,8 @@ def test_reading_on_behind_what_was_seen_comes_to_the_same(world: World) -> None
         (1, other),
         (1, Stopped("c", "t", 1, "gap", "what", "todo", 1, lease=1)),
         (1, Heartbeat(1, 1, 3, 0, "h", 1, ended=True)),
+        (1, Hidden("t", 0, 7, *SOURCE, offset=5, at=1)),
+        (2, Hidden("t", 1, 8, *SOURCE, offset=5, at=1)),
         (2, replace(POSITION, source=SOURCE._replace(partition=2))),
     )
     seen = read(cluster, world.mirror, range(3)).seen(1)
@@ -72,7 +85,8 @@ def test_reading_on_behind_what_was_seen_comes_to_the_same(world: World) -> None
     assert on.image == whole.image
     assert on.image.positions[SOURCE].offset == 9
     assert not on.image.stopped
-    assert dict(seen.offsets)[1] == 4, "only what came since was read"
+    assert [one.end for one in on.image.hidden] == [7]
+    assert dict(seen.offsets)[1] == 5, "only what came since was read"
 
 
 def test_a_ledger_shorter_than_what_was_seen_is_read_from_its_beginning(world: World) -> None:
