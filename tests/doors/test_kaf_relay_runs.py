@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from causeway.embedded.ports import free_ports
 from support.door import committed, door
 from support.kaf_relay import NEWER, OLDER
 from support.placing import assert_all_in_order
@@ -34,8 +35,10 @@ def run(world: World, line: str, code: int = 0) -> str:
         return process.output
 
 
-def without_auth(text: str) -> str:
-    return text.replace("enable_auth = true", "enable_auth = false")
+def runnable(text: str) -> str:
+    """A sample as it can be run: without logins, and where no other test's mirror serves its page."""
+    (port,) = free_ports(1)
+    return text.replace("enable_auth = true", "enable_auth = false").replace(":7081", f":{port}")
 
 
 def anything(count: int, partitions: int, start: int = 0) -> list[tuple[int, Rec]]:
@@ -63,7 +66,7 @@ def test_the_newer_generation_runs_stops_at_the_end_and_resumes(world: World, tm
         plain: world.name("copy"), fixed: f"{world.name('there')}:1", one: world.name("both"),
         two: world.name("both"), gaps: gaps, cut: cut, empty: empty,
     }  # fmt: skip
-    text = re.sub(r"\[\[topics\]\]\n.*?\n(?=\[)", "", without_auth(NEWER), flags=re.S)
+    text = re.sub(r"\[\[topics\]\]\n.*?\n(?=\[)", "", runnable(NEWER), flags=re.S)
     text = re.sub(r"(group|instance)_id = .*\n", "", text)  # what v1.2 has no more
     text = text.replace("node1:9092", world.servers["source"]).replace(
         "node3:9095", world.servers["destination"]
@@ -123,7 +126,7 @@ def orders(count: int, start: int = 0) -> list[tuple[int, Rec]]:
 def test_the_older_generation_fails_over_maps_filters_and_resumes(world: World, tmp_path: Path) -> None:
     """The first node is dead; what the page's filter drops, and where the map sends the rest, stays so."""
     topic, copy, group = world.topic("t", 2), world.name("copy"), f"{world.mirror}-group2"
-    text = without_auth(OLDER)
+    text = runnable(OLDER)
     for before, after in {
         'orders = "machineX_orders"': f'"{topic}" = "{copy}"',
         "orders = [": f'"{topic}" = [',
