@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from causeway.errors import IntegrityError
+from causeway.errors import IntegrityError, Unreachable
 from causeway.kafka import unended
 from causeway.kafka.outcome import Again
 from causeway.kafka.unended import Sight
@@ -164,3 +164,26 @@ def test_what_was_hidden_must_be_there_once_nothing_is_open(
             end({}, Memory(), [HIDDEN], position)
     else:
         assert end({}, Memory(), [HIDDEN], position) == [replace(HIDDEN, end=-1)]
+
+
+def test_a_broker_that_goes_once_more_does_not_end_the_repeating_of_a_commit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A try that failed is aborted by the next fence, and takes along what it repeats: it must go on."""
+    entry = (b"k", b"v")
+    committed: list[Any] = []
+    troubles = [Again("no answer"), Unreachable("no leader")]
+
+    def read(*_given: Any) -> list[tuple[bytes, bytes]]:
+        if troubles:
+            raise troubles.pop()
+        return [entry, entry]  # and the copy of an earlier try
+
+    made = SimpleNamespace(fence=lambda: None, close=lambda: None, commit=committed.append)
+    monkeypatch.setattr(unended, "TransactionalDelivery", lambda *_given, **_more: made)
+    monkeypatch.setattr(unended, "written_from", read)
+    there: Any = There()
+
+    unended.commit_again(there, "x", ORDER.limits, {T: 5}, {T: [entry]})
+
+    assert committed == [[(*T, *entry)]]

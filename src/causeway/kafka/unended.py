@@ -143,7 +143,7 @@ def commit_again(
                     raise Fenced(f"somebody else has written under {transactional_id} meanwhile")
             delivery.commit([(*spot, *entry) for spot, found in written.items() for entry in found])
             return
-        except Again:
+        except (Again, Unreachable):
             if time.monotonic() > deadline:
                 raise
             time.sleep(LOOK_SECONDS)
