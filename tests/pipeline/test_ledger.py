@@ -139,3 +139,28 @@ def test_the_newest_record_of_each_key_is_what_all_of_them_come_to(world: World)
     assert image.newest_lease() == 2
     assert not image.stopped
     assert {event.number for event in image.events.values()} == set(range(8, 40)), "the rest has rotated away"
+
+
+def test_whoever_watches_hears_all_that_is_written_since(world: World) -> None:
+    cluster = Cluster("destination", {"bootstrap.servers": world.servers["destination"]})
+    ensure_topics(ClusterView(cluster), world.mirror, 1, 1)
+    write(cluster, world.mirror, (CONTROL, Lease(1, "a", "h", 1, 1)), (1, POSITION))
+    watching = LedgerReader(cluster, world.mirror, range(2))
+    heard: list[Record] = []
+    try:
+        watching.read_to_end(30)
+        watching.watch()
+        since = [replace(POSITION, offset=POSITION.offset + more, at=more) for more in range(1, 6)]
+        for position in since:
+            write(cluster, world.mirror, (1, position))
+
+        def all_heard() -> bool:
+            heard.extend(watching.poll(0.2))
+            return len(heard) >= len(since)
+
+        eventually(all_heard, "everything is heard")
+    finally:
+        watching.close()
+
+    assert heard == since
+    assert watching.image.newest_lease() == 1

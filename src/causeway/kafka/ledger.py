@@ -59,6 +59,9 @@ _MAP_CONFIG = {
     "retention.bytes": "-1",
 }
 
+WATCH_MS, WATCH_BYTES = 200, 100_000
+"""So long the destination collects commits for whoever watches, or so much of them."""
+
 
 @dataclass(slots=True)
 class LedgerImage:
@@ -155,14 +158,15 @@ class LedgerReader:
             self.image.apply(partition, decode(value.encode()))
         self._from = dict(self._read)
         # The end of a partition is known when a fetch comes back empty: short waits while reading up to it.
-        self._consumer = self._start(fetch_wait_max_ms=10)
+        self._consumer = self._start(wait_ms=10)
 
-    def _start(self, fetch_wait_max_ms: int) -> Consumer:
+    def _start(self, wait_ms: int, least_bytes: int = 1) -> Consumer:
         consumer = clients.consumer(
             self._cluster,
             self._group,
             queued_max_messages_kbytes=8192,
-            fetch_wait_max_ms=fetch_wait_max_ms,
+            fetch_wait_max_ms=wait_ms,
+            fetch_min_bytes=least_bytes,
         )
         consumer.assign([TopicPartition(self._topic, number, at) for number, at in self._read.items()])
         return consumer
@@ -186,9 +190,17 @@ class LedgerReader:
 
     def follow(self, *partitions: int) -> None:
         """From now on, these partitions alone, and without haste: a new record still comes at once."""
-        self._read = {number: self._read[number] for number in partitions or self._read}
+        self._read = {number: self._read[number] for number in partitions}
         self._consumer.close()
-        self._consumer = self._start(fetch_wait_max_ms=250)
+        self._consumer = self._start(wait_ms=250)
+
+    def watch(self) -> None:
+        """From now on all partitions, some commits at a time: a busy shard makes a hundred a second.
+
+        To be told of each one would cost the destination as many fetches again as its own readers do.
+        """
+        self._consumer.close()
+        self._consumer = self._start(WATCH_MS, WATCH_BYTES)
 
     def read_to_end(self, seconds: float) -> LedgerImage:
         """Read until every partition's high watermark, taken now. The caller has fenced before.

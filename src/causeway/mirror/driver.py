@@ -107,7 +107,7 @@ class Driver:
         self._tell_ended()
         self._reader = LedgerReader(self._destination, self.name, range(self._ledger.partitions))
         image = self._reader.read_to_end(LEDGER_SECONDS)
-        self._reader.follow()
+        self._reader.watch()
         if mirror.delivery == "exactly-once":
             refuse_older(self._view, self.name, image)
         if self.stop_at_end:
