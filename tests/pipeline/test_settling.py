@@ -25,3 +25,20 @@ print(gc.get_freeze_count() <= before, gc.collect() > 0)
 def test_all_that_was_loaded_is_left_alone_and_garbage_is_not() -> None:
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == ["True True True", "True True"]
+
+
+RECEIPT = """
+import sys
+from causeway.model.receipt import Receipt
+from causeway.pipeline.relay import RECEIPTS, written
+receipt = Receipt(3, "broken", 1 << 40, note='"café" ' * 1_000)
+row = written(receipt)
+row.validate(full=True)
+(found,) = row.to_pylist()
+print("pandas" in sys.modules, row.schema == RECEIPTS, found == {"shard": 3, "receipt": receipt.to_json()})
+"""
+
+
+def test_a_receipt_is_written_without_loading_pandas() -> None:
+    done = subprocess.run([sys.executable, "-c", RECEIPT], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True", "True"]
