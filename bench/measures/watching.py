@@ -31,8 +31,13 @@ _PAGE = re.compile(r"the page is at http://([\w.]+):(\d+)")
 
 
 def watching(bench: Bench) -> None:
+    """In every round: a process of half a minute is a hundredth of a core off now and then."""
     bench.stage.say(f"being looked at: {PARTITIONS:,} partitions, scraped every {SCRAPE_SECONDS:.0f} s")
-    sample = Sample("watching", f"{PARTITIONS:,} partitions", bench.causeway.name, 0)
+    for number in range(bench.scale.rounds):
+        _once(bench, Sample("watching", f"{PARTITIONS:,} partitions", bench.causeway.name, number))
+
+
+def _once(bench: Bench, sample: Sample) -> None:
     stage, shape = bench.stage, replace(CENTRE, partitions=BUSY)
     with voiding(lambda why: bench.note(replace(sample, void=why))):
         busy, idle = stage.name("busy"), idle_topics(PARTITIONS, stage.name("idle"))

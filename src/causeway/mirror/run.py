@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import socket
 import threading
@@ -75,6 +76,10 @@ class Run:
             self._threads.append(thread)
             driver.settle("running")
             thread.start()
+        # All that was loaded so far lives as long as the process. Every scrape makes ten thousand objects, by
+        # which the garbage collector would look through all of it again and again.
+        gc.collect()
+        gc.freeze()
 
     def stop(self) -> None:
         self._stopping.set()
