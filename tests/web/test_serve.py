@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import signal
@@ -171,6 +172,23 @@ def test_stop_ends_streams_that_are_open(shown: Shown) -> None:
         server.stop()
         list(coming)  # it ends
     assert feed(server).watchers == 0
+
+
+def test_stop_hangs_up_on_a_client_that_does_not_read(shown: Shown) -> None:
+    server = Server(application(shown), port=0)
+    server.start()
+    with closing(socket.socket()) as client:
+        client.settimeout(SECONDS)
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.connect(("127.0.0.1", int(server.address.rpartition(":")[2])))
+        client.sendall(b"GET /static/uplot/uPlot.iife.min.js HTTP/1.1\r\nHost: localhost\r\n\r\n" * 500)
+        connections: set[Any] = server._server.server_state.connections
+        eventually(lambda: any(one.flow.write_paused for one in connections), "it does not read", SECONDS)
+        server.stop()
+
+        with contextlib.suppress(ConnectionResetError):
+            while client.recv(1 << 20):
+                pass
 
 
 def test_a_source_that_fails_once_is_asked_again(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import socket
 import threading
@@ -51,7 +52,7 @@ class Server:
         self._socket = self._bound()
         host, port = self._socket.getsockname()[:2]
         self.address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-        self._thread = threading.Thread(target=self._serve, name="web", daemon=True)
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="web", daemon=True)
         self._thread.start()
         deadline = time.monotonic() + START_SECONDS
         while not self._server.started:
@@ -69,9 +70,13 @@ class Server:
         if self._socket is not None:
             self._socket.close()
 
-    def _serve(self) -> None:
+    async def _serve(self) -> None:
         assert self._socket is not None
-        self._server.run(sockets=[self._socket])
+        await self._server.serve(sockets=[self._socket])
+        # Whoever asked and does not read what comes was waited for. The server leaves such a line open, so
+        # the client at its other end would wait until this process ends.
+        for connection in self._server.server_state.connections:
+            connection.transport.abort()
 
     def _bound(self) -> socket.socket:
         """Bound here and not by the server, which would end the process when it cannot."""
