@@ -23,11 +23,12 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 
 @pytest.fixture
-def page(browser: Browser) -> Page:
+def page(browser: Browser) -> Iterator[Page]:
     """So large that all is seen: what nobody sees is not brought up to date."""
     page = browser.page()
     page.looks(1280, 2400)
-    return page
+    yield page
+    page.close()
 
 
 @pytest.fixture

@@ -36,8 +36,9 @@ def program() -> str:
 class Page:
     """A tab. `errors`: what a developer would see in red in the console."""
 
-    def __init__(self, browser: Browser, session: str) -> None:
+    def __init__(self, browser: Browser, target: str, session: str) -> None:
         self._browser = browser
+        self._target = target
         self._session = session
         self.errors: list[str] = []
         for domain in ("Page", "Runtime", "Log", "Network"):
@@ -80,6 +81,10 @@ class Page:
         shot = self.ask("Page.captureScreenshot", format="png", captureBeyondViewport=False)
         place.write_bytes(base64.b64decode(shot["data"]))
 
+    def close(self) -> None:
+        """Otherwise it goes on asking for its server, and may come upon the next one at the same port."""
+        self._browser.ask("Target.closeTarget", {"targetId": self._target})
+
     def heard(self, method: str, parameters: dict[str, Any]) -> None:
         if method == "Runtime.exceptionThrown":
             self.errors.append(json.dumps(parameters["exceptionDetails"])[:500])
@@ -116,7 +121,7 @@ class Browser:
     def page(self) -> Page:
         target = self.ask("Target.createTarget", {"url": "about:blank"})["targetId"]
         session = self.ask("Target.attachToTarget", {"targetId": target, "flatten": True})["sessionId"]
-        self._pages[session] = page = Page(self, session)
+        self._pages[session] = page = Page(self, target, session)
         return page
 
     def ask(
