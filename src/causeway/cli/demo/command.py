@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import signal
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -19,6 +20,7 @@ from causeway.cli.demo.summary import Summary
 from causeway.errors import CausewayError
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+AGAIN_SECONDS = 0.05
 
 
 class Output(StrEnum):
@@ -77,29 +79,43 @@ class _Interruption:
 
     def happen(self, number: int, _frame: Any) -> None:
         self.exit_code = 128 + number
-        raise SystemExit(self.exit_code)
+        self.raise_again()
 
-    def raise_again(self) -> None:
+    def raise_again(self, *_: Any) -> None:
         """Where what was raised got lost.
 
-        The Kafka client turns what is raised inside its callbacks into a SystemError without a cause, and
-        Python drops what is raised while it lets go of an object.
+        The Kafka client turns what is raised inside its callbacks into a SystemError without a cause.
         """
         if self.exit_code:
             raise SystemExit(self.exit_code)
 
+    def dropped(self, what: Any) -> None:
+        """Python drops what is raised while it lets go of an object: the demo would go on to its end.
+
+        Nothing can be raised from here either, so an alarm does it in a moment, and once more if that comes
+        at such a time again.
+        """
+        if self.exit_code and isinstance(what.exc_value, SystemExit):
+            signal.setitimer(signal.ITIMER_REAL, AGAIN_SECONDS)
+        else:
+            sys.__unraisablehook__(what)
+
     def ignore_more(self) -> None:
         """A second Ctrl-C, out of impatience, would leave brokers behind."""
-        for number in _SIGNALS:
+        for number in (*_SIGNALS, signal.SIGALRM):
             signal.signal(number, signal.SIG_IGN)
 
 
 @contextlib.contextmanager
 def _interruptions() -> Iterator[_Interruption]:
     interruption = _Interruption()
-    before = {number: signal.signal(number, interruption.happen) for number in _SIGNALS}
+    handlers = dict.fromkeys(_SIGNALS, interruption.happen) | {signal.SIGALRM: interruption.raise_again}
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    sys.unraisablehook = interruption.dropped
     try:
         yield interruption
     finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        sys.unraisablehook = sys.__unraisablehook__
         for number, handler in before.items():
             signal.signal(number, handler)
