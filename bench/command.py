@@ -41,7 +41,7 @@ from causeway.errors import CausewayError
 
 DOCS = Path("docs")
 BUILD = Path("build/bench")
-WARMING = 300_000  # records through both brokers before anybody is measured
+WARMING = 1_500_000  # records through both brokers before anybody is measured
 SHAPES = {"centre": (CENTRE,), "around": tuple(around()), "all": tuple(combinations())}
 
 DO = {

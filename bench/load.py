@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import random
+import uuid
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -64,13 +65,16 @@ def headers(number: int) -> list[tuple[str, bytes]]:
     return [("trace-id", b"%016x" % number), ("content-type", b"application/json"), ("version", b"1")]
 
 
-def fill(side: Side, topic: str, shape: Shape, records: int) -> Filled:
-    """Create a topic and write its records, with as many processes as there are cores."""
+def fill(side: Side, topic: str, shape: Shape, records: int, transaction: int = 0) -> Filled:
+    """Create a topic and write its records, with as many processes as there are cores.
+
+    `transaction`: so many of a process's records are one; none are written without.
+    """
     side.create({topic: shape.partitions})
     workers = min(os.cpu_count() or 1, shape.partitions)
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         jobs = [
-            pool.submit(_write, side.servers, topic, shape, records, worker, workers)
+            pool.submit(_write, side.servers, topic, shape, records, worker, workers, transaction)
             for worker in range(workers)
         ]
         for job in jobs:
@@ -78,10 +82,17 @@ def fill(side: Side, topic: str, shape: Shape, records: int) -> Filled:
     return Filled(topic, shape, records)
 
 
-def _write(servers: str, topic: str, shape: Shape, records: int, worker: int, workers: int) -> None:
+def _write(
+    servers: str, topic: str, shape: Shape, records: int, worker: int, workers: int, transaction: int
+) -> None:  # fmt: skip
     """One process's share: whole partitions, so that their order is that of the numbers."""
     conf: dict[str, Any] = {**PRODUCER, "bootstrap.servers": servers, "compression.type": shape.compression}
+    if transaction:
+        conf["transactional.id"] = uuid.uuid4().hex
     producer = Producer(conf)
+    if transaction:
+        producer.init_transactions(_FLUSH_SECONDS)
+        producer.begin_transaction()
     for count, (number, partition) in enumerate(_share(records, shape.partitions, worker, workers)):
         more = {"headers": headers(number)} if shape.headers else {}
         while True:
@@ -92,9 +103,14 @@ def _write(servers: str, topic: str, shape: Shape, records: int, worker: int, wo
                 producer.poll(0.05)
         if count % _POLL_EVERY == 0:
             producer.poll(0)
+        if transaction and count % transaction == transaction - 1:
+            producer.commit_transaction(_FLUSH_SECONDS)
+            producer.begin_transaction()
     left = producer.flush(_FLUSH_SECONDS)
     if left:
         raise TimeoutError(f"{left} records could not be written within {_FLUSH_SECONDS} s")
+    if transaction:
+        producer.commit_transaction(_FLUSH_SECONDS)
 
 
 def _share(records: int, partitions: int, worker: int, workers: int) -> Iterator[tuple[int, int]]:

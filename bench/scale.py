@@ -33,7 +33,7 @@ class Scale:
 
 
 QUICK = Scale(
-    name="quick", measures=("throughput", "latency"), shapes=(CENTRE,), rounds=1, warm_seconds=30,
+    name="quick", measures=("throughput", "latency"), shapes=(CENTRE,), rounds=1, warm_seconds=20,
     records=2_000_000, around_records=1_000_000, megabytes=2_000, idle_seconds=5, rates=(1_000,),
     latency_seconds=12, latency_rounds=1, latency_systems=("causeway", "mm2-exactly-once"),
     backlog_megabytes=0, growth=(),

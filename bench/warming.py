@@ -22,17 +22,18 @@ from bench.stage import Side, Stage
 
 WRITERS = 4
 READERS = 2
+LARGE = 50_000
 _TIMEOUT_SECONDS = 30.0
 
 Stopped = Callable[[], bool]
 
 
 def warm(stage: Stage, records: int, seconds: float) -> None:
-    """So many records at full speed, then small transactions for so long, on both sides at once."""
+    """So many records at full speed in large transactions, then small ones for so long, on both sides at once."""
     sides = stage.source, stage.destination
     topic = stage.name("warm")
     for side in sides:
-        filled = fill(side, topic, CENTRE, records)
+        filled = fill(side, topic, CENTRE, records, transaction=LARGE)
         content.read(side.servers, filled.topic, CENTRE.partitions)
     stage.say(f"  warming up: small transactions for {seconds:.0f} s")
     with _threads([(_transactions, WRITERS), (_fetches, READERS)], sides, topic):
