@@ -29,7 +29,7 @@ Stopped = Callable[[], bool]
 
 
 def warm(stage: Stage, records: int, seconds: float) -> None:
-    """So many records at full speed in large transactions, then small ones for so long, on both sides at once."""
+    """So many records in large transactions at full speed, then small ones for so long, on both sides."""
     sides = stage.source, stage.destination
     topic = stage.name("warm")
     for side in sides:
