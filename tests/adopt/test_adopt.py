@@ -22,7 +22,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from causeway.config import load
 from causeway.errors import IntegrityError
 from causeway.kafka.admin import ClusterView
-from causeway.kafka.ledger import ensure_topics
+from causeway.kafka.ledger_topics import ensure_topics
 from causeway.kafka.tails import last_records
 from causeway.mirror.adopt import Adoption
 from causeway.mirror.clusters import limits_of

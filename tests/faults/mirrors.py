@@ -15,11 +15,12 @@ from confluent_kafka.admin import AdminClient
 
 from causeway.config.toml import written
 from causeway.embedded import EmbeddedCluster
-from causeway.kafka.ledger import LedgerImage, read_image
+from causeway.kafka.ledger import read_image
 from causeway.model.cluster import Cluster
 from causeway.model.order import ledger_topic, offset_map_topic
 from causeway.model.position import Position
 from causeway.model.record import CONTROL, Heartbeat, decode
+from causeway.policy.image import LedgerImage
 from faults.events import Booked, Side
 from faults.history import Journal
 from faults.witness import booked, note_offset_map

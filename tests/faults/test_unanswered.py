@@ -13,7 +13,8 @@ from confluent_kafka import Producer
 
 from causeway.errors import Unreachable
 from causeway.kafka.admin import At, ClusterView
-from causeway.kafka.ledger import ensure_topics, read_image
+from causeway.kafka.ledger import read_image
+from causeway.kafka.ledger_topics import ensure_topics
 from causeway.model.cluster import Cluster
 from causeway.model.order import ledger_topic
 from causeway.model.position import Place, Position, SourcePartition

@@ -9,9 +9,9 @@ from collections.abc import Collection
 from confluent_kafka import KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient
 
-from causeway.kafka.ledger import LedgerImage
 from causeway.model.order import offset_map_topic
 from causeway.model.position import Position
+from causeway.policy.image import LedgerImage
 from faults.events import Booked, Mapped, Side, Topics
 from faults.history import Journal
 from support.process import eventually

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from causeway.kafka.ledger import LedgerImage
 from causeway.mirror.view import Logs, Partitions, gaps
 from causeway.model.order import Lane
 from causeway.model.position import Place, Position, SourcePartition, Tally
 from causeway.model.record import Gap, Stopped
 from causeway.model.snapshot import PartitionView
 from causeway.policy.ages import Ages
+from causeway.policy.image import LedgerImage
 
 SOURCE = SourcePartition("c", "orders", 0)
 PLACE = Place("orders", "u", 0)

@@ -22,7 +22,7 @@ from causeway.config import load
 from causeway.config.schema import MirrorSettings, Settings
 from causeway.errors import CausewayError, IntegrityError, PlanRefused, Superseded, UsageError
 from causeway.kafka.admin import ClusterView
-from causeway.kafka.ledger import ensure_topics
+from causeway.kafka.ledger_topics import ensure_topics
 from causeway.kafka.outcome import Again
 from causeway.kafka.quarantine import ensure_quarantine
 from causeway.mirror import offsets

@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 
 from causeway.errors import Superseded
-from causeway.kafka.ledger import LedgerImage
 from causeway.model.cluster import Cluster
 from causeway.model.order import Delivery, Limits, Order
 from causeway.model.record import Heartbeat, Record
 from causeway.pipeline.handover import ENDING_SECONDS, ended, ending_seconds, let_end
+from causeway.policy.image import LedgerImage
 
 LIMITS = Limits(1_000, 1 << 20, 1, 10, 1 << 20, 1_000, 100_000, 1)
 

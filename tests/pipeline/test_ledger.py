@@ -11,7 +11,8 @@ import pytest
 
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.delivery import IdempotentDelivery
-from causeway.kafka.ledger import LedgerReader, ensure_topics
+from causeway.kafka.ledger import LedgerReader
+from causeway.kafka.ledger_topics import ensure_topics
 from causeway.kafka.outcome import Again
 from causeway.model.cluster import Cluster
 from causeway.model.order import Limits, Seen, ledger_topic

@@ -9,7 +9,7 @@ from confluent_kafka import Producer
 
 from causeway.kafka import offset_map
 from causeway.kafka.admin import ClusterView
-from causeway.kafka.ledger import ensure_topics
+from causeway.kafka.ledger_topics import ensure_topics
 from causeway.kafka.offset_map import last_landed, tail
 from causeway.model.cluster import Cluster
 from causeway.model.order import offset_map_topic

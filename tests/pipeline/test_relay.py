@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from causeway.kafka.admin import ClusterView
-from causeway.kafka.ledger import ensure_topics
+from causeway.kafka.ledger_topics import ensure_topics
 from causeway.kafka.outcome import Again
 from causeway.model.cluster import Cluster
 from causeway.model.order import Lane, Limits, Order, ledger_topic, offset_map_topic

@@ -21,9 +21,10 @@ from confluent_kafka.admin import (
 
 from causeway.config.toml import written
 from causeway.embedded import EmbeddedCluster
-from causeway.kafka.ledger import LedgerImage, read_image
+from causeway.kafka.ledger import read_image
 from causeway.model.cluster import Cluster
 from causeway.model.order import offset_map_topic
+from causeway.policy.image import LedgerImage
 from support.process import Causeway
 from support.records import Rec, end_offsets, read_all, read_offsets
 

@@ -12,7 +12,6 @@ import pytest
 
 from causeway.config import load
 from causeway.errors import IntegrityError
-from causeway.kafka.ledger import LedgerImage
 from causeway.mirror import capture
 from causeway.mirror.capture import Capture
 from causeway.model.cluster import Cluster
@@ -22,6 +21,7 @@ from causeway.model.record import Stopped
 from causeway.model.verdict import Findings, Pair
 from causeway.pipeline import verify
 from causeway.pipeline.verify import PAIRS, _task
+from causeway.policy.image import LedgerImage
 
 PAIR = Pair(
     source=SourcePartition("id", "orders", 0), source_from=10, settled=50, end=60, source_to=70,

@@ -9,128 +9,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
-from causeway.errors import IntegrityError, PlanRefused, Unreachable
+from causeway.errors import IntegrityError, Unreachable
 from causeway.kafka import clients
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.failures import as_user_error
-from causeway.kafka.outcome import Again, LedgerGone
+from causeway.kafka.outcome import Again
 from causeway.model.cluster import Cluster
-from causeway.model.order import Seen, ledger_topic, offset_map_topic
-from causeway.model.position import Position, SourcePartition
-from causeway.model.record import (
-    CONTROL,
-    Adopted,
-    CreatedTopic,
-    Cut,
-    Event,
-    Gap,
-    Generation,
-    Heartbeat,
-    Hidden,
-    Lease,
-    Paused,
-    Record,
-    Stopped,
-    UnknownRecord,
-    decode,
-    encode,
-)
-from causeway.model.topic import TopicFacts
-from causeway.policy.integrity import same_topic, shown
-from causeway.policy.positions import newest
-
-_LEDGER_CONFIG = {
-    "cleanup.policy": "compact",
-    "compression.type": "producer",
-    "min.cleanable.dirty.ratio": "0.05",
-    "segment.bytes": str(16 * 1024 * 1024),
-    "segment.ms": str(10 * 60 * 1000),
-    "max.compaction.lag.ms": str(60 * 60 * 1000),
-    "delete.retention.ms": str(60 * 60 * 1000),
-}
-_MAP_CONFIG = {
-    "cleanup.policy": "delete",
-    "retention.ms": str(30 * 24 * 60 * 60 * 1000),
-    "retention.bytes": "-1",
-}
+from causeway.model.order import Seen, ledger_topic
+from causeway.model.record import CONTROL, Record, UnknownRecord, decode, encode
+from causeway.policy.image import LedgerImage
 
 WATCH_MS, WATCH_BYTES = 200, 100_000
 """So long the destination collects commits for whoever watches, or so much of them."""
-
-
-@dataclass(slots=True)
-class LedgerImage:
-    """Everything the ledger says, as far as it was read."""
-
-    lease: Lease | None = None
-    generation: Generation | None = None
-    cut: Cut | None = None
-    paused: Paused | None = None
-    heartbeats: dict[int, Heartbeat] = field(default_factory=dict)
-    created: dict[str, CreatedTopic] = field(default_factory=dict)
-    adopted: dict[int, Adopted] = field(default_factory=dict)  # by lease
-    events: dict[str, Event] = field(default_factory=dict)
-    verdicts: dict[SourcePartition, Stopped] = field(default_factory=dict)
-    gaps: dict[str, Gap] = field(default_factory=dict)
-    by_partition: dict[tuple[int, SourcePartition], Position] = field(default_factory=dict)
-    hidden_by: dict[tuple[int, str], Hidden] = field(default_factory=dict)  # by the ledger's partition
-
-    @property
-    def stopped(self) -> dict[SourcePartition, Stopped]:
-        """Partitions that stand still, and why."""
-        return {source: record for source, record in self.verdicts.items() if record.verdict}
-
-    @property
-    def positions(self) -> dict[SourcePartition, Position]:
-        return newest(self.by_partition.values())
-
-    @property
-    def hidden(self) -> list[Hidden]:
-        """Places with records that count as carried and cannot be read, and up to where."""
-        return [record for record in self.hidden_by.values() if record.end >= 0]
-
-    def apply(self, partition: int, record: Record) -> None:
-        match record:
-            case Position():
-                self.by_partition[partition, record.source] = record
-            case Lease():
-                if self.lease is None or record.number >= self.lease.number:
-                    self.lease = record
-            case Generation():
-                self.generation = record
-            case Cut():
-                self.cut = record
-            case Paused():
-                self.paused = record
-            case Heartbeat():
-                self.heartbeats[record.shard] = record
-            case CreatedTopic():
-                self.created[record.topic] = record
-            case Adopted():
-                self.adopted[record.lease] = record
-            case Event():
-                self.events[record.key()] = record
-            case Gap():
-                self.gaps[record.key()] = record
-            case Hidden():
-                self.hidden_by[partition, record.key()] = record
-            case Stopped():
-                # A partition that moved to another shard has verdicts in two of the ledger's partitions.
-                known = self.verdicts.get(record.source)
-                if known is None or (known.lease, known.at) <= (record.lease, record.at):
-                    self.verdicts[record.source] = record
-
-    def newest_lease(self) -> int:
-        return self.lease.number if self.lease else 0
-
-    def gaps_of(self, source: SourcePartition) -> list[Gap]:
-        """Where this partition's position moved without carrying, the oldest first."""
-        return sorted((gap for gap in self.gaps.values() if gap.source == source), key=lambda gap: gap.at)
 
 
 class Entry(NamedTuple):
@@ -314,68 +208,3 @@ def read_image(cluster: Cluster, mirror: str, seconds: float = 30.0) -> LedgerIm
         return reader.read_to_end(seconds)
     finally:
         reader.close()
-
-
-def check_ledger(ledger: str, known_id: str, found: TopicFacts | None, alias: str) -> None:
-    """Another topic under the ledger's name does not know what was carried: nothing may be written to it.
-
-    Raises LedgerGone where there is none: a broker may not know it yet, or somebody has deleted it.
-    """
-    if found is None:
-        raise LedgerGone(f"topic {ledger} does not exist")
-    if known_id and not same_topic(known_id, found.topic_id):
-        raise IntegrityError(
-            "the ledger was deleted and created again under the mirror",
-            where=f'topic {ledger} on cluster "{alias}"',
-            why=f"topic id {shown(known_id)} then, {shown(found.topic_id)} now",
-            todo="its positions are gone: carry under a new mirror name, or take over what is there:"
-            " `causeway adopt`",
-        )
-
-
-def safely_kept(view: ClusterView, replication: int | None) -> tuple[int, dict[str, str]]:
-    """How many copies a topic of the mirror's own gets, and that two of three must have what it takes."""
-    copies = min(replication or 3, view.brokers())
-    return copies, {"min.insync.replicas": "2"} if copies >= 3 else {}
-
-
-def ensure_topics(view: ClusterView, mirror: str, shards: int, replication: int | None) -> TopicFacts:
-    """The ledger and the offset map exist, fit, and have a partition for each shard.
-
-    Answers what the ledger is. Raises PlanRefused where its cleanup policy is not what the guarantee needs,
-    and IntegrityError where there is none although the offset map says that there must have been one.
-    """
-    ledger, offsets = ledger_topic(mirror), offset_map_topic(mirror)
-    copies, in_sync = safely_kept(view, replication)
-    known = view.describe([ledger, offsets])
-    if ledger not in known and offsets in known:
-        _refuse_lost(view, mirror, known[offsets].partitions)
-    for topic, config in ((ledger, _LEDGER_CONFIG), (offsets, _MAP_CONFIG)):
-        if topic not in known:
-            view.create_topic(topic, shards + 1, copies, {**config, **in_sync})
-        elif known[topic].partitions < shards + 1:
-            view.grow_topic(topic, shards + 1)
-    policy = view.configs([ledger])[ledger].get("cleanup.policy", "")
-    if policy != "compact":
-        raise PlanRefused(
-            f'the ledger has cleanup.policy "{policy}", which would delete positions',
-            where=f'topic {ledger} on cluster "{view.cluster.alias}"',
-            todo=f"kafka-configs.sh --alter --topic {ledger} --add-config cleanup.policy=compact",
-        )
-    return view.describe([ledger])[ledger]
-
-
-def _refuse_lost(view: ClusterView, mirror: str, partitions: int) -> None:
-    """Before a new ledger is created: without positions everything would be carried again."""
-    ledger, offsets = ledger_topic(mirror), offset_map_topic(mirror)
-    if any(view.all_offsets([(offsets, number) for number in range(partitions)], "latest").values()):
-        raise IntegrityError(
-            f'the ledger of mirror "{mirror}" is missing, but its offset map holds what it has carried',
-            where=f'topic {ledger} on cluster "{view.cluster.alias}"',
-            why="without positions everything would be carried again",
-            todo="carry under a new mirror name, or take over what is there: delete topic"
-            f" {offsets} and `causeway adopt`",
-        )
-
-
-__all__ = ["CONTROL", "LedgerImage", "LedgerReader", "check_ledger", "ensure_topics", "read_image"]

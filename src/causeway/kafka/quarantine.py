@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 
 from causeway.kafka.admin import ClusterView
-from causeway.kafka.ledger import safely_kept
+from causeway.kafka.ledger_topics import safely_kept
 from causeway.kafka.tails import read_spans
 from causeway.model.filtering import Record
 from causeway.model.order import quarantine_topic

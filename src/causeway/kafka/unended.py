@@ -12,7 +12,7 @@ from causeway.errors import IntegrityError, Unreachable
 from causeway.kafka import clients
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.failures import error_of
-from causeway.kafka.ledger import LedgerImage, LedgerReader
+from causeway.kafka.ledger import LedgerReader
 from causeway.kafka.offset_map import landed, tail
 from causeway.kafka.outcome import Again, Fenced
 from causeway.kafka.tails import read_spans
@@ -21,6 +21,7 @@ from causeway.model.cluster import Cluster
 from causeway.model.filtering import Record
 from causeway.model.order import Limits, ledger_topic, offset_map_topic, transactional_id
 from causeway.model.record import CONTROL
+from causeway.policy.image import LedgerImage
 from causeway.policy.testimony import Landed, Spot, contradicted
 
 WAIT_SECONDS = 2.0

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from causeway.config import MirrorSettings, Settings
 from causeway.errors import IntegrityError, PlanRefused, Unreachable
 from causeway.kafka.admin import ClusterView
-from causeway.kafka.ledger import LedgerImage, ensure_topics, read_image
+from causeway.kafka.ledger import read_image
+from causeway.kafka.ledger_topics import ensure_topics
 from causeway.kafka.outcome import Again, Fenced
 from causeway.kafka.tails import Ending, Progress, Spot, unwatched
 from causeway.mirror.clusters import cluster_of, limits_of, shards_of
@@ -27,6 +28,7 @@ from causeway.model.order import Lane
 from causeway.model.position import Position
 from causeway.model.record import CONTROL, Adopted
 from causeway.pipeline.memory import now_ms
+from causeway.policy.image import LedgerImage
 from causeway.policy.seam import settle
 from causeway.policy.sharding import shard_of
 

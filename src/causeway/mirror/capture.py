@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from causeway.config import MirrorSettings, Settings
 from causeway.kafka.admin import At, ClusterView
-from causeway.kafka.ledger import LedgerImage, read_image
+from causeway.kafka.ledger import read_image
 from causeway.kafka.quarantine import read_labels
 from causeway.mirror.clusters import cluster_of, filters_of
 from causeway.mirror.ends import offsets_of
@@ -30,6 +30,7 @@ from causeway.model.verdict import Pair, Passage
 from causeway.pipeline import filters
 from causeway.pipeline.verify import Progress
 from causeway.policy.grouping import grouped
+from causeway.policy.image import LedgerImage
 from causeway.policy.pairing import Bounds, pair_of
 from causeway.policy.selection import absent, select
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from causeway.config import MirrorSettings, Settings
 from causeway.errors import AccessDenied, CausewayError, ConfigError, PlanRefused
 from causeway.kafka.admin import ClusterView
-from causeway.kafka.ledger import LedgerImage, read_image
+from causeway.kafka.ledger import read_image
 from causeway.kafka.versions import highest_versions
 from causeway.mirror.clusters import chosen, cluster_of, filters_of
 from causeway.mirror.remarks import Sight, remarks
@@ -21,6 +21,7 @@ from causeway.mirror.routing import Known, edges, routes
 from causeway.model.checkup import Checkup, Remark, Section, note, ok, problem
 from causeway.model.order import ledger_topic
 from causeway.pipeline.filters import make
+from causeway.policy.image import LedgerImage
 from causeway.policy.readiness import literal_secrets, transactions
 from causeway.policy.releases import at_least
 

@@ -16,7 +16,8 @@ from causeway.config import MirrorSettings, Settings
 from causeway.config.effective import effective
 from causeway.errors import CausewayError, IntegrityError, PlanRefused, Superseded, Unreachable
 from causeway.kafka.admin import ClusterView
-from causeway.kafka.ledger import LedgerReader, check_ledger, ensure_topics
+from causeway.kafka.ledger import LedgerReader
+from causeway.kafka.ledger_topics import check_ledger, ensure_topics
 from causeway.kafka.outcome import Again, Fenced
 from causeway.kafka.quarantine import ensure_quarantine
 from causeway.mirror.clusters import cluster_of, filters_of, limits_of, shards_of

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Mapping
 
 from causeway.config import MirrorSettings
 from causeway.kafka.admin import ClusterView
-from causeway.kafka.ledger import LedgerImage
 from causeway.model.position import Position
 from causeway.model.topic import TopicFacts
 from causeway.model.verdict import Pair
 from causeway.policy.grouping import Ground, Spot
+from causeway.policy.image import LedgerImage
 from causeway.policy.integrity import same_topic
 from causeway.policy.pairing import spreads
 

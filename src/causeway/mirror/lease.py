@@ -23,7 +23,7 @@ from causeway import failpoint
 from causeway.errors import CausewayError, IntegrityError, Superseded, Unreachable
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.delivery import IdempotentDelivery
-from causeway.kafka.ledger import LedgerImage, LedgerReader, read_image
+from causeway.kafka.ledger import LedgerReader, read_image
 from causeway.kafka.outcome import Again, Fenced
 from causeway.kafka.transaction import TransactionalDelivery, fence_ids
 from causeway.kafka.unended import end_control, end_ledgers
@@ -32,6 +32,7 @@ from causeway.model.order import Delivery, Limits, ledger_topic, transactional_i
 from causeway.model.position import Position
 from causeway.model.record import CONTROL, Cut, Generation, Heartbeat, Lease, Record, encode
 from causeway.pipeline.memory import now_ms
+from causeway.policy.image import LedgerImage
 from causeway.policy.integrity import same_topic, shown
 from causeway.policy.sharding import shard_of
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from causeway.config import MirrorSettings, Settings
 from causeway.errors import AccessDenied, PlanRefused, Unreachable, UsageError
 from causeway.kafka.admin import ClusterView
-from causeway.kafka.ledger import LedgerImage, read_image
+from causeway.kafka.ledger import read_image
 from causeway.kafka.quarantine import read_labels
 from causeway.mirror.clusters import cluster_of
 from causeway.mirror.operator import LEDGER_SECONDS
 from causeway.model.offsets import OffsetsReport, PartitionOffsets, Refused
 from causeway.model.order import ledger_topic
 from causeway.model.position import Position, SourcePartition
+from causeway.policy.image import LedgerImage
 
 REFUSED_SHOWN = 20
 SOURCE_SECONDS = 5.0

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from causeway.kafka.admin import ClusterView
-from causeway.kafka.ledger import LedgerImage
 from causeway.mirror.ends import source_ends
 from causeway.mirror.progress import Gauge
 from causeway.mirror.view import Logs, Partitions, Shards, gaps
@@ -17,6 +16,7 @@ from causeway.model.progress import MirrorProgress
 from causeway.model.snapshot import MirrorView
 from causeway.pipeline.memory import now_ms
 from causeway.policy.ages import Ages
+from causeway.policy.image import LedgerImage
 
 
 class Outlook:

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field, replace
 
 from causeway.config import MirrorSettings
 from causeway.kafka.admin import ClusterView
-from causeway.kafka.ledger import LedgerImage
 from causeway.mirror.routing import Known, Routes, refusals, routes
 from causeway.model.order import Lane, Start
 from causeway.model.plan import Plan, Refusal
 from causeway.model.position import Place, Position, SourcePartition
 from causeway.model.route import BY_KEY, Route
 from causeway.model.topic import TopicFacts
+from causeway.policy.image import LedgerImage
 from causeway.policy.integrity import same_topic
 from causeway.policy.partitioning import needed, place_of, wished
 from causeway.policy.selection import absent, select

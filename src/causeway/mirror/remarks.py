@@ -10,12 +10,12 @@ from causeway.config import MirrorSettings
 from causeway.errors import CausewayError, IntegrityError, PlanRefused
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.ages import first_timestamps
-from causeway.kafka.ledger import LedgerImage
 from causeway.mirror.plan import DEFAULT_MAX_BYTES, Survey, plan_of, survey
 from causeway.mirror.routing import Known
 from causeway.model.checkup import Remark, note, ok, problem, warning
 from causeway.model.position import Position, SourcePartition
 from causeway.model.route import Placement
+from causeway.policy.image import LedgerImage
 from causeway.policy.integrity import Found, judge
 from causeway.policy.readiness import kept_for, nameless, retention, size_limit, topic_defaults
 from causeway.policy.topics import Create, Grow

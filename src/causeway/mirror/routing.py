@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from causeway.config import MirrorSettings
 from causeway.kafka.admin import ClusterView
-from causeway.kafka.ledger import LedgerImage
 from causeway.model.plan import Refusal
 from causeway.model.route import Edge, Placement, Route, Spot
+from causeway.policy.image import LedgerImage
 from causeway.policy.loops import way
 from causeway.policy.naming import LONGEST, destination_name
 from causeway.policy.selection import select

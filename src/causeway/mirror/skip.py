@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from causeway.config import MirrorSettings, Settings
 from causeway.errors import CausewayError, IntegrityError, PlanRefused, Unreachable, UsageError
 from causeway.kafka.admin import ClusterView
-from causeway.kafka.ledger import LedgerImage, LedgerReader, read_image
+from causeway.kafka.ledger import LedgerReader, read_image
 from causeway.kafka.outcome import Again, Fenced
 from causeway.mirror.clusters import cluster_of, limits_of
 from causeway.mirror.lease import Control
@@ -24,6 +24,7 @@ from causeway.model.record import CONTROL, Gap, Record, Stopped
 from causeway.pipeline.memory import now_ms
 from causeway.policy.coverage import coverage_of
 from causeway.policy.gaps import moved
+from causeway.policy.image import LedgerImage
 from causeway.policy.sharding import shard_of
 from causeway.policy.skipping import Log, Objection, Wanted, foretold, objection, target
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from causeway.errors import IntegrityError
 from causeway.kafka.admin import ClusterView
-from causeway.kafka.ledger import LedgerImage
 from causeway.kafka.offset_map import tail
 from causeway.model.order import ledger_topic, offset_map_topic
+from causeway.policy.image import LedgerImage
 from causeway.policy.testimony import contradicted
 
 

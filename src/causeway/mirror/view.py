@@ -6,13 +6,13 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 
-from causeway.kafka.ledger import LedgerImage
 from causeway.model.offsets import told
 from causeway.model.order import Lane
 from causeway.model.position import NO_LATENCY, Position, SourcePartition
 from causeway.model.record import Gap, Heartbeat, Stopped
 from causeway.model.snapshot import GapView, PartitionView, ShardView
 from causeway.policy.ages import Ages
+from causeway.policy.image import LedgerImage
 from causeway.policy.sharding import shard_of
 
 

@@ -21,7 +21,7 @@ from causeway.kafka.admin import ClusterView
 from causeway.kafka.delivery import IdempotentDelivery
 from causeway.kafka.failures import is_poison
 from causeway.kafka.lane import OpenLane, Unmapped
-from causeway.kafka.ledger import check_ledger
+from causeway.kafka.ledger_topics import check_ledger
 from causeway.kafka.outcome import Again, Refused
 from causeway.model.order import Order
 from causeway.model.position import Position

@@ -6,9 +6,9 @@ import time
 from typing import Protocol
 
 from causeway.errors import Superseded
-from causeway.kafka.ledger import LedgerImage
 from causeway.model.order import Order
 from causeway.model.record import Record
+from causeway.policy.image import LedgerImage
 
 ENDING_SECONDS = 5.0
 """Where slots are to spare, tasks begin as early as the driver hands them over."""

@@ -9,11 +9,12 @@ from collections.abc import Mapping
 
 from causeway.errors import IntegrityError, Superseded
 from causeway.kafka.admin import ClusterView
-from causeway.kafka.ledger import LedgerImage, check_ledger
+from causeway.kafka.ledger_topics import check_ledger
 from causeway.kafka.outcome import Again, LedgerGone
 from causeway.model.order import Order
 from causeway.model.position import Position, SourcePartition
 from causeway.pipeline.memory import Memory
+from causeway.policy.image import LedgerImage
 from causeway.policy.integrity import falls_short
 
 LOOKS = 5

@@ -1,0 +1,87 @@
+"""Ledger and offset map as topics: how they are made, and whether they are still the ones that were."""
+
+from __future__ import annotations
+
+from causeway.errors import IntegrityError, PlanRefused
+from causeway.kafka.admin import ClusterView
+from causeway.kafka.outcome import LedgerGone
+from causeway.model.order import ledger_topic, offset_map_topic
+from causeway.model.topic import TopicFacts
+from causeway.policy.integrity import same_topic, shown
+
+_LEDGER_CONFIG = {
+    "cleanup.policy": "compact",
+    "compression.type": "producer",
+    "min.cleanable.dirty.ratio": "0.05",
+    "segment.bytes": str(16 * 1024 * 1024),
+    "segment.ms": str(10 * 60 * 1000),
+    "max.compaction.lag.ms": str(60 * 60 * 1000),
+    "delete.retention.ms": str(60 * 60 * 1000),
+}
+_MAP_CONFIG = {
+    "cleanup.policy": "delete",
+    "retention.ms": str(30 * 24 * 60 * 60 * 1000),
+    "retention.bytes": "-1",
+}
+
+
+def check_ledger(ledger: str, known_id: str, found: TopicFacts | None, alias: str) -> None:
+    """Another topic under the ledger's name does not know what was carried: nothing may be written to it.
+
+    Raises LedgerGone where there is none: a broker may not know it yet, or somebody has deleted it.
+    """
+    if found is None:
+        raise LedgerGone(f"topic {ledger} does not exist")
+    if known_id and not same_topic(known_id, found.topic_id):
+        raise IntegrityError(
+            "the ledger was deleted and created again under the mirror",
+            where=f'topic {ledger} on cluster "{alias}"',
+            why=f"topic id {shown(known_id)} then, {shown(found.topic_id)} now",
+            todo="its positions are gone: carry under a new mirror name, or take over what is there:"
+            " `causeway adopt`",
+        )
+
+
+def safely_kept(view: ClusterView, replication: int | None) -> tuple[int, dict[str, str]]:
+    """How many copies a topic of the mirror's own gets, and that two of three must have what it takes."""
+    copies = min(replication or 3, view.brokers())
+    return copies, {"min.insync.replicas": "2"} if copies >= 3 else {}
+
+
+def ensure_topics(view: ClusterView, mirror: str, shards: int, replication: int | None) -> TopicFacts:
+    """The ledger and the offset map exist, fit, and have a partition for each shard.
+
+    Answers what the ledger is. Raises PlanRefused where its cleanup policy is not what the guarantee needs,
+    and IntegrityError where there is none although the offset map says that there must have been one.
+    """
+    ledger, offsets = ledger_topic(mirror), offset_map_topic(mirror)
+    copies, in_sync = safely_kept(view, replication)
+    known = view.describe([ledger, offsets])
+    if ledger not in known and offsets in known:
+        _refuse_lost(view, mirror, known[offsets].partitions)
+    for topic, config in ((ledger, _LEDGER_CONFIG), (offsets, _MAP_CONFIG)):
+        if topic not in known:
+            view.create_topic(topic, shards + 1, copies, {**config, **in_sync})
+        elif known[topic].partitions < shards + 1:
+            view.grow_topic(topic, shards + 1)
+    policy = view.configs([ledger])[ledger].get("cleanup.policy", "")
+    if policy != "compact":
+        raise PlanRefused(
+            f'the ledger has cleanup.policy "{policy}", which would delete positions',
+            where=f'topic {ledger} on cluster "{view.cluster.alias}"',
+            todo=f"kafka-configs.sh --alter --topic {ledger} --add-config cleanup.policy=compact",
+        )
+    return view.describe([ledger])[ledger]
+
+
+def _refuse_lost(view: ClusterView, mirror: str, partitions: int) -> None:
+    """Before a new ledger is created: without positions everything would be carried again."""
+    ledger, offsets = ledger_topic(mirror), offset_map_topic(mirror)
+    if any(view.all_offsets([(offsets, number) for number in range(partitions)], "latest").values()):
+        raise IntegrityError(
+            f'the ledger of mirror "{mirror}" is missing, but its offset map holds what it has carried',
+            where=f'topic {ledger} on cluster "{view.cluster.alias}"',
+            why="without positions everything would be carried again",
+            todo="carry under a new mirror name, or take over what is there: delete topic"
+            f" {offsets} and `causeway adopt`",
+        )

@@ -1,0 +1,92 @@
+"""What a mirror's ledger says, record by record. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from causeway.model.position import Position, SourcePartition
+from causeway.model.record import (
+    Adopted,
+    CreatedTopic,
+    Cut,
+    Event,
+    Gap,
+    Generation,
+    Heartbeat,
+    Hidden,
+    Lease,
+    Paused,
+    Record,
+    Stopped,
+)
+from causeway.policy.positions import newest
+
+
+@dataclass(slots=True)
+class LedgerImage:
+    """Everything the ledger says, as far as it was read."""
+
+    lease: Lease | None = None
+    generation: Generation | None = None
+    cut: Cut | None = None
+    paused: Paused | None = None
+    heartbeats: dict[int, Heartbeat] = field(default_factory=dict)
+    created: dict[str, CreatedTopic] = field(default_factory=dict)
+    adopted: dict[int, Adopted] = field(default_factory=dict)  # by lease
+    events: dict[str, Event] = field(default_factory=dict)
+    verdicts: dict[SourcePartition, Stopped] = field(default_factory=dict)
+    gaps: dict[str, Gap] = field(default_factory=dict)
+    by_partition: dict[tuple[int, SourcePartition], Position] = field(default_factory=dict)
+    hidden_by: dict[tuple[int, str], Hidden] = field(default_factory=dict)  # by the ledger's partition
+
+    @property
+    def stopped(self) -> dict[SourcePartition, Stopped]:
+        """Partitions that stand still, and why."""
+        return {source: record for source, record in self.verdicts.items() if record.verdict}
+
+    @property
+    def positions(self) -> dict[SourcePartition, Position]:
+        return newest(self.by_partition.values())
+
+    @property
+    def hidden(self) -> list[Hidden]:
+        """Places with records that count as carried and cannot be read, and up to where."""
+        return [record for record in self.hidden_by.values() if record.end >= 0]
+
+    def apply(self, partition: int, record: Record) -> None:
+        match record:
+            case Position():
+                self.by_partition[partition, record.source] = record
+            case Lease():
+                if self.lease is None or record.number >= self.lease.number:
+                    self.lease = record
+            case Generation():
+                self.generation = record
+            case Cut():
+                self.cut = record
+            case Paused():
+                self.paused = record
+            case Heartbeat():
+                self.heartbeats[record.shard] = record
+            case CreatedTopic():
+                self.created[record.topic] = record
+            case Adopted():
+                self.adopted[record.lease] = record
+            case Event():
+                self.events[record.key()] = record
+            case Gap():
+                self.gaps[record.key()] = record
+            case Hidden():
+                self.hidden_by[partition, record.key()] = record
+            case Stopped():
+                # A partition that moved to another shard has verdicts in two of the ledger's partitions.
+                known = self.verdicts.get(record.source)
+                if known is None or (known.lease, known.at) <= (record.lease, record.at):
+                    self.verdicts[record.source] = record
+
+    def newest_lease(self) -> int:
+        return self.lease.number if self.lease else 0
+
+    def gaps_of(self, source: SourcePartition) -> list[Gap]:
+        """Where this partition's position moved without carrying, the oldest first."""
+        return sorted((gap for gap in self.gaps.values() if gap.source == source), key=lambda gap: gap.at)
