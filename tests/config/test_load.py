@@ -64,7 +64,7 @@ def test_the_shape_of_the_readme_loads_with_every_default(loaded: Load) -> None:
         "max_transaction_bytes": 32 * 2**20,
         "max_transaction_time": 1.0,
         "queue_bytes": 32 * 2**20,
-        "queue_records": 2_000_000,
+        "queue_records": 50_000,
         "carrier": "auto",
         "max_records_per_second": 0,
         "max_bytes_per_second": 0,

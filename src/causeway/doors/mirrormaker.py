@@ -28,7 +28,7 @@ FLAGS = (
     Flag("preserve.order", "boolean", "false", "Always on."),
     Flag("prefix", "text", "empty", "Put before the names of topics; not twice on those that have it."),
     Flag("queue.size", "number", "10000", "Most records that wait in a shard's producer; not given, it is "
-         "Causeway's own 2000000."),
+         "Causeway's own 50000."),
     Flag("max.procs", "number", "all cores", "Not needed; the number of shards is what counts."),
     Flag("timings.producer.config", "text", "empty", "Not supported yet."),
     Flag("schema.registry.url", "text", "empty", "Not supported yet."),
