@@ -235,8 +235,8 @@ class MirrorSettings(Table):
     )
     queue_records: Annotated[Count, Field(le=10_000_000)] = Field(
         default=50_000,
-        description="Most records that a shard's producer holds, and how many are fetched ahead at least: each "
-        "takes some hundred bytes besides its own.",
+        description="Most records that a shard's producer holds, and how many are fetched ahead at least: "
+        "each takes some hundred bytes besides its own.",
     )
     carrier: CarrierChoice = Field(
         default="auto",
