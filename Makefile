@@ -16,6 +16,7 @@ demo: setup
 
 test: check
 	@scripts/browser
+	@scripts/promtool
 	$(BIN)/pytest -n 2 --dist loadfile $(ARGS)
 
 faults: setup

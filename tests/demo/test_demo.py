@@ -17,7 +17,7 @@ from confluent_kafka import Producer
 
 from causeway.cli.child import kill_tree, living
 from causeway.embedded import registry
-from support.process import eventually
+from support.process import eventually, interruptible
 from support.records import read_all
 
 pytestmark = pytest.mark.timeout(600)
@@ -44,6 +44,7 @@ class Demo:
                 stderr=said,
                 env=environment,
                 start_new_session=True,
+                preexec_fn=interruptible,
             )
 
     @property

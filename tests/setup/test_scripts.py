@@ -1,4 +1,4 @@
-"""scripts/java and scripts/setup, with stand-ins for apt, Python and uv that write down their calls."""
+"""The scripts, with stand-ins for apt, Python and uv that write down their calls."""
 
 from __future__ import annotations
 
@@ -11,13 +11,17 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-TOOLS = ("cat", "chmod", "cksum", "cp", "dirname", "mkdir", "rm", "sed", "sh", "touch")
+TOOLS = ("cat", "chmod", "cksum", "cp", "dirname", "mkdir", "mktemp", "mv", "rm", "sed", "sh", "touch")
 
 APT_GET = """
 case "$*" in
     *install*-jre-headless) mkjava 17.0.15 ;;
     *install*-venv) touch "$HERE/has-venv" ;;
+    "download prometheus") [ ! -f "$HERE/broken-network" ] && touch prometheus_2.42_amd64.deb; exit ;;
 esac
+"""
+DPKG_DEB = """
+[ -f "$2" ] && mkdir -p usr/bin && touch usr/bin/promtool && chmod +x usr/bin/promtool
 """
 MKJAVA = """
 printf '#!/bin/sh\\necho "openjdk version \\\\"%s\\\\"" >&2\\n' "$1" >"$HERE/bin/java"
@@ -65,6 +69,7 @@ class Machine:
 
     def be_debian(self, *packages: str) -> None:
         self.add("apt-get", APT_GET)
+        self.add("dpkg-deb", DPKG_DEB)
         self.add("apt-cache", f'case " {" ".join(packages)} " in *" $2 "*) ;; *) exit 100 ;; esac')
 
     def be_fit(self) -> None:
@@ -299,12 +304,72 @@ def test_without_java_nothing_is_set_up(machine: Machine, project: Path) -> None
     assert not (project / ".venv").exists()
 
 
+@pytest.fixture
+def promtool(project: Path) -> Path:
+    (project / ".venv" / "bin").mkdir(parents=True)
+    return project / ".venv" / "bin" / "promtool"
+
+
+def test_debian_gives_promtool_out_of_a_package_that_is_not_installed(
+    machine: Machine, project: Path, promtool: Path
+) -> None:
+    machine.be_debian()
+    done = machine.run(project / "scripts" / "promtool", TMPDIR=str(machine.here))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert os.access(promtool, os.X_OK)
+    assert machine.calls("apt-get") == ["apt-get update", "apt-get download prometheus"]
+    assert not [*machine.here.glob("tmp.*")]
+
+    again = machine.run(project / "scripts" / "promtool")
+    assert (again.returncode, again.stderr) == (0, "")
+    assert machine.calls("apt-get") == []
+
+
+def test_who_is_not_root_gets_promtool_too(machine: Machine, project: Path, promtool: Path) -> None:
+    machine.be_debian()
+    machine.be_user(1000)
+    assert machine.run(project / "scripts" / "promtool").returncode == 0
+    assert promtool.exists()
+    assert machine.calls("apt-get") == ["apt-get download prometheus"]
+
+
+@pytest.mark.parametrize("debian", [True, False])
+def test_without_promtool_tests_are_skipped_and_the_script_says_so(
+    machine: Machine, project: Path, promtool: Path, debian: bool
+) -> None:
+    if debian:
+        machine.be_debian()
+        (machine.here / "broken-network").touch()
+    done = machine.run(project / "scripts" / "promtool")
+    assert done.returncode == 0
+    assert done.stderr.splitlines()[-1].endswith("Install it: apt-get install prometheus")
+    assert not promtool.exists()
+
+
+def test_the_promtool_of_path_will_do(machine: Machine, project: Path, promtool: Path) -> None:
+    machine.be_debian()
+    machine.add("promtool")
+    assert machine.run(project / "scripts" / "promtool").returncode == 0
+    assert machine.calls("apt-get", "promtool") == []
+
+
+def test_make_test_sees_to_chromium_and_promtool() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    recipe = makefile.partition("\ntest:")[2].partition("\n\n")[0]
+    assert [line for line in recipe.splitlines() if "scripts/" in line] == [
+        "\t@scripts/browser",
+        "\t@scripts/promtool",
+    ]
+
+
 def test_ci_calls_make_test_and_nothing_else(machine: Machine) -> None:
     machine.add("make")
     assert machine.run(ROOT / ".ci" / "run").returncode == 0
     assert machine.calls_file.read_text() == "make test\n"
 
 
-@pytest.mark.parametrize("script", ["scripts/java", "scripts/setup", ".ci/run"])
+@pytest.mark.parametrize(
+    "script", ["scripts/browser", "scripts/java", "scripts/promtool", "scripts/setup", ".ci/run"]
+)
 def test_scripts_can_be_run(script: str) -> None:
     assert os.access(ROOT / script, os.X_OK)

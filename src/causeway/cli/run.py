@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 import typer
@@ -16,6 +15,7 @@ from rich.markup import escape
 
 from causeway.cli.options import ConfigFile, Mirrors, Overrides, StopAtEnd
 from causeway.cli.serving import serving
+from causeway.cli.signals import handling
 from causeway.config import LogSettings, Settings, load
 from causeway.errors import CausewayError
 from causeway.mirror.run import Run
@@ -112,16 +112,10 @@ def _say_progress(running: Run, structured: bool) -> None:
         print(said, file=sys.stderr, flush=True)
 
 
-@contextlib.contextmanager
-def _signals(running: Run) -> Iterator[None]:
+def _signals(running: Run) -> AbstractContextManager[None]:
     """Ctrl-C and SIGTERM ask for a stop; both leave no open transaction, and exit 0."""
 
     def stop(_number: int, _frame: Any) -> None:
         running.stop()
 
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    return handling({signal.SIGINT: stop, signal.SIGTERM: stop})

@@ -17,6 +17,7 @@ from causeway.cli.demo.play import Play
 from causeway.cli.demo.stage import Stage
 from causeway.cli.demo.steps import Steps
 from causeway.cli.demo.summary import Summary
+from causeway.cli.signals import handling
 from causeway.errors import CausewayError
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -110,12 +111,10 @@ class _Interruption:
 def _interruptions() -> Iterator[_Interruption]:
     interruption = _Interruption()
     handlers = dict.fromkeys(_SIGNALS, interruption.happen) | {signal.SIGALRM: interruption.raise_again}
-    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
-    sys.unraisablehook = interruption.dropped
-    try:
-        yield interruption
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        sys.unraisablehook = sys.__unraisablehook__
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    with handling(handlers):
+        sys.unraisablehook = interruption.dropped
+        try:
+            yield interruption
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            sys.unraisablehook = sys.__unraisablehook__
