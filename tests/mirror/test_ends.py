@@ -17,7 +17,7 @@ from causeway.model.route import BY_KEY
 
 SOURCE = SourcePartition("c", "t", 0)
 PLACE = Place("t", "there", 3)
-LANE = Lane(SOURCE, "here", PLACE, "earliest", until=None)
+LANE = Lane(SOURCE, "here", PLACE, until=None)
 AT_END = Position(SOURCE, "here", 0, 100, 0, PLACE, 7, 115, 1, 0)
 EMPTY = SourcePartition("c", "empty", 0)
 
@@ -36,7 +36,7 @@ class Destination:
 
 
 def done(position: Position | None, end: int | None, lane: Lane = LANE, gone: bool = False) -> bool:
-    lanes = (lane, Lane(EMPTY, "e", Place("empty", "e", 0), "earliest", until=None))
+    lanes = (lane, Lane(EMPTY, "e", Place("empty", "e", 0), until=None))
     plan = Plan(lanes, (), 0, frozenset([SOURCE] if gone else []))
     positions = {} if position is None else {SOURCE: position}
     ends = {} if end is None else {("t", 3): end}

@@ -14,7 +14,7 @@ from causeway.policy.image import LedgerImage
 
 SOURCE = SourcePartition("c", "orders", 0)
 PLACE = Place("orders", "u", 0)
-LANE = Lane(SOURCE, "t", PLACE, "earliest", None)
+LANE = Lane(SOURCE, "t", PLACE, None)
 POSITION = Position(SOURCE, "t", 0, 100, 0, PLACE, 0, 100, 1, 1, Tally(delivered=100, bytes=1_000))
 STOPPED = Stopped("c", "orders", 0, "gap", "what", "todo", 1, expected=100, found=130, gone=30)
 

@@ -220,7 +220,6 @@ clusters = st.builds(
     st.dictionaries(texts, texts, max_size=3),
     st.dictionaries(texts, texts, max_size=3),
 )
-starts = st.sampled_from(["earliest", "latest"]) | numbers
 seconds = st.floats(0, 1e6)
 orders = st.builds(
     Order,
@@ -237,7 +236,7 @@ orders = st.builds(
     offset_map=texts,
     groups=st.dictionaries(texts, texts, max_size=2),
     lanes=st.lists(
-        st.builds(Lane, sources, texts, places, starts, st.none() | numbers, st.booleans()), max_size=4
+        st.builds(Lane, sources, texts, places, st.none() | numbers, st.booleans()), max_size=4
     ).map(tuple),
     tail=st.none() | seconds,
     limits=st.builds(

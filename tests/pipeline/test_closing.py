@@ -62,9 +62,7 @@ class Written:
 
 
 def carried() -> OpenLane:
-    lane = OpenLane(
-        Lane(SOURCE, "id", PLACE, "earliest", None), Position(SOURCE, "id", 0, 0, -1, PLACE, 0, -1, 1, 0)
-    )
+    lane = OpenLane(Lane(SOURCE, "id", PLACE, None), Position(SOURCE, "id", 0, 0, -1, PLACE, 0, -1, 1, 0))
     stretch = Stretch(0)
     stretch.length, stretch.first, stretch.last = 1, 9, 9
     lane.took(stretch, 1, 3, 5)

@@ -55,7 +55,7 @@ def lanes() -> dict[tuple[str, int], OpenLane]:
     for number in range(CLOSED):
         source = SourcePartition("c", "t", number)
         position = Position(source, "id", 0, 0, -1, place, 0, -1, 1, 0)
-        found["t", number] = OpenLane(Lane(source, "id", place, "earliest", None), position)
+        found["t", number] = OpenLane(Lane(source, "id", place, None), position)
     return found
 
 

@@ -21,7 +21,7 @@ REFUSED = Finding("poison", "refused", "", 4)
 
 def lane(offset: int = 0, poison: dict[int, Finding] | None = None, **more: Any) -> OpenLane:
     position = Position(SOURCE, "id", 0, offset, -1, PLACE, 0, -1, 1, 0)
-    return OpenLane(Lane(SOURCE, "id", PLACE, "earliest", None), position, poison=poison, **more)
+    return OpenLane(Lane(SOURCE, "id", PLACE, None), position, poison=poison, **more)
 
 
 def took(one: OpenLane, offset: int, epoch: int) -> None:

@@ -23,7 +23,7 @@ from causeway.policy.testimony import Spot
 
 SOURCE = SourcePartition("c", "t", 0)
 PLACE = Place("t", "there", 0)
-LANE = Lane(SOURCE, "id", PLACE, "earliest", None)
+LANE = Lane(SOURCE, "id", PLACE, None)
 CARRIED = Position(SOURCE, "id", 0, 50, 7, PLACE, 0, 60, 1, 0)
 ORDER = Order(
     "m", 1, 7, 1, 1, "exactly-once", "none", {}, Cluster("there", {}), "ledger", "map", {}, (LANE,), 10.0,

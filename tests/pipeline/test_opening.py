@@ -17,7 +17,7 @@ from causeway.policy.integrity import LOOKS, Found, Unreadable
 
 SOURCE = SourcePartition("c", "t", 0)
 PLACE = Place("t", "there", 0)
-LANE = Lane(SOURCE, "id", PLACE, "earliest", None)
+LANE = Lane(SOURCE, "id", PLACE, None)
 CARRIED = Position(SOURCE, "id", 0, 50, 7, PLACE, 0, 50, 1, 0, seen=48)
 CUT = Stopped(*SOURCE, verdict="truncated", what="cut", todo="", at=1, expected=50, found=40, gone=10)
 ORDER = Order(
@@ -39,8 +39,8 @@ class Sight:
     def offsets(self, _spots: Any, _which: str) -> dict[Any, int]:
         return {}
 
-    def look(self, *_known: Any) -> dict[SourcePartition, tuple[Found, int]]:
-        return {SOURCE: (self._found, -1)}
+    def look(self, *_known: Any) -> dict[SourcePartition, Found]:
+        return {SOURCE: self._found}
 
 
 def opened(

@@ -40,7 +40,7 @@ def order_of(world: World, topic: str, until: int) -> Order:
         ledger=ledger_topic(world.mirror),
         offset_map=offset_map_topic(world.mirror),
         groups={},
-        lanes=(Lane(at, facts.topic_id, Place(topic, place.topic_id, 0), "earliest", until),),
+        lanes=(Lane(at, facts.topic_id, Place(topic, place.topic_id, 0), until),),
         tail=None,
         limits=Limits(1_000, 1 << 20, 1, 10, 1 << 24, 10_000, 100_000, 1),
         ledger_id=ledger.topic_id,

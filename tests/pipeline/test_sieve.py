@@ -69,7 +69,7 @@ def open_lane(barrier: int | None = None) -> OpenLane:
     place = Place("t", "id", 0)
     position = Position(source, "id", 0, 0, -1, place, 0, -1, 1, 0)
     poison = {barrier: Finding("poison", "refused", "")} if barrier is not None else {}
-    return OpenLane(Lane(source, "id", place, "earliest", None), position, poison=poison)
+    return OpenLane(Lane(source, "id", place, None), position, poison=poison)
 
 
 def deliver(messages: list[Message], lane: OpenLane) -> list[int]:

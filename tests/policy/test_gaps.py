@@ -15,7 +15,7 @@ from causeway.policy.gaps import Settled, moved, settle
 from causeway.policy.integrity import Found
 
 SOURCE = SourcePartition("cluster", "orders", 3)
-LANE = Lane(SOURCE, "a", Place("copy", "p", 3), "earliest", None)
+LANE = Lane(SOURCE, "a", Place("copy", "p", 3), None)
 AT = 99
 
 

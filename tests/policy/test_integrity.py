@@ -29,7 +29,7 @@ OFFSETS = range(4)
 
 
 def lane(topic_id: str, place_id: str) -> Lane:
-    return Lane(SOURCE, topic_id, Place("copy", place_id, 3), "earliest", None)
+    return Lane(SOURCE, topic_id, Place("copy", place_id, 3), None)
 
 
 def position(offset: int, topic_id: str, place_id: str) -> Position:

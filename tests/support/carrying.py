@@ -50,7 +50,6 @@ class Carrying:
                 SourcePartition(CLUSTER_ID, self.topic, number),
                 "id",
                 Place(self.to, "id", self.places.get(number, number)),
-                "earliest",
                 None,
             )
             for number in range(self.partitions)

@@ -177,7 +177,8 @@ class ClusterView:
         A handle goes on asking the leaders it has heard of, dead or alive: only new metadata names others
         (`again`). So the first wait is short here too.
 
-        A timestamp behind the last record gives the log's end, as "from now on" should.
+        A timestamp after the last record gives the log's end, taken before that was asked: records that come
+        meanwhile lie after it.
         """
         wanted = sorted(set(partitions))
         spec = (
@@ -192,12 +193,15 @@ class ClusterView:
         isolation = IsolationLevel.READ_COMMITTED if at == "stable" else IsolationLevel.READ_UNCOMMITTED
         found: dict[tuple[str, int], int] = {}
         unanswered: list[tuple[str, int]] = []
-        behind: list[tuple[str, int]] = []
         if not wanted:
             return found
         self.cluster_id()  # a handle that knows no broker yet would let this wait for a second
         patience = ANSWER_SECONDS if again else RENEW_SECONDS
+        ends: dict[tuple[str, int], int] = {}
         if not isinstance(at, str):
+            # Before the question, not after the answer: a record that comes between the two is after this
+            # end, so it is not skipped. Asked for afterwards, the end could lie after that record.
+            ends = self.offsets(wanted, "latest", again=again)
             patience = REQUEST_SECONDS  # for a time, a broker searches its indexes, which may be on disk
         asked = self._admin.list_offsets(
             {TopicPartition(*partition): spec for partition in wanted},
@@ -210,7 +214,10 @@ class ClusterView:
                 if offset >= 0:
                     found[partition.topic, partition.partition] = offset
                 elif offset == BEHIND and not isinstance(at, str):
-                    behind.append((partition.topic, partition.partition))
+                    if (partition.topic, partition.partition) in ends:
+                        found[partition.topic, partition.partition] = ends[
+                            partition.topic, partition.partition
+                        ]
                 else:
                     # It is what the client had put there before it asked: where a leader does not answer it
                     # stays there, without an error. Taken for an end, it would be the end of an empty log: a
@@ -226,8 +233,6 @@ class ClusterView:
         if unanswered and again:
             self._metadata(RENEW_SECONDS)
             found.update(self.offsets(unanswered, at, again=False))
-        if behind:
-            found.update(self.offsets(behind, "latest", again=again))
         return found
 
     def all_offsets(self, partitions: Iterable[tuple[str, int]], at: At) -> dict[tuple[str, int], int]:

@@ -20,7 +20,7 @@ from causeway.kafka.failures import is_corrupt
 from causeway.kafka.lane import OpenLane
 from causeway.kafka.source_group import SourceGroup
 from causeway.model.cluster import Cluster
-from causeway.model.order import Lane, Limits, Start
+from causeway.model.order import Lane, Limits
 from causeway.model.position import Position, SourcePartition
 from causeway.policy.integrity import Found, same_topic
 
@@ -112,8 +112,8 @@ class Intake:
         positions: Mapping[SourcePartition, Position],
         places: Mapping[str, TopicFacts],
         place_ends: Mapping[tuple[str, int], int],
-    ) -> dict[SourcePartition, tuple[Found, int]]:
-        """For each waiting lane what the brokers say, and where it starts without a position (-1: not known).
+    ) -> dict[SourcePartition, Found]:
+        """For each waiting lane what the brokers say.
 
         Raises CausewayError where the source does not answer; the lanes wait on.
         """
@@ -129,8 +129,7 @@ class Intake:
             (topic, number) for topic, number in wanted if topic in facts and number < facts[topic].partitions
         ]
         starts, ends = self.view.offsets(known, "earliest"), self.view.offsets(known, "latest")
-        begins = self._begins(positions, facts)
-        sights: dict[SourcePartition, tuple[Found, int]] = {}
+        sights: dict[SourcePartition, Found] = {}
         for source, lane in self.waiting.items():
             at = (source.topic, source.partition)
             place = places.get(lane.place.topic)
@@ -142,7 +141,7 @@ class Intake:
             spot = (lane.place.topic, lane.place.partition)
             if place and 0 <= spot[1] < place.partitions and spot not in place_ends:
                 continue  # the same on the destination
-            found = Found(
+            sights[source] = Found(
                 topic_id=facts[source.topic].topic_id if source.topic in facts else None,
                 log_start=starts.get(at, -1),
                 log_end=ends.get(at, -1),
@@ -151,24 +150,7 @@ class Intake:
                 place_end=place_ends.get(spot),
                 missing=missing,
             )
-            sights[source] = (found, begins.get(source, -1))
         return sights
-
-    def _begins(
-        self, positions: Mapping[SourcePartition, Position], facts: Mapping[str, TopicFacts]
-    ) -> dict[SourcePartition, int]:
-        """Where lanes begin that the ledger does not know; asked once for each kind of start."""
-        by_start: dict[Start, list[SourcePartition]] = {}
-        for source, lane in self.waiting.items():
-            if source not in positions and source.topic in facts:
-                by_start.setdefault(lane.start, []).append(source)
-        begins = {}
-        for start, sources in by_start.items():
-            offsets = self.view.offsets([(s.topic, s.partition) for s in sources], start)
-            begins.update(
-                {s: offsets[s.topic, s.partition] for s in sources if (s.topic, s.partition) in offsets}
-            )
-        return begins
 
     def assign(self, lanes: Iterable[OpenLane]) -> None:
         """Start fetching from the lanes' positions, with the epoch that tells a truncated log."""

@@ -77,7 +77,7 @@ class Adoption:
         self._partitions = sum(route.source.partitions for route in seen.routes.values())
         partitions = {name: facts.partitions for name, facts in seen.destinations.items()}
         comparison = Comparison(self._asked, mirror, self._views, self._view, partitions, progress)
-        every = plan_of(seen, self._views, {}).lanes
+        every = plan_of(seen, self._views).lanes
         lanes = self._written(every, partitions)
         if lanes:
             say(f'reading the last records that mirror "{mirror.name}" would go on from')

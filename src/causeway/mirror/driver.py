@@ -9,13 +9,13 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from causeway.config import MirrorSettings, Settings
 from causeway.config.effective import effective
 from causeway.errors import CausewayError, IntegrityError, PlanRefused, Superseded, Unreachable
-from causeway.kafka.admin import ClusterView
+from causeway.kafka.admin import At, ClusterView
 from causeway.kafka.ledger import LedgerReader
 from causeway.kafka.ledger_topics import check_ledger, ensure_topics
 from causeway.kafka.outcome import Again, Fenced
@@ -30,16 +30,18 @@ from causeway.mirror.pulse import Pulse
 from causeway.mirror.refusing import refuse_at_start, refuse_paused, refuse_twins
 from causeway.mirror.routing import Known, edges
 from causeway.mirror.shape import UNKNOWN, refused, shape_of, stamped_since
+from causeway.mirror.starts import first_positions, wanted_starts
 from causeway.mirror.telling import Say, Telling, level
 from causeway.mirror.testimony import refuse_older
 from causeway.model.offsets import told, when
-from causeway.model.order import Order, Start
+from causeway.model.order import Order
 from causeway.model.plan import Plan
 from causeway.model.position import SourcePartition
 from causeway.model.record import CONTROL, CreatedTopic, Event, Gap, Heartbeat, Paused, Record, Stopped
 from causeway.model.snapshot import MirrorView, State
 from causeway.pipeline import filters
 from causeway.pipeline.memory import now_ms
+from causeway.policy.sharding import shard_of
 
 ENDS_SECONDS = 1.0
 STARTS_SECONDS = 10.0
@@ -74,7 +76,6 @@ class Driver:
         self.fulfilled = False  # with --stop-at-end: whether nothing at all is left to do or to judge
         self.edges: list[Known] = []
         self.others: Callable[[], list[Known]] = list  # the routes of other mirrors in this process
-        self._starts: dict[SourcePartition, Start] = {}
         self._until: dict[SourcePartition, int] = {}
         self.pulse = Pulse()
         self._otherwise: State = "running"  # what it is when all answer
@@ -113,26 +114,35 @@ class Driver:
             refuse_older(self._view, self.name, image)
         if self.stop_at_end:
             refuse_paused(self.name, image.paused)  # it would wait for somebody who need not be there
-        known = {(source.cluster, source.topic) for source in image.positions}
-        # `start` is for what exists now and is new to the ledger; whatever appears later begins at earliest.
-        self._starts = {
-            SourcePartition(cluster_id, topic, number): mirror.seen_from(alias).start_at
-            for (alias, topic), route in self._shape.routes.items()
-            if ((cluster_id := self._views[alias].cluster_id()), topic) not in known
-            for number in range(route.source.partitions)
-        }
+        starts = wanted_starts(mirror, self._shape.routes, self._views, image.positions)
         if mirror.on_poison == "quarantine":
             aside = sum(position.tally.quarantined for position in image.positions.values())
             if lost := ensure_quarantine(self._view, self.name, mirror.replication_factor, aside):
                 self.tell("warning", lost)
         self._look()
         refuse_at_start(self.name, self._plan.refusals)
+        self._begin(starts)
         self._look_at_logs()
         if self.stop_at_end:
             self._until = ends_of_now(self._views, self._lane_sources(), self._plan.gone)
             done = all_there(self._plan, image.positions, self._until, self._view)
             self.fulfilled = done and not self.stopped()
         self._measure()
+
+    def _begin(self, starts: Mapping[SourcePartition, At]) -> None:
+        """Commit where these partitions begin, before anyone is told that the mirror is ready."""
+        positions = first_positions(
+            self._plan.lanes,
+            starts,
+            self._views,
+            self._view,
+            generation=self._generation.number,
+            lease=self._control.lease,
+        )
+        if positions:
+            self._control.begin(positions, self.shards)
+            for position in positions:
+                self._reader.image.apply(shard_of(position.source, self.shards), position)
 
     def replan(self) -> None:
         """Look at both sides again; what cannot be carried is said, and the rest goes on."""
@@ -154,7 +164,7 @@ class Driver:
                 image.apply(CONTROL, record)
         for alias, name in found.absent:
             self._telling.once("warning", f'topic {name} does not exist on "{alias}" (yet)')
-        self._plan = plan_of(found, self._views, self._starts)
+        self._plan = plan_of(found, self._views)
         self.edges = [
             (edge, self.mirror.provenance) for edge in edges(found.routes.values(), self._views, self._view)
         ]

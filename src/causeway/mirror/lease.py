@@ -136,6 +136,20 @@ class Control:
         failpoint.reach("after-generation")
         return generation
 
+    def begin(self, positions: Iterable[Position], shards: int) -> None:
+        """Commit first positions to the shards' partitions of the ledger, in one transaction.
+
+        `settle_shards` has fenced every shard under this lease, and no order of it exists yet: an attempt of
+        an older instance that fences back reads the newer lease and ends, having written nothing. So nobody
+        else writes these partitions. A newer instance fences this writer: either it reads these positions, or
+        `write` finds the newer lease and raises Superseded. A kill leaves all of them, or none.
+
+        Without transactions a kill can leave some. Their topics count as known at the next start, and the
+        others of them begin at earliest: more is replicated, and nothing is lost.
+        """
+        self._reopen()  # as in settle_shards: no late commit of an earlier transaction can tear this one
+        self.write([(shard_of(position.source, shards), position) for position in positions])
+
     def close(self) -> None:
         if self._writer is not None:
             self._writer.close()

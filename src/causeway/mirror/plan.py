@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from causeway.config import MirrorSettings
 from causeway.kafka.admin import ClusterView
 from causeway.mirror.routing import Known, Routes, refusals, routes
-from causeway.model.order import Lane, Start
+from causeway.model.order import Lane
 from causeway.model.plan import Plan, Refusal
 from causeway.model.position import Place, Position, SourcePartition
 from causeway.model.route import BY_KEY, Route
@@ -178,9 +178,8 @@ def prepare(survey: Survey, destination: ClusterView) -> list[TopicFacts]:
 def plan_of(
     survey: Survey,
     sources: Mapping[str, ClusterView],
-    starts: Mapping[SourcePartition, Start],
 ) -> Plan:
-    """Every partition of every topic that can be carried; those without a start begin at earliest."""
+    """Every partition of every topic that can be carried."""
     lanes = []
     for (alias, name), route in sorted(survey.routes.items()):
         there = survey.destinations.get(route.to)
@@ -192,10 +191,9 @@ def plan_of(
         for number in range(route.source.partitions):
             place = Place(route.to, there.topic_id, place_of(route.placement, number, count))
             source = SourcePartition(cluster_id, name, number)
-            start = starts.get(source, "earliest")
-            lanes.append(Lane(source, route.source.topic_id, place, start, until=None))
+            lanes.append(Lane(source, route.source.topic_id, place, until=None))
     # What was carried and does not exist any more is judged, not forgotten.
-    lanes += [Lane(gone.source, gone.topic_id, gone.place, "earliest", until=None) for gone in survey.gone]
+    lanes += [Lane(gone.source, gone.topic_id, gone.place, until=None) for gone in survey.gone]
     smallest = min([LARGEST_BATCH, *survey.max_bytes.values()])
     gone = frozenset(position.source for position in survey.gone)
     return Plan(tuple(_marked(lanes)), tuple(survey.refusals), smallest, gone)

@@ -125,7 +125,7 @@ def _positions(sight: Sight, found: Survey) -> Iterator[Remark]:
     """Whether partitions could go on from where the ledger says they are."""
     positions = sight.image.positions
     stopped = dict(sight.image.stopped)
-    lanes = [lane for lane in plan_of(found, sight.sources, {}).lanes if lane.source in positions]
+    lanes = [lane for lane in plan_of(found, sight.sources).lanes if lane.source in positions]
     for alias, view in sight.sources.items():
         mine = [lane for lane in lanes if lane.source.cluster == view.cluster_id()]
         partitions = [(lane.source.topic, lane.source.partition) for lane in mine]

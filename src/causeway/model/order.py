@@ -18,9 +18,6 @@ OnGap = Literal["stop", "continue"]
 OnRecreate = Literal["stop", "restart"]
 OnPoison = Literal["stop", "quarantine"]
 
-Start = Literal["earliest", "latest"] | int
-"""Where a partition begins that the ledger does not know; a number is a timestamp in milliseconds."""
-
 
 @dataclass(frozen=True, slots=True)
 class Lane:
@@ -29,7 +26,6 @@ class Lane:
     source: SourcePartition
     topic_id: str
     place: Place
-    start: Start
     until: int | None  # carry at least to here; None where there is no end
     shared: bool = False  # other lanes write to the same place
     reached: int = -1  # where the driver knows it to be: a ledger that shows less was not read to its end
@@ -114,7 +110,6 @@ class Order:
                 list(lane.source),
                 lane.topic_id,
                 list(lane.place),
-                lane.start,
                 lane.until,
                 lane.shared,
                 lane.reached,

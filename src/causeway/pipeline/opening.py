@@ -1,7 +1,7 @@
 """Which lanes of a shard may go on, and from where (step 3).
 
-Positions come from the ledger. A partition that the ledger does not know starts where the order says;
-that start is resolved once, and is in the ledger before the first fetch.
+Positions come from the ledger. A partition that the ledger does not know starts at the log's start, which is
+in the ledger before the first fetch; any other start was resolved by the driver, and is a position already.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def open_lanes(
         raise Again(str(error)) from None
     opening = Opening()
     at = now_ms()
-    for source, (found, begin) in intake.look(positions, places, ends).items():
+    for source, found in intake.look(positions, places, ends).items():
         lane = waiting[source]
         settled = settle(
             lane, positions.get(source), found, on_gap=order.on_gap, on_recreate=order.on_recreate, at=at
@@ -73,9 +73,9 @@ def open_lanes(
             memory.stopped[source] = finding
             continue
         if position is None:
-            if begin < 0:
+            if found.log_start < 0:
                 continue  # its start could not be resolved yet
-            position = _first(order, lane, begin, _end(ends, lane.place))
+            position = _first(order, lane, found.log_start, _end(ends, lane.place))
             opening.records.append(position)
         elif settled.gaps:
             position = replace(position, lease=order.lease)

@@ -1,0 +1,100 @@
+"""Where partitions begin that the ledger does not know, if `start` is not "earliest".
+
+"latest" and a timestamp stand for one moment. The driver resolves them before the mirror is ready and commits
+the first positions: a shard gets its order seconds later, and would skip what was produced in between.
+
+"earliest" needs no moment: the shard takes the log's start when it opens the partition, and everything that
+retention has left by then is replicated.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+
+from causeway.config import MirrorSettings
+from causeway.errors import Unreachable
+from causeway.kafka.admin import At, ClusterView
+from causeway.mirror.ends import LEADER_SECONDS, source_ends
+from causeway.mirror.routing import Routes
+from causeway.model.order import Lane
+from causeway.model.position import Position, SourcePartition
+from causeway.pipeline.memory import now_ms
+
+
+def wanted_starts(
+    mirror: MirrorSettings,
+    routes: Routes,
+    sources: Mapping[str, ClusterView],
+    known: Iterable[SourcePartition],
+) -> dict[SourcePartition, At]:
+    """Which partitions do not begin at "earliest", and where instead.
+
+    `start` is for topics that exist now and are new to the ledger. Topics and partitions that appear later
+    begin at earliest: nothing of them may be skipped.
+    """
+    topics = {source[:2] for source in known}
+    wanted: dict[SourcePartition, At] = {}
+    for (alias, name), route in routes.items():
+        start, cluster_id = mirror.seen_from(alias).start_at, sources[alias].cluster_id()
+        if start == "earliest" or (cluster_id, name) in topics:
+            continue
+        # The last stable offset: a transaction that is open now and commits later arrives whole.
+        at: At = "stable" if start == "latest" else start
+        wanted |= {SourcePartition(cluster_id, name, number): at for number in range(route.source.partitions)}
+    return wanted
+
+
+def first_positions(
+    lanes: Sequence[Lane],
+    wanted: Mapping[SourcePartition, At],
+    sources: Mapping[str, ClusterView],
+    destination: ClusterView,
+    *,
+    generation: int,
+    lease: int,
+) -> list[Position]:
+    """The positions those lanes begin with; what is produced from now on lies after them."""
+    mine = [lane for lane in lanes if lane.source in wanted]
+    begins = _resolved({lane.source: wanted[lane.source] for lane in mine}, sources)
+    places = {(lane.place.topic, lane.place.partition) for lane in mine if lane.place.partition >= 0}
+    ends = destination.all_offsets(places, "latest")
+    at = now_ms()
+    return [
+        Position(
+            source=lane.source,
+            topic_id=lane.topic_id,
+            start=begins[lane.source],
+            offset=begins[lane.source],
+            epoch=-1,
+            place=lane.place,
+            place_start=ends.get((lane.place.topic, lane.place.partition), 0),
+            place_end=-1,
+            generation=generation,
+            at=at,
+            lease=lease,
+        )
+        for lane in mine
+    ]
+
+
+def _resolved(
+    wanted: Mapping[SourcePartition, At], sources: Mapping[str, ClusterView]
+) -> dict[SourcePartition, int]:
+    """Wait for partitions without a leader: resolved later, they would skip records, too."""
+    deadline = time.monotonic() + LEADER_SECONDS
+    found: dict[SourcePartition, int] = {}
+    while True:
+        missing = [source for source in wanted if source not in found]
+        for at in {wanted[source] for source in missing}:
+            found |= source_ends(sources, [source for source in missing if wanted[source] == at], at)
+        unled = [source for source in wanted if source not in found]
+        if not unled:
+            return found
+        if time.monotonic() > deadline:
+            raise Unreachable(
+                f"the start of {len(unled)} partition(s) cannot be resolved: no leader answers",
+                where=", ".join(map(str, unled[:10])),
+                todo='bring their brokers back; with start = "earliest" they would be waited for later',
+            )
+        time.sleep(0.1)
