@@ -150,8 +150,8 @@ class MirrorSettings(Table):
     start: fields.Start = Field(
         default="earliest",
         description="Where to begin with topics that this mirror has never carried: the earliest record, "
-        "the latest (what is committed once the mirror is ready), or the first one at or after a timestamp (UTC "
-        "unless it says otherwise).",
+        "the latest (what is committed once the mirror is ready), or the first one at or after a "
+        "timestamp (UTC unless it says otherwise).",
     )
     delivery: Delivery = Field(
         default="exactly-once",
