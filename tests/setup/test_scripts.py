@@ -34,6 +34,7 @@ case "$*" in
     *ensurepip*) [ -f "$HERE/has-venv" ]; exit ;;
     *print*) echo python3.11-venv ;;
     "-m venv .venv") mkdir -p .venv/bin; cp "$0" .venv/bin/python ;;
+    *distribution*causeway*) [ -f "$HERE/old-name" ]; exit ;;
     *pip\\ install*) [ ! -f "$HERE/broken-network" ]; exit ;;
 esac
 """
@@ -218,6 +219,23 @@ def test_a_new_lock_is_installed_into_the_same_environment(machine: Machine, pro
     assert machine.run(project / "scripts" / "setup").returncode == 0
     assert "python3 -m venv .venv" not in machine.calls("python3")
     assert len(installs(machine)) == 2
+
+
+@pytest.mark.parametrize("uv", [False, True])
+def test_the_distribution_of_the_old_name_is_uninstalled_before_the_new_one_comes(
+    machine: Machine, project: Path, uv: bool
+) -> None:
+    machine.be_fit()
+    if uv:
+        machine.add("uv", UV)
+    machine.run(project / "scripts" / "setup")
+    assert not [call for call in machine.calls("python", "uv") if "uninstall" in call]
+    (machine.here / "old-name").touch()
+    (project / "pyproject.toml").write_text("[project]\nname = 'kafka-causeway'\n")
+    assert machine.run(project / "scripts" / "setup").returncode == 0
+    pips = [call for call in machine.calls("python", "uv") if " pip " in call]
+    assert ["uninstall" in call for call in pips] == [False, True, False]
+    assert pips[1].endswith(" causeway")
 
 
 def lose_the_interpreter(project: Path) -> None:
