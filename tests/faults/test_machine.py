@@ -5,8 +5,10 @@ Configuration, secrets and scratch directories that vanish are with the crashes 
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
+import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,11 +16,20 @@ import pytest
 
 from faults.conftest import NewDay
 from faults.mirrors import CausewayMirror
-from support.world import now_ms
+from support.records import Rec
+from support.world import World, now_ms
 
 pytestmark = pytest.mark.deep
 
 HOUR_MS = 3_600_000
+RAISES = """\
+class Filter:
+    def __init__(self, config):
+        pass
+
+    def keep(self, record):
+        raise ValueError("no record is good enough")
+"""
 SOURCE = Path(__file__).parent.parent / "support" / "another_clock.c"
 
 
@@ -82,3 +93,28 @@ def test_a_clock_that_is_an_hour_off_changes_no_record(new_day: NewDay, clock: C
             mirror.start()
         day.recovered()
         day.end("I13")
+
+
+def test_a_partition_that_stops_after_the_clock_was_set_back_is_shown_as_stopped(
+    world: World, clock: Clock, tmp_path: Path
+) -> None:
+    """A filter that raises is asked again in every slice: its partition goes on, and stops again at once."""
+    topic = world.topic("t", 1)
+    (tmp_path / "raises.py").write_text(RAISES)
+    config = world.config([topic], slice="2s", heartbeat="500ms", filters=[{"filter": "raises.py"}])
+    clock.put(1)
+    run = world.run(config, env=clock.env)
+    world.produce(topic, [(0, Rec(b"k", b"v", (), now_ms()))])
+
+    def stopped_at(hour: int) -> bool:
+        return any(round((one.at - now_ms()) / HOUR_MS) == hour for one in world.ledger().stopped.values())
+
+    def shown() -> int:
+        with urllib.request.urlopen(f"{run.page()}/api/v1/mirrors/{world.mirror}", timeout=10) as answer:
+            return int(json.load(answer)["standing"])
+
+    run.until(lambda: stopped_at(1) and shown(), "the partition has stopped", 90)
+    clock.put(0)
+    run.until(lambda: stopped_at(0), "it stops again, an hour earlier", 60)
+    run.until(shown, "the page says so", 30)
+    assert run.stop() == 0, run.output

@@ -92,7 +92,7 @@ class Capture:
         positions = {source: at for source, at in image.positions.items() if source in sources}
         labels = self._labels()
         gaps: dict[SourcePartition, list[Gap]] = {}
-        for gap in sorted(image.gaps.values(), key=lambda gap: gap.at):
+        for gap in image.gaps_in_order():
             gaps.setdefault(gap.source, []).append(gap)
         homes = self._view.describe({position.place.topic for position in positions.values()})
         grounds, held_back = look(self._view, positions.values(), homes, self._pause)

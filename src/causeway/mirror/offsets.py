@@ -53,9 +53,7 @@ def show(settings: Settings, mirror: MirrorSettings, topic: str | None = None) -
             for source, position in wanted.items()
         ),
         stopped=tuple(one for source, one in sorted(image.stopped.items()) if topic in (None, source.topic)),
-        gaps=tuple(
-            sorted((gap for gap in image.gaps.values() if topic in (None, gap.topic)), key=lambda gap: gap.at)
-        ),
+        gaps=tuple(gap for gap in image.gaps_in_order() if topic in (None, gap.topic)),
         refused=tuple(Refused(label.source, label.offset, label.reason) for label in held),
         notes=tuple(notes),
         aliases=aliases,

@@ -209,9 +209,8 @@ class Skip:
         stopped = move.stopped
         why = self._wish.why or (stopped.what if stopped else "")
         new, gap = moved(position, move.to, verdict=move.verdict, by=who(), why=why, at=now_ms())
-        at = max(new.at, stopped.at + 1) if stopped else new.at
-        lease = stopped.lease if stopped else 0
-        return gap, new, Stopped(*position.source, verdict="", what="", todo="", at=at, lease=lease)
+        cleared = Stopped(*position.source, verdict="", what="", todo="", at=new.at, lease=position.lease)
+        return gap, new, cleared
 
     def _shards(self) -> int:
         """Of the sharding in force: it stays as it is."""

@@ -174,7 +174,7 @@ def _partition(
 
 def gaps(image: LedgerImage, aliases: Mapping[str, str]) -> tuple[GapView, ...]:
     """All there ever were, the latest first."""
-    return tuple(_gap(gap, aliases) for gap in sorted(image.gaps.values(), key=lambda gap: -gap.at))
+    return tuple(_gap(gap, aliases) for gap in reversed(image.gaps_in_order()))
 
 
 def _gap(gap: Gap, aliases: Mapping[str, str]) -> GapView:

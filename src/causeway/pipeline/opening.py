@@ -141,7 +141,6 @@ def _cleared(order: Order, before: Stopped | None, at: int) -> list[Record]:
     """It goes on again: the ledger must not say that it stands still."""
     if before is None:
         return []
-    at = max(at, before.at + 1)
     return [Stopped(*before.source, verdict="", what="", todo="", at=at, lease=order.lease)]
 
 

@@ -34,10 +34,26 @@ class LedgerImage:
     created: dict[str, CreatedTopic] = field(default_factory=dict)
     adopted: dict[int, Adopted] = field(default_factory=dict)  # by lease
     events: dict[str, Event] = field(default_factory=dict)
-    verdicts: dict[SourcePartition, Stopped] = field(default_factory=dict)
+    verdicts_by: dict[tuple[int, SourcePartition], Stopped] = field(default_factory=dict)
     gaps: dict[str, Gap] = field(default_factory=dict)
+    gap_homes: dict[str, int] = field(default_factory=dict)  # the ledger's partition, by the gap's key
     by_partition: dict[tuple[int, SourcePartition], Position] = field(default_factory=dict)
     hidden_by: dict[tuple[int, str], Hidden] = field(default_factory=dict)  # by the ledger's partition
+
+    @property
+    def verdicts(self) -> dict[SourcePartition, Stopped]:
+        """The last word about each partition, as the ledger's log has them; no clock is asked.
+
+        A partition that moved to another shard has verdicts in two of the ledger's partitions. A lease has one
+        sharding, so the higher lease is the later one. Older versions wrote an operator's word under the lease
+        of the verdict that it cleared, with a later time: only there the times decide.
+        """
+        last: dict[SourcePartition, Stopped] = {}
+        for (_, source), record in self.verdicts_by.items():
+            known = last.get(source)
+            if known is None or (known.lease, known.at) <= (record.lease, record.at):
+                last[source] = record
+        return last
 
     @property
     def stopped(self) -> dict[SourcePartition, Stopped]:
@@ -76,17 +92,27 @@ class LedgerImage:
                 self.events[record.key()] = record
             case Gap():
                 self.gaps[record.key()] = record
+                self.gap_homes[record.key()] = partition
             case Hidden():
                 self.hidden_by[partition, record.key()] = record
             case Stopped():
-                # A partition that moved to another shard has verdicts in two of the ledger's partitions.
-                known = self.verdicts.get(record.source)
-                if known is None or (known.lease, known.at) <= (record.lease, record.at):
-                    self.verdicts[record.source] = record
+                self.verdicts_by[partition, record.source] = record
 
     def newest_lease(self) -> int:
         return self.lease.number if self.lease else 0
 
     def gaps_of(self, source: SourcePartition) -> list[Gap]:
         """Where this partition's position moved without carrying, the oldest first."""
-        return sorted((gap for gap in self.gaps.values() if gap.source == source), key=lambda gap: gap.at)
+        return [gap for gap in self.gaps_in_order() if gap.source == source]
+
+    def gaps_in_order(self) -> list[Gap]:
+        """The oldest first: as the log has them in one partition of the ledger, by time between several.
+
+        A gap counts as no older than the one before it in its log, whatever the clock said.
+        """
+        latest: dict[int, int] = {}
+        order: dict[str, int] = {}
+        for key, gap in self.gaps.items():
+            home = self.gap_homes[key]
+            order[key] = latest[home] = max(gap.at, latest.get(home, gap.at))
+        return [self.gaps[key] for key in sorted(order, key=lambda key: order[key])]
