@@ -44,9 +44,9 @@ class LedgerImage:
     def verdicts(self) -> dict[SourcePartition, Stopped]:
         """The last word about each partition, as the ledger's log has them; no clock is asked.
 
-        A partition that moved to another shard has verdicts in two of the ledger's partitions. A lease has one
-        sharding, so the higher lease is the later one. Older versions wrote an operator's word under the lease
-        of the verdict that it cleared, with a later time: only there the times decide.
+        A partition that moved to another shard has verdicts in two of the ledger's partitions. A lease has
+        one sharding, so the higher lease is the later one. Older versions wrote an operator's word under the
+        lease of the verdict that it cleared, with a later time: only there the times decide.
         """
         last: dict[SourcePartition, Stopped] = {}
         for (_, source), record in self.verdicts_by.items():
