@@ -19,13 +19,13 @@ import pytest
 
 from causeway.errors import SetupError
 from causeway.model.snapshot import Snapshot
-from causeway.web import stream
+from causeway.web import actions, connections, stream
 from causeway.web.app import application
 from causeway.web.serve import HOST, LOOPBACK, PORT, Server
 from causeway.web.stream import Feed
 from support.process import eventually
 from web import made
-from web.made import Shown
+from web.made import TOKEN, Shown
 
 SECONDS = 20.0
 
@@ -199,6 +199,100 @@ def test_stop_hangs_up_on_a_client_that_does_not_read(shown: Shown) -> None:
         with contextlib.suppress(ConnectionResetError):
             while client.recv(1 << 20):
                 pass
+
+
+def connected(server: Server) -> socket.socket:
+    client = socket.create_connection(("127.0.0.1", int(server.address.rpartition(":")[2])), SECONDS)
+    client.settimeout(SECONDS)
+    return client
+
+
+def open_connections(server: Server) -> int:
+    return len(server._server.server_state.connections)
+
+
+POST = b"POST /api/v1/mirrors/paris-to-tokyo/pause HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4000\r\n"
+SLOW = {
+    "head": b"GET /livez HTTP/1.1\r\nHost: loc",
+    "nothing": b"",
+    "body": POST + f"Authorization: Bearer {TOKEN}\r\n\r\n{{".encode(),
+    "body of a refused request": POST + b"\r\n{",
+    "second request": b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\nGET /livez",
+}
+
+
+@pytest.mark.parametrize("slow", SLOW)
+def test_a_client_that_does_not_finish_its_request_is_hung_up_on(
+    shown: Shown, monkeypatch: pytest.MonkeyPatch, slow: str
+) -> None:
+    """Also one that sends byte by byte. It holds no thread, and a mirror can be paused meanwhile."""
+    monkeypatch.setattr(connections, "REQUEST_SECONDS", 1.0)
+    server = Server(application(shown, token=TOKEN), port=0)
+    server.start()
+    threads = threading.active_count()
+    try:
+        with closing(connected(server)) as client:
+            client.sendall(SLOW[slow])
+            eventually(lambda: open_connections(server) == 1, "it is connected", SECONDS)
+            bearer = {"Authorization": f"Bearer {TOKEN}"}
+            url = f"{server.address}/api/v1/mirrors/paris-to-tokyo/pause"
+            assert httpx.post(url, headers=bearer, json={"by": "ann"}, timeout=SECONDS).status_code == 202
+            assert threading.active_count() <= threads + 1, "the one that paused"
+
+            def hung_up() -> bool:
+                if slow != "nothing":
+                    client.send(b" ")
+                return open_connections(server) == 0
+
+            with contextlib.suppress(ConnectionError):
+                eventually(hung_up, "the server has hung up", SECONDS)
+            eventually(lambda: open_connections(server) == 0, "the server has hung up", SECONDS)
+        assert shown.asked == [("pause", "paris-to-tokyo", "ann")]
+    finally:
+        server.stop()
+
+
+def test_a_body_that_does_not_come_is_answered(
+    shown: Shown, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(actions, "BODY_SECONDS", 0.2)
+    server = Server(application(shown, token=TOKEN), port=0)
+    server.start()
+    try:
+        with closing(connected(server)) as client:
+            client.sendall(SLOW["body"])
+            answer = client.recv(65_536)
+        assert answer.startswith(b"HTTP/1.1 408 "), answer
+    finally:
+        server.stop()
+    assert not caplog.records
+
+
+def test_a_client_that_hangs_up_amid_its_body_is_no_bug(
+    shown: Shown, caplog: pytest.LogCaptureFixture
+) -> None:
+    server = Server(application(shown, token=TOKEN), port=0)
+    server.start()
+    try:
+        with closing(connected(server)) as client:
+            client.sendall(SLOW["body"])
+            eventually(lambda: len(server._server.server_state.tasks) == 1, "it is being served", SECONDS)
+        eventually(lambda: not server._server.server_state.tasks, "it is forgotten", SECONDS)
+    finally:
+        server.stop()
+    assert not caplog.records
+
+
+def test_there_is_room_for_so_many_connections(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "CONNECTIONS", 3)
+    with contextlib.ExitStack() as several:
+        held = [several.enter_context(closing(connected(server))) for _ in range(3)]
+        eventually(lambda: open_connections(server) == 3, "they are connected", SECONDS)
+        with closing(connected(server)) as one_more, contextlib.suppress(ConnectionResetError):
+            assert one_more.recv(1) == b""
+        held.pop().close()
+        eventually(lambda: open_connections(server) == 2, "one has gone", SECONDS)
+        assert httpx.get(f"{server.address}/livez", timeout=SECONDS).status_code == 200
 
 
 def test_a_source_that_fails_once_is_asked_again(

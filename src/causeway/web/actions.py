@@ -6,13 +6,14 @@ keeps it in sessionStorage, and a cookie is never set.
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import json
 from collections.abc import Mapping
 
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
@@ -24,6 +25,8 @@ NO_TOKEN = (
     'set `token = "${env:CAUSEWAY_TOKEN}"` under [web] in the configuration, and start again'
 )
 BODY_BYTES = 4_096
+BODY_SECONDS = 5.0
+"""A body is a name at most: whoever takes longer to send it is told so."""
 BY_LENGTH = 100
 
 
@@ -75,10 +78,16 @@ class Actions:
 
 async def _body(request: Request) -> bytes:
     body = b""
-    async for part in request.stream():
-        body += part
-        if len(body) > BODY_BYTES:
-            raise HTTPException(413, f"the body may have {BODY_BYTES:,} bytes")
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            async for part in request.stream():
+                body += part
+                if len(body) > BODY_BYTES:
+                    raise HTTPException(413, f"the body may have {BODY_BYTES:,} bytes")
+    except TimeoutError:
+        raise HTTPException(408, f"the body did not come within {BODY_SECONDS:.0f} s") from None
+    except ClientDisconnect:
+        raise HTTPException(400, "the client hung up before the end of its body") from None
     return body
 
 

@@ -12,6 +12,7 @@ import uvicorn
 from starlette.applications import Starlette
 
 from causeway.errors import SetupError
+from causeway.web.connections import Connection
 
 HOST, PORT = "127.0.0.1", 7081
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
@@ -31,7 +32,7 @@ class Server:
             uvicorn.Config(
                 application,
                 loop="asyncio",
-                http="h11",
+                http=Connection,
                 ws="none",
                 lifespan="on",
                 log_config=None,
