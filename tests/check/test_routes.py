@@ -48,3 +48,18 @@ def test_two_mirrors_that_would_feed_each_other(desk: Desk) -> None:
     assert "its records would come back to it without end" in said.one(desk.mirror, "problem")
     both = [table + "provenance = true\n" for table in (there, back)]
     assert desk.check(*both).exit_code == 0
+
+
+def test_a_topic_that_the_destination_would_not_create_is_named(desk: Desk) -> None:
+    """Kafka takes no two topics whose names differ in . and _ alone: the brokers are asked."""
+    dotted, other = desk.topic("x.y", "src"), desk.topic("z", "src")
+    desk.topic("x_y", "dst")
+    said = desk.check(desk.config(dotted, other))
+    assert said.exit_code == 3
+    remark = said.one(desk.mirror, "problem")
+    assert f"creating topic {dotted}: the cluster refuses it" in remark
+    assert desk.name("x_y") in remark
+    assert "rename" in remark
+    both = desk.check(desk.config(other, dotted, rename={other: desk.name("v.w"), dotted: desk.name("v_w")}))
+    assert both.exit_code == 3
+    assert "cannot be created beside" in both.one(desk.mirror, "problem")

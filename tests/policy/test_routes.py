@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -11,8 +12,8 @@ from hypothesis import strategies as st
 
 from causeway.model.route import BY_KEY, Placement, Spot
 from causeway.policy.loops import way
-from causeway.policy.naming import destination_name
-from causeway.policy.partitioning import needed, place_of, wished
+from causeway.policy.naming import alike, destination_name
+from causeway.policy.partitioning import has_place, needed, place_of, wished
 from causeway.policy.provenance import HEADER, comes_from, marked
 from causeway.policy.selection import select
 
@@ -147,3 +148,25 @@ def test_a_mark_is_put_on_once_and_read_back(
 )
 def test_what_is_excluded_is_left_out(entries: list[str], exclude: list[str], chosen: list[str]) -> None:
     assert select(["a.b", "axb", "c", "__internal"], entries, exclude) == chosen
+
+
+@given(placements, st.booleans(), few, few)
+def test_a_partition_has_a_place_or_none_is_given(
+    placement: Placement, modulo: bool, partition: int, there: int
+) -> None:
+    placement = replace(placement, modulo=modulo)
+    if has_place(placement, partition, there):
+        assert place_of(placement, partition, there) in (BY_KEY, *range(there))
+    else:
+        with pytest.raises(ValueError, match="does not exist"):
+            place_of(placement, partition, there)
+
+
+@given(st.lists(names, unique=True, max_size=8))
+def test_names_that_differ_in_dots_and_underscores_alone_are_found(topics: list[str]) -> None:
+    found = alike(topics)
+    left = [name.replace(".", "_") for name in topics if name not in found]
+    assert len(set(left)) == len(left)
+    for name, other in found.items():
+        assert topics.index(other) < topics.index(name)
+        assert other.replace(".", "_") == name.replace(".", "_")

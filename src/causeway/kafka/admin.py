@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Literal
 
@@ -27,7 +27,15 @@ from confluent_kafka.admin import (
 
 from causeway.errors import CausewayError, Unreachable
 from causeway.kafka import clients
-from causeway.kafka.failures import as_user_error, error_of, is_denied, is_gone, is_late, is_unled
+from causeway.kafka.failures import (
+    as_user_error,
+    error_of,
+    is_denied,
+    is_gone,
+    is_late,
+    is_throttled,
+    is_unled,
+)
 from causeway.model.cluster import Cluster
 from causeway.model.topic import TopicFacts
 
@@ -250,24 +258,55 @@ class ClusterView:
     def create_topic(self, name: str, partitions: int, replication: int, config: Mapping[str, str]) -> bool:
         """Create a topic; False where somebody else was faster."""
         topic = NewTopic(name, num_partitions=partitions, replication_factor=replication, config=dict(config))
-        (future,) = self._admin.create_topics([topic], request_timeout=REQUEST_SECONDS).values()
-        try:
-            future.result()
-        except KafkaException as exception:
-            if error_of(exception).code() == KafkaError.TOPIC_ALREADY_EXISTS:
+        error = self._changed(lambda: self._admin.create_topics([topic], request_timeout=REQUEST_SECONDS))
+        if error is not None:
+            if error.code() == KafkaError.TOPIC_ALREADY_EXISTS:
                 return False
-            raise self._user_error(error_of(exception), f"creating topic {name}") from None
+            raise self._user_error(error, f"creating topic {name}")
         self._wait_for(name, partitions)
         return True
 
+    def would_refuse(
+        self, topics: Mapping[str, tuple[int, int, Mapping[str, str]]]
+    ) -> dict[str, CausewayError]:
+        """Which of these topics (partitions, copies, settings) could not be created. Creates none."""
+        wanted = [
+            NewTopic(name, num_partitions=partitions, replication_factor=replication, config=dict(config))
+            for name, (partitions, replication, config) in topics.items()
+        ]
+        found: dict[str, CausewayError] = {}
+        if not wanted:
+            return found
+        asked = self._admin.create_topics(wanted, request_timeout=REQUEST_SECONDS, validate_only=True)
+        for name, future in asked.items():
+            try:
+                future.result()
+            except KafkaException as exception:
+                error = error_of(exception)
+                if error.code() != KafkaError.TOPIC_ALREADY_EXISTS and not is_throttled(error):
+                    found[name] = self._user_error(error, f"creating topic {name}")
+        return found
+
     def grow_topic(self, name: str, partitions: int) -> None:
         wanted = [NewPartitions(name, partitions)]
-        (future,) = self._admin.create_partitions(wanted, request_timeout=REQUEST_SECONDS).values()
-        try:
-            future.result()
-        except KafkaException as exception:
-            raise self._user_error(error_of(exception), f"adding partitions to topic {name}") from None
+        error = self._changed(lambda: self._admin.create_partitions(wanted, request_timeout=REQUEST_SECONDS))
+        if error is not None:
+            raise self._user_error(error, f"adding partitions to topic {name}")
         self._wait_for(name, partitions)
+
+    def _changed(self, ask: Callable[[], dict[str, Future[Any]]]) -> KafkaError | None:
+        """Ask for a change of one topic; why not, if not. While a quota is used up, wait for a moment."""
+        deadline = time.monotonic() + REQUEST_SECONDS
+        while True:
+            (future,) = ask().values()
+            try:
+                future.result()
+                return None
+            except KafkaException as exception:
+                error = error_of(exception)
+            if not is_throttled(error) or time.monotonic() > deadline:
+                return error
+            time.sleep(1.0)
 
     def _wait_for(self, name: str, partitions: int) -> None:
         """A created topic is known to the controller first and to every broker a moment later."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from confluent_kafka import KafkaError, KafkaException
 
-from causeway.errors import AccessDenied, CausewayError, Unreachable
+from causeway.errors import AccessDenied, CausewayError, PlanRefused, Unreachable
 
 _FENCED = frozenset(
     {
@@ -69,6 +69,19 @@ _UNLED = frozenset(
     }
 )
 
+_BY_HAND = "create it yourself, with settings that the cluster accepts"
+_REFUSED = {
+    KafkaError.TOPIC_EXCEPTION: "give it another name with prefix, suffix or rename, or exclude it"
+    " (Kafka takes no two topics whose names differ in . and _ alone)",
+    KafkaError.POLICY_VIOLATION: f"{_BY_HAND}; or change the brokers' create.topic.policy.class.name",
+    KafkaError.INVALID_REPLICATION_FACTOR: f"set replication_factor, or {_BY_HAND}",
+    KafkaError.INVALID_PARTITIONS: _BY_HAND,
+    KafkaError.INVALID_REPLICA_ASSIGNMENT: _BY_HAND,
+    KafkaError.INVALID_CONFIG: _BY_HAND,
+    KafkaError.INVALID_REQUEST: _BY_HAND,
+}
+"""What a cluster will not do with a topic, however often it is asked; and what helps."""
+
 
 def error_of(exception: KafkaException) -> KafkaError:
     error: KafkaError = exception.args[0]
@@ -114,9 +127,25 @@ def is_late(error: KafkaError) -> bool:
     return error.code() in (KafkaError._TIMED_OUT, KafkaError._TIMED_OUT_QUEUE, KafkaError.REQUEST_TIMED_OUT)
 
 
+def is_throttled(error: KafkaError) -> bool:
+    """A quota for changes of topics is used up: later there is room again."""
+    return bool(error.code() == KafkaError.THROTTLING_QUOTA_EXCEEDED)
+
+
 def as_user_error(error: KafkaError, alias: str, address: str, doing: str) -> CausewayError:
     """The error as a user should read it, naming the alias and the address."""
     where = f'cluster "{alias}" at {address}'
     if is_denied(error):
         return AccessDenied(f"{doing}: access denied", where=where, why=error.str())
+    if error.code() in _REFUSED:
+        return PlanRefused(
+            f"{doing}: the cluster refuses it", where=where, why=error.str(), todo=_REFUSED[error.code()]
+        )
+    if is_throttled(error):
+        return Unreachable(
+            f"{doing}: the quota for such requests is used up",
+            where=where,
+            why=error.str(),
+            todo="start again: each start gets further; or raise controller_mutation_rate for this user",
+        )
     return Unreachable(f"{doing}: no answer", where=where, why=error.str())

@@ -156,11 +156,13 @@ class Driver:
         """Look at both sides, and make the topics that are missing."""
         image = self._reader.image
         found = survey(self.mirror, self._views, self._view, image, self.others())
-        made = prepare(found, self._view)
-        if made:
-            records = [(CONTROL, CreatedTopic(facts.name, facts.topic_id, now_ms())) for facts in made]
-            self._control.write(records)
-            for _, record in records:
+        made: list[CreatedTopic] = []
+        try:
+            made.extend(CreatedTopic(one.name, one.topic_id, now_ms()) for one in prepare(found, self._view))
+        finally:  # where a later one fails: those that were made may grow
+            if made:
+                self._control.write((CONTROL, record) for record in made)
+            for record in made:
                 image.apply(CONTROL, record)
         for alias, name in found.absent:
             self._telling.once("warning", f'topic {name} does not exist on "{alias}" (yet)')

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from causeway.config import MirrorSettings
+from causeway.errors import AccessDenied, CausewayError, PlanRefused, Unreachable
 from causeway.kafka.admin import ClusterView
 from causeway.mirror.routing import Known, Routes, refusals, routes
 from causeway.model.order import Lane
@@ -19,7 +20,7 @@ from causeway.model.route import BY_KEY, Route
 from causeway.model.topic import TopicFacts
 from causeway.policy.image import LedgerImage
 from causeway.policy.integrity import same_topic
-from causeway.policy.partitioning import needed, place_of, wished
+from causeway.policy.partitioning import has_place, needed, place_of, wished
 from causeway.policy.selection import absent, select
 from causeway.policy.topics import Action, Create, Grow, Refuse, fit, new_topic
 
@@ -159,20 +160,51 @@ def _occupied(mirror: MirrorSettings, destination: ClusterView, found: TopicFact
     )
 
 
-def prepare(survey: Survey, destination: ClusterView) -> list[TopicFacts]:
-    """Make the topics that are missing, grow those that Causeway made; answers the new ones."""
-    made = []
-    for name, action in survey.actions.items():
+def prepare(survey: Survey, destination: ClusterView) -> Iterator[TopicFacts]:
+    """Make the topics that are missing, grow those that Causeway made; yields each new one.
+
+    A topic that the cluster refuses is a refusal in `survey`, and the others are made all the same.
+    """
+    for name, action in list(survey.actions.items()):
+        try:
+            fresh = _act(name, action, destination)
+        except (PlanRefused, AccessDenied) as error:
+            _refuse(survey, name, error)
+            continue
+        found = destination.describe([name])
+        if name not in found:
+            raise Unreachable(
+                f"topic {name} was created, and the brokers do not know it yet",
+                where=f'cluster "{destination.cluster.alias}"',
+            )
+        survey.destinations |= found
         if isinstance(action, Create):
-            fresh = destination.create_topic(name, action.partitions, action.replication, action.config)
-            survey.destinations.update(destination.describe([name]))
-            if fresh:
-                made.append(survey.destinations[name])
             survey.max_bytes[name] = int(action.config["max.message.bytes"])
-        else:
-            destination.grow_topic(name, action.partitions)
-            survey.destinations.update(destination.describe([name]))
-    return made
+        if fresh:
+            yield found[name]
+
+
+def _act(name: str, action: Create | Grow, destination: ClusterView) -> bool:
+    """Whether it made a new topic."""
+    if isinstance(action, Create):
+        return destination.create_topic(name, action.partitions, action.replication, action.config)
+    destination.grow_topic(name, action.partitions)
+    return False
+
+
+def _refuse(survey: Survey, name: str, error: CausewayError) -> None:
+    """What goes to this topic is not carried; a topic that only cannot grow keeps the places it has."""
+    action = survey.actions.pop(name)
+    for (alias, topic), route in list(survey.routes.items()):
+        if route.to == name:
+            survey.refusals.append(refusal_of(alias, topic, error))
+            if isinstance(action, Create):
+                del survey.routes[alias, topic]
+
+
+def refusal_of(alias: str, topic: str, error: CausewayError) -> Refusal:
+    why = f"{error.what}: {error.why}" if error.why else error.what
+    return Refusal(alias, topic, why, error.todo, denied=isinstance(error, AccessDenied))
 
 
 def plan_of(
@@ -189,6 +221,8 @@ def plan_of(
         action = survey.actions.get(route.to)  # not taken yet where only a look was asked for
         count = max(there.partitions, action.partitions if action else 0)
         for number in range(route.source.partitions):
+            if not has_place(route.placement, number, count):
+                continue  # the topic could not grow; a refusal says so
             place = Place(route.to, there.topic_id, place_of(route.placement, number, count))
             source = SourcePartition(cluster_id, name, number)
             lanes.append(Lane(source, route.source.topic_id, place, until=None))

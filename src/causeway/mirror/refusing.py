@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from causeway.errors import IntegrityError, PlanRefused, UsageError
+from causeway.errors import AccessDenied, IntegrityError, PlanRefused, UsageError
 from causeway.kafka.admin import ClusterView
 from causeway.model.offsets import when
 from causeway.model.plan import Refusal
@@ -42,6 +42,9 @@ def refuse_at_start(name: str, refusals: Sequence[Refusal]) -> None:
     if all(refusal.integrity for refusal in refusals):
         topics = ", ".join(f"{refusal.source}:{refusal.topic}" for refusal in refusals)
         raise IntegrityError(refusals[0].why, where=f"{where}: {topics}", todo=refusals[0].todo)
+    if all(refusal.denied for refusal in refusals):
+        topics = ", ".join(f"{refusal.source}:{refusal.topic}" for refusal in refusals)
+        raise AccessDenied(refusals[0].why, where=f"{where}: {topics}", todo=refusals[0].todo)
     problems = tuple(str(refusal) for refusal in refusals)
     raise PlanRefused(
         f"{len(refusals)} topic(s) cannot be carried as they are", problems=problems, where=where

@@ -17,6 +17,7 @@ from causeway.model.position import Position, SourcePartition
 from causeway.model.route import Placement
 from causeway.policy.image import LedgerImage
 from causeway.policy.integrity import Found, judge
+from causeway.policy.naming import alike
 from causeway.policy.readiness import kept_for, nameless, retention, size_limit, topic_defaults
 from causeway.policy.topics import Create, Grow
 
@@ -44,7 +45,7 @@ def remarks(sight: Sight) -> Iterator[Remark]:
         yield problem(error)
         return
     parts: tuple[Callable[[Sight, Survey], Iterator[Remark]], ...] = (
-        _topics, _refused, _identity, _positions, _sizes, _ages,
+        _topics, _refused, _creatable, _identity, _positions, _sizes, _ages,
     )  # fmt: skip
     for part in parts:
         try:
@@ -93,6 +94,24 @@ def _topics(sight: Sight, found: Survey) -> Iterator[Remark]:
         yield warning(f'{name}: does not exist on "{alias}" (yet)')
     if not (found.routes or found.refusals or found.absent):
         yield warning("no topic matches `topics`", "see what is there with kafka-topics.sh --list")
+
+
+def _creatable(sight: Sight, found: Survey) -> Iterator[Remark]:
+    """What the destination's brokers say to the topics that would be created."""
+    made = {to: action for to, action in found.actions.items() if isinstance(action, Create)}
+    refused = sight.destination.would_refuse(
+        {to: (one.partitions, one.replication, one.config) for to, one in made.items()}
+    )
+    yield from (problem(refused[to]) for to in sorted(refused))
+    for to, other in alike(made).items():
+        if to not in refused:
+            yield problem(
+                PlanRefused(
+                    f"{to}: cannot be created beside {other}: Kafka takes no two topics whose names differ in"
+                    " . and _ alone",
+                    todo="give one of them another name with rename, or exclude it",
+                )
+            )
 
 
 def _is_telling(setting: str) -> bool:

@@ -17,6 +17,7 @@ class Refusal:
     why: str
     todo: str
     integrity: bool = False  # going on could repeat records
+    denied: bool = False  # the destination's brokers do not allow it to this user
 
     def __str__(self) -> str:
         return f"{self.source}:{self.topic}: {self.why}; {self.todo}"

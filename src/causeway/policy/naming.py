@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 LONGEST = 249
 
@@ -16,3 +16,14 @@ def destination_name(topic: str, prefix: str, suffix: str, rename: Mapping[str, 
         return rename[topic]
     name = topic if topic.startswith(prefix) else prefix + topic
     return name if name.endswith(suffix) else name + suffix
+
+
+def alike(names: Iterable[str]) -> dict[str, str]:
+    """Names that Kafka does not take beside an earlier one: they differ in `.` and `_` alone."""
+    first: dict[str, str] = {}
+    found = {}
+    for name in names:
+        other = first.setdefault(name.replace(".", "_"), name)
+        if other != name:
+            found[name] = other
+    return found

@@ -23,18 +23,24 @@ def wished(placement: Placement, partitions: int) -> int:
     return max([partitions, *(dest + 1 for _, dest in placement.pairs)])
 
 
+def has_place(placement: Placement, partition: int, there: int) -> bool:
+    """Whether a partition of the source has one at the destination, where there are so many."""
+    return placement.modulo or _wanted(placement, partition) < there
+
+
 def place_of(placement: Placement, partition: int, there: int) -> int:
     """The destination's partition for one of the source, where there are so many."""
-    if placement.fixed is not None:
-        wanted = placement.fixed
-    elif placement.pairs:
-        wanted = dict(placement.pairs).get(partition, partition)
-    elif placement.by_key:
-        return BY_KEY
-    else:
-        wanted = partition
+    wanted = _wanted(placement, partition)
     if wanted < there:
         return wanted
     if not placement.modulo:
         raise ValueError(f"partition {wanted} does not exist, there are {there}")
     return wanted % there
+
+
+def _wanted(placement: Placement, partition: int) -> int:
+    if placement.fixed is not None:
+        return placement.fixed
+    if placement.pairs:
+        return dict(placement.pairs).get(partition, partition)
+    return BY_KEY if placement.by_key else partition
