@@ -43,9 +43,9 @@ def test_nobody_gets_other_names_without_asking() -> None:
 
 def test_ktm() -> None:
     assert lines(CARRIED, ["ktm"]) == [
-        "# HELP consumed_messages_count Records read, by output topic.",
+        "# HELP consumed_messages_count Records read, by input topic.",
         "# TYPE consumed_messages_count untyped",
-        'consumed_messages_count{app="kafka_topic_mirror",topic_name="copy"} 150',
+        'consumed_messages_count{app="kafka_topic_mirror",topic_name="orders"} 150',
         "# HELP produced_messages_count Records delivered, by output topic.",
         "# TYPE produced_messages_count untyped",
         'produced_messages_count{app="kafka_topic_mirror",topic_name="copy"} 144',
@@ -55,15 +55,17 @@ def test_ktm() -> None:
 def test_ktm_keeps_its_names_in_the_clients_own_writer_too() -> None:
     text = generate_latest(Metrics(lambda: CARRIED, compat=["ktm"]).registry).decode()
 
-    assert 'consumed_messages_count{app="kafka_topic_mirror",topic_name="copy"} 150.0' in text.splitlines()
+    assert 'consumed_messages_count{app="kafka_topic_mirror",topic_name="orders"} 150.0' in text.splitlines()
     assert "messages_count_total" not in text
 
 
 def test_kaf_relay() -> None:
-    relayed = "kafka_relay_messages_relayed_total"
+    msgs, relayed = "kafka_relay_msgs_total", "kafka_relay_messages_relayed_total"
     assert samples(CARRIED, ["kaf-relay"]) == [
         'kafka_relay_msg_count{source="orders",destination="copy",partition="0"} 44',
         'kafka_relay_msg_count{source="orders",destination="copy",partition="1"} 100',
+        msgs + '{source="orders",src_partition="0",destination="copy",dest_partition="0"} 44',
+        msgs + '{source="orders",src_partition="1",destination="copy",dest_partition="1"} 100',
         relayed + '{source_topic="orders",source_partition="0",target_topic="copy",target_partition="0"} 44',
         relayed + '{source_topic="orders",source_partition="1",target_topic="copy",target_partition="1"} 100',
         "kafka_relay_messages_filtered_total 5",
@@ -93,8 +95,9 @@ def test_a_place_that_the_key_chooses_is_minus_one_as_it_is_there() -> None:
 
 
 def test_above_the_limit_partitions_have_no_label() -> None:
-    assert samples(CARRIED, ["kaf-relay"], partitions=1)[:2] == [
+    assert samples(CARRIED, ["kaf-relay"], partitions=1)[:3] == [
         'kafka_relay_msg_count{source="orders",destination="copy",partition=""} 144',
+        'kafka_relay_msgs_total{source="orders",src_partition="",destination="copy",dest_partition=""} 144',
         "kafka_relay_messages_relayed_total"
         '{source_topic="orders",source_partition="",target_topic="copy",target_partition=""} 144',
     ]

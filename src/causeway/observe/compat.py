@@ -18,14 +18,16 @@ Compat = Literal["ktm", "kaf-relay"]
 KTM_LABELS = ("app", "topic_name")
 KTM = (
     # A counter without _total is nothing that the client can write; without a type it can.
-    Family("consumed_messages_count", "unknown", KTM_LABELS, "Records read, by output topic."),
+    Family("consumed_messages_count", "unknown", KTM_LABELS, "Records read, by input topic."),
     Family("produced_messages_count", "unknown", KTM_LABELS, "Records delivered, by output topic."),
 )
 OLD_LABELS = ("source", "destination", "partition")
+MIDDLE_LABELS = ("source", "src_partition", "destination", "dest_partition")
 NEW_LABELS = ("source_topic", "source_partition", "target_topic", "target_partition")
 FLUSH_SIZE, FLUSH_SECONDS = "kafka_relay_target_flush_batch_size", "kafka_relay_target_flush_duration_seconds"
 KAF_RELAY = (
     Family("kafka_relay_msg_count", "unknown", OLD_LABELS, "Records delivered."),
+    Family("kafka_relay_msgs_total", "counter", MIDDLE_LABELS, "Records delivered."),
     Family("kafka_relay_messages_relayed_total", "counter", NEW_LABELS, "Records delivered."),
     Family("kafka_relay_messages_filtered_total", "counter", (), "Records left out, by all filters."),
     Family("kafka_relay_source_highwatermark", "gauge", ("node_id",), "End offsets of a source, added up."),
@@ -51,12 +53,11 @@ def put_compat(sheet: Sheet, snapshot: Snapshot, compat: Sequence[Compat], parti
 def _put_ktm(sheet: Sheet, mirrors: Sequence[MirrorView]) -> None:
     consumed, produced = Counter[str](), Counter[str]()
     for one in _all(mirrors):
-        consumed[one.to_topic] += one.delivered + one.filtered + one.quarantined
+        consumed[one.topic] += one.delivered + one.filtered + one.quarantined
         produced[one.to_topic] += one.delivered
-    for topic in consumed:
-        labels = {"app": "kafka_topic_mirror", "topic_name": topic}
-        sheet.put("consumed_messages_count", labels, consumed[topic])
-        sheet.put("produced_messages_count", labels, produced[topic])
+    for name, counts in (("consumed_messages_count", consumed), ("produced_messages_count", produced)):
+        for topic, count in counts.items():
+            sheet.put(name, {"app": "kafka_topic_mirror", "topic_name": topic}, count)
 
 
 def _put_messages(sheet: Sheet, mirrors: Sequence[MirrorView], partitions: int) -> None:
@@ -72,6 +73,7 @@ def _put_messages(sheet: Sheet, mirrors: Sequence[MirrorView], partitions: int) 
     for values, count in old.items():
         sheet.put("kafka_relay_msg_count", dict(zip(OLD_LABELS, values, strict=True)), count)
     for values, count in new.items():
+        sheet.put("kafka_relay_msgs_total", dict(zip(MIDDLE_LABELS, values, strict=True)), count)
         sheet.put("kafka_relay_messages_relayed_total", dict(zip(NEW_LABELS, values, strict=True)), count)
     sheet.put("kafka_relay_messages_filtered_total", {}, filtered)
 
