@@ -16,6 +16,7 @@ import yaml
 from causeway.config import Settings, load
 from causeway.doors.reo import (
     KEYS,
+    NAME,
     NUMBERS,
     OWN_PREFIXES,
     TEXTS,
@@ -86,7 +87,7 @@ def picture(found: Settings) -> dict[str, Any]:
     """What each key ends in."""
     (mirror,) = found.mirrors
     return {
-        "name": (mirror.name, mirror.source_group_name, mirror.source_group),
+        "name": ("from topics" if TEXTS[NAME] in mirror.name else mirror.name, mirror.source_group_name),
         "source": (found.clusters["source"].bootstrap_servers, mirror.topics),
         "destination": (found.clusters["destination"].bootstrap_servers, mirror.rename),
         "consumer": found.clusters["source"].consumer,
@@ -98,7 +99,7 @@ def picture(found: Settings) -> dict[str, Any]:
 
 
 DEFAULT: dict[str, Any] = {
-    "name": ("exactly-once-replicator", "exactly-once-replicator", True),
+    "name": ("from topics", "exactly-once-replicator"),
     "source": ("localhost-source:9092", ("source-topic",)),
     "destination": ("localhost-destination:9092", {"source-topic": "destination-topic"}),
     "consumer": {},
@@ -119,6 +120,33 @@ def test_defaults(file: str | None) -> None:
     assert (mirror.partitions, mirror.partitioner) == ("by-key", "murmur2")
     assert mirror.delivery == "exactly-once"
     assert mirror.create_topics
+    assert mirror.source_group
+
+
+def test_without_a_name_of_their_own_mirrors_of_other_topics_have_other_names() -> None:
+    """The second would take the first one's lease and ledger."""
+
+    def name(source: str, destination: str, file: str | None = None, **more: str) -> str:
+        topics = {"KAFKA_CLUSTERS_SOURCE_TOPIC": source, "KAFKA_CLUSTERS_DESTINATION_TOPIC": destination}
+        (mirror,) = settings({**topics, **more}, file).mirrors
+        assert mirror.source_group_name == "exactly-once-replicator"  # which `adopt` reads
+        return mirror.name
+
+    names = [name("a", "copy"), name("b", "copy"), name("a", "a"), name("a-a", "b"), name("a", "a-b")]
+    assert len(set(names)) == len(names)
+    assert name("a", "copy") == names[0]
+    assert names[0].startswith("exactly-once-replicator-a-copy-")
+    # The name that the tool ships says no more than no name, wherever it is written.
+    assert name("a", "copy", SHIPPED) == names[0]
+    assert name("a", "copy", APPLICATION_NAME="exactly-once-replicator") == names[0]
+    moved = {"KAFKA_CLUSTERS_SOURCE_BOOTSTRAP_SERVERS": "elsewhere:9092"}
+    assert name("a", "copy", **moved) == names[0]
+    assert len(name("s" * 249, "d" * 249)) <= 100
+
+    notes = translated({}).notes
+    assert [note for note in notes if note.startswith("application.name: the mirror is called exactly-once-")]
+    named = translated({"APPLICATION_NAME": "replicator-1"}).notes
+    assert not [note for note in named if "is called" in note]
 
 
 def test_the_file_that_the_tool_comes_with() -> None:
@@ -131,7 +159,7 @@ def test_the_file_that_the_tool_comes_with() -> None:
 
 
 GIVEN: list[tuple[str, str, dict[str, Any]]] = [
-    ("application.name", "replicator-1", {"name": ("replicator-1", "replicator-1", True)}),
+    ("application.name", "replicator-1", {"name": ("replicator-1", "replicator-1")}),
     (
         "kafka.clusters.source.bootstrap-servers",
         "one:9092, two:9093,",
@@ -346,7 +374,7 @@ def noted(environ: Mapping[str, str], file: str | None = None) -> list[str]:
 
 def test_what_differs_is_said_by_key() -> None:
     always = [
-        "application.name", "kafka.clusters.destination.topic-proxy",
+        "application.name", "application.name", "kafka.clusters.destination.topic-proxy",
         "kafka.clusters.destination.topic", "records",
     ]  # fmt: skip
     assert noted({}) == always
@@ -417,14 +445,12 @@ def test_bad_configuration_ends_with_exit_code_3(tmp_path: Path, command: tuple[
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (None, "config.yaml: No such file or directory"),
         (b"kafka: [", "config.yaml: line 1, column 9: not YAML: "),
         (b"\xff\xfe\xff", "config.yaml: byte 0: not UTF-8"),
     ],
 )
-def test_a_file_that_cannot_be_read(tmp_path: Path, content: bytes | None, problem: str) -> None:
-    if content is not None:
-        (tmp_path / "config.yaml").write_bytes(content)
+def test_a_file_that_cannot_be_read(tmp_path: Path, content: bytes, problem: str) -> None:
+    (tmp_path / "config.yaml").write_bytes(content)
 
     ended = causeway("reo", "--config", "config.yaml", environ={}, directory=tmp_path)
 
@@ -433,6 +459,24 @@ def test_a_file_that_cannot_be_read(tmp_path: Path, content: bytes | None, probl
     assert said[0] == "error: the configuration cannot be read"
     assert said[1].startswith(f"  - {problem}")
     assert len(said) == 2
+
+
+def test_another_file_that_is_not_there_is_an_error_as_in_the_tool(tmp_path: Path) -> None:
+    ended = causeway("reo", "--config", "mine.yaml", environ={}, directory=tmp_path)
+    assert ended.returncode == 3
+    assert ended.stderr.splitlines()[1:] == ["  - mine.yaml: No such file or directory"]
+
+
+def test_config_yaml_that_is_not_there_is_the_one_in_the_tools_jar(tmp_path: Path) -> None:
+    environ = {"KAFKA_CLUSTERS_SOURCE_TOPIC": "a"}
+    without = causeway("convert", "reo", environ=environ, directory=tmp_path)
+    ended = causeway("convert", "reo", "--config=config.yaml", environ=environ, directory=tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    said = "there is no file config.yaml here; Kafka REO takes it from its jar, so its defaults are used"
+    assert f"note: --config: {said}" in ended.stderr.splitlines()
+    (tmp_path / "reo.toml").write_text(ended.stdout)
+    (tmp_path / "without.toml").write_text(without.stdout)
+    assert load(tmp_path / "reo.toml") == load(tmp_path / "without.toml")
 
 
 def test_a_converted_configuration_loads_to_the_same_settings(tmp_path: Path) -> None:

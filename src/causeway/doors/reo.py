@@ -58,6 +58,10 @@ OWN_PREFIXES = ("KAFKA_CLUSTERS_", "KAFKA_CONFIG_", "STREAMS_")
 """Variables that begin like this are meant for the tool, so a name that it does not know is a mistake."""
 
 
+IN_JAR = "config.yaml"
+"""`--config` names a resource of the tool's jar, and this is the only one there, with the values above."""
+
+
 def variable(key: str) -> str:
     return re.sub("[.-]", "_", key).upper()
 
@@ -177,7 +181,7 @@ def _mirror(translation: Translation, values: Mapping[str, _Value], numbers: Map
     for key in (SOURCE_TOPIC, DESTINATION_TOPIC):
         topics[key] = fitting(translation, values[key].label, values[key].text, fields.TopicName)
     mirror: dict[str, Any] = {
-        "name": mirror_name(name.text),
+        "name": _called(translation, name, topics[SOURCE_TOPIC], topics[DESTINATION_TOPIC]),
         "source": "source",
         "destination": "destination",
         "topics": [topics[SOURCE_TOPIC]],
@@ -194,6 +198,21 @@ def _mirror(translation: Translation, values: Mapping[str, _Value], numbers: Map
     elif values[REPLICAS].given and numbers[REPLICAS] == 0:
         translation.problem(values[REPLICAS].label, "must be at least 1, or -1 to leave it open, not 0")
     translation.mirrors.append(mirror)
+
+
+def _called(translation: Translation, name: _Value, source: str, destination: str) -> str:
+    """The application's name; where it is the default, which all installations share, the topics as well.
+
+    A space is in no name, so `mirror_name` adds a hash of the text: topics `a-b`, `c` and `a`, `b-c` differ.
+    """
+    if name.text != TEXTS[NAME]:
+        return mirror_name(name.text)
+    called = mirror_name(f"{name.text} {source} {destination}")
+    translation.note(
+        name.label,
+        f"the mirror is called {called}, after its topics; APPLICATION_NAME or -X mirrors.0.name=… names it",
+    )
+    return called
 
 
 def _start(translation: Translation, reset: _Value) -> str:
@@ -218,7 +237,7 @@ def _say_what_differs(translation: Translation, values: Mapping[str, _Value], ha
     note = translation.note
     note(
         values[NAME].label,
-        "names the mirror, and the group that is advanced on the source for lag tools but never read: "
+        "names the group that is advanced on the source for lag tools but never read: "
         "positions are in a ledger on the destination, written in one transaction with the records",
     )
     proxy = values[PROXY].text or f"{values[DESTINATION_TOPIC].text}-proxy"

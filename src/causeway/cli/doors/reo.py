@@ -11,7 +11,7 @@ import typer
 from causeway.cli.doors.entry import enter
 from causeway.cli.options import OwnOverrides, StopAtEnd
 from causeway.doors.reading import text_of
-from causeway.doors.reo import parse, translate
+from causeway.doors.reo import IN_JAR, parse, translate
 from causeway.doors.translation import Translation
 
 ConfigFile = Annotated[
@@ -29,5 +29,12 @@ def reo(
 
 
 def translated(config: Path | None) -> Translation:
-    tree = parse(text_of(config), str(config)) if config else None
-    return translate(os.environ, tree, file=str(config or ""))
+    in_jar = config == Path(IN_JAR) and not config.exists()
+    tree = parse(text_of(config), str(config)) if config and not in_jar else None
+    translation = translate(os.environ, tree, file=str(config or ""))
+    if in_jar:
+        translation.note(
+            "--config",
+            f"there is no file {IN_JAR} here; Kafka REO takes it from its jar, so its defaults are used",
+        )
+    return translation
