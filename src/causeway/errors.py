@@ -35,6 +35,7 @@ class CausewayError(Exception):
         self.where = where
         self.why = why
         self.todo = todo or self.remedy
+        self.cluster = ""  # alias of the cluster that failed, where one did
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), self.what, self.where, self.why, self.todo)

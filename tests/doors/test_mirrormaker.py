@@ -251,6 +251,14 @@ def test_a_group_that_is_not_given_is_said() -> None:
     )
 
 
+def test_a_group_that_is_given_is_not_called_absent_whatever_its_name() -> None:
+    write("c.config", "bootstrap.servers=a:1\ngroup.id=go-consumer-group\n")
+    assert mirror().name == "mirrormaker-go-consumer-group"
+    assert not [note for note in translated().notes if "not given" in note]
+    write("c.config", "bootstrap.servers=a:1\ngroup.id=\n")  # set to nothing: the default, as in Go
+    assert [note for note in translated().notes if "not given" in note]
+
+
 def test_a_group_that_kafka_would_not_take() -> None:
     write("c.config", f"bootstrap.servers=a:1\ngroup.id={'g' * 250}\n")
     assert problems() == [

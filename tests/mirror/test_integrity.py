@@ -141,14 +141,14 @@ def _produce_at_epoch(world: World, topic: str) -> None:
 
 def test_a_destination_that_is_not_ours_is_not_written_to(world: World) -> None:
     topic = world.topic("t", 1)
-    world.topic("t", 1, on="destination")
+    world.topic("t", 3, on="destination")
     world.produce(topic, world.numbers(10), on="destination")
     world.produce(topic, world.numbers(10))
 
     refused = world.run(world.config(), "--stop-at-end")
 
     assert refused.wait() == 6, refused.output
-    assert "already holds records" in refused.output
+    assert f"{topic} already holds up to 10 records in 1 of 3 partitions" in refused.output
     world.carry_all(world.config(onto_existing="append"))
     assert len(world.read(topic)[0]) == 20
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from causeway.model.topic import TopicFacts
-from causeway.policy.topics import NOT_COPIED, WIDE_OPEN, Create, Grow, Refuse, fit, new_topic
+from causeway.policy.topics import NOT_COPIED, WIDE_OPEN, Create, Grow, Refuse, fit, held, new_topic
 
 OURS = frozenset(
     {
@@ -137,3 +137,15 @@ def test_an_example() -> None:
             "max.message.bytes": "2000000",
         },
     )
+
+
+@pytest.mark.parametrize(
+    ("counts", "said"),
+    [
+        ([42_000, 0, 1], "already holds up to 42,001 records in 2 of 3 partitions"),
+        ([1], "already holds up to 1 record in 1 of 1 partition"),
+        ([0, 0], "held records before, deleted by now,"),
+    ],
+)
+def test_what_a_topic_holds_is_said_in_records_and_partitions(counts: list[int], said: str) -> None:
+    assert held(counts) == said

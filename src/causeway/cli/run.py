@@ -5,7 +5,9 @@ from __future__ import annotations
 import signal
 import sys
 import time
+from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any
 
 import typer
@@ -29,6 +31,8 @@ LINE_SECONDS = 5.0
 OBJECT_SECONDS = 60.0
 """Whoever collects logs has metrics for the rest."""
 TABLE_SECONDS = 0.5
+Reworded = Callable[[str, str], str]
+"""Advice and the alias of the cluster that failed, if one did → the advice in other terms."""
 _STYLES = {"error": "red", "warning": "yellow"}
 
 
@@ -42,11 +46,17 @@ def run(
     run_settings(load(config, override or []), mirror or [], stop_at_end)
 
 
-def run_settings(settings: Settings, names: list[str], stop_at_end: bool) -> None:
-    """Run mirrors, wherever their settings came from."""
+def run_settings(
+    settings: Settings, names: list[str], stop_at_end: bool, reworded: Reworded = lambda todo, _: todo
+) -> None:
+    """Run mirrors, wherever their settings came from; `reworded` says advice in the terms of that place."""
     console = Console(stderr=True, highlight=False)
     structured = _structured(settings.log, console)
-    say = _speaking(console, structured)
+    speak = _speaking(console, structured)
+
+    def say(name: str, event: EventView) -> None:
+        speak(name, replace(event, todo=reworded(event.todo, "")))
+
     try:
         running = Run(settings, names, stop_at_end, say)
         with serving(settings, running, say):
@@ -60,6 +70,7 @@ def run_settings(settings: Settings, names: list[str], stop_at_end: bool) -> Non
                     _show_lines(running, structured)
                 running.finish()
     except CausewayError as error:
+        error.todo = reworded(error.todo, error.cluster)
         if not structured:
             raise
         print(lines.failure(error), file=sys.stderr, flush=True)

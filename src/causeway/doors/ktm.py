@@ -15,7 +15,7 @@ from causeway.config.problems import nearest
 from causeway.doors.dotenv import Dotenv
 from causeway.doors.listening import listen
 from causeway.doors.reading import fitting, servers, whole
-from causeway.doors.translation import Translation, mirror_name
+from causeway.doors.translation import ClusterKeys, Translation, mirror_name
 
 REQUIRED = ("INPUT_TOPIC", "OUTPUT_TOPIC")
 DEFAULTS: Mapping[str, str] = {
@@ -61,6 +61,7 @@ def translate(
         fitting(translation, "CONSUMER_GROUP", group, fields.GroupName)
 
     for alias, name in (("input", "INPUT_BROKERS"), ("output", "OUTPUT_BROKERS")):
+        translation.keys[alias] = ClusterKeys(name)
         translation.clusters[alias] = {
             "bootstrap_servers": ",".join(brokers[name]),
             "properties": {"client.id": client},

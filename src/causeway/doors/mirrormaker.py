@@ -123,6 +123,7 @@ def _sources(given: Given, translation: Translation) -> dict[str, str]:
     """A cluster for each consumer.config; the groups by alias."""
     paths = given.texts("consumer.config")
     groups: dict[str, str] = {}
+    nameless = False
     for number, path in enumerate(paths, 1):
         alias = "source" if len(paths) == 1 else f"source{number}"
         file = properties_file.read(Path(path), "go", translation)
@@ -130,9 +131,11 @@ def _sources(given: Given, translation: Translation) -> dict[str, str]:
         elsewhere = not readable or _is_set(given, f"clusters.{alias}.bootstrap_servers")
         cluster, groups[alias] = mirrormaker_files.source(file, translation, alias, elsewhere)
         translation.clusters[alias] = cluster
+        translation.keys[alias] = mirrormaker_files.keys_of(file)
+        nameless = nameless or not (file.entries["group.id"].value if "group.id" in file.entries else "")
         if len(paths) > 1:
             translation.note("--consumer.config", f'{path} is the cluster "{alias}"')
-    if DEFAULT_GROUP in groups.values():
+    if nameless:
         translation.note(
             "group.id",
             f"not given, so it is {DEFAULT_GROUP}, and the mirror's name comes from it: a second MirrorMaker "
@@ -147,6 +150,7 @@ def _destination(given: Given, translation: Translation) -> dict[str, Any]:
     elsewhere = not path.is_file() or _is_set(given, "clusters.target.bootstrap_servers")
     cluster, compression = mirrormaker_files.destination(file, translation, elsewhere)
     translation.clusters["target"] = cluster
+    translation.keys["target"] = mirrormaker_files.keys_of(file)
     return {"compression": compression} if compression else {}
 
 

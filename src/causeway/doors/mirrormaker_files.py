@@ -15,7 +15,7 @@ from causeway.config.problems import nearest
 from causeway.config.properties import client_name
 from causeway.doors.properties_file import PropertiesFile
 from causeway.doors.reading import fitting
-from causeway.doors.translation import Translation
+from causeway.doors.translation import ClusterKeys, Translation
 
 DEFAULT_GROUP = "go-consumer-group"
 
@@ -146,6 +146,11 @@ def destination(
             )
         chosen = value or chosen
     return cluster, chosen
+
+
+def keys_of(file: PropertiesFile) -> ClusterKeys:
+    servers = next((name for name in _SERVERS if name in file.entries), _SERVERS[0])
+    return ClusterKeys(file.where(servers), f"the sasl.… and ssl.… properties in {file.name}")
 
 
 def _say_servers(file: PropertiesFile, translation: Translation, what: str, option: str) -> None:

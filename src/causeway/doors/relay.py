@@ -16,7 +16,7 @@ from causeway.config.document import shown
 from causeway.config.problems import nearest
 from causeway.doors import relay_keys as keys
 from causeway.doors.listening import listen
-from causeway.doors.relay_clients import alias, cluster
+from causeway.doors.relay_clients import alias, cluster, keys_of
 from causeway.doors.relay_filters import filters
 from causeway.doors.relay_keys import Reader, Values
 from causeway.doors.relay_nodes import Generation, Node, generation_of, read_nodes
@@ -92,6 +92,7 @@ def translate(tree: Mapping[str, Any], origin: str, options: Options, directory:
     )
     destination = alias(target.get("name"), "target", translation.clusters)
     translation.clusters[destination] = _written_to(translation, generation, target, directory)
+    translation.keys[destination] = keys_of(translation, generation.target, target)
     mirror = {
         "name": _name(reader, nodes, found),
         "source": "",

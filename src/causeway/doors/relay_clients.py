@@ -12,7 +12,7 @@ from causeway.config.document import shown
 from causeway.config.problems import nearest
 from causeway.doors.reading import fitting
 from causeway.doors.relay_keys import Values
-from causeway.doors.translation import Translation
+from causeway.doors.translation import ClusterKeys, Translation
 
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 _FILES = {
@@ -33,6 +33,13 @@ def alias(name: object, otherwise: str, taken: Iterable[str]) -> str:
     used = set(taken)
     numbered = (wanted if count == 1 else f"{wanted}-{count}" for count in range(1, len(used) + 2))
     return next(each for each in numbered if each not in used)
+
+
+def keys_of(translation: Translation, path: str, values: Values) -> ClusterKeys:
+    """kaf-relay's keys for a cluster: `servers of sources[0] in config.toml`."""
+    place = f"of {path} in {translation.origin}"
+    login = "username and password" if values.get("enable_auth") else "enable_auth, username and password"
+    return ClusterKeys(f"servers {place}", f"{login} {place}")
 
 
 def cluster(translation: Translation, path: str, values: Values, directory: Path) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 from causeway.config import fields
 from causeway.doors import relay_keys as keys
 from causeway.doors.reading import fitting
-from causeway.doors.relay_clients import alias, cluster
+from causeway.doors.relay_clients import alias, cluster, keys_of
 from causeway.doors.relay_keys import Keys, Reader
 from causeway.doors.translation import Translation
 from causeway.errors import CausewayError, IntegrityError, Unreachable
@@ -91,6 +91,7 @@ def read_nodes(
             continue
         name = alias(values.get("name"), f"node{place + 1}", translation.clusters)
         translation.clusters[name] = cluster(translation, path, values, directory)
+        translation.keys[name] = keys_of(translation, path, values)
         if generation is CONSUMERS:
             group = str(values.get("group_id", ""))
         fitting(translation, generation.group, group, fields.GroupName)

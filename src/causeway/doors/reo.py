@@ -18,7 +18,7 @@ from causeway.config.document import dotted, shown
 from causeway.config.problems import nearest
 from causeway.config.schema import Compression
 from causeway.doors.reading import fitting, servers, whole
-from causeway.doors.translation import Translation, mirror_name
+from causeway.doors.translation import ClusterKeys, Translation, mirror_name
 from causeway.errors import ConfigError
 
 NAME = "application.name"
@@ -158,6 +158,7 @@ def _clusters(translation: Translation, values: Mapping[str, _Value], numbers: M
     for alias, key in (("source", SOURCE), ("destination", DESTINATION)):
         found = ",".join(servers(values[key].text))
         fitting(translation, values[key].label, found, fields.Servers)
+        translation.keys[alias] = ClusterKeys(values[key].label)
         translation.clusters[alias] = {"bootstrap_servers": found}
     # Their defaults would only make records wait: Causeway does not need them to be fast.
     if values[FETCH].given:

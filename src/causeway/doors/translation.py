@@ -20,11 +20,20 @@ from causeway.config.toml import written
 from causeway.errors import ConfigError
 
 
+@dataclass(frozen=True)
+class ClusterKeys:
+    """The tool's own keys for a cluster, for advice: "servers of sources[0] in config.toml"."""
+
+    address: str
+    login: str = ""  # none: the tool has no keys for it
+
+
 @dataclass
 class Translation:
     tool: str  # as the tool calls itself: "Kafka Topic Mirror"
     origin: str  # where its configuration came from, for messages: a file, "the environment"
     clusters: dict[str, dict[str, Any]] = field(default_factory=dict)
+    keys: dict[str, ClusterKeys] = field(default_factory=dict)  # by the clusters' aliases
     mirrors: list[dict[str, Any]] = field(default_factory=list)
     others: dict[str, dict[str, Any]] = field(default_factory=dict)  # tables besides those: [web], [metrics]
     notes: list[str] = field(default_factory=list)

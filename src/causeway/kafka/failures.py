@@ -134,7 +134,12 @@ def is_throttled(error: KafkaError) -> bool:
 
 def as_user_error(error: KafkaError, alias: str, address: str, doing: str) -> CausewayError:
     """The error as a user should read it, naming the alias and the address."""
-    where = f'cluster "{alias}" at {address}'
+    found = _user_error(error, f'cluster "{alias}" at {address}', doing)
+    found.cluster = alias
+    return found
+
+
+def _user_error(error: KafkaError, where: str, doing: str) -> CausewayError:
     if is_denied(error):
         return AccessDenied(f"{doing}: access denied", where=where, why=error.str())
     if error.code() in _REFUSED:

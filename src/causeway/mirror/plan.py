@@ -22,7 +22,7 @@ from causeway.policy.image import LedgerImage
 from causeway.policy.integrity import same_topic
 from causeway.policy.partitioning import has_place, needed, place_of, wished
 from causeway.policy.selection import absent, select
-from causeway.policy.topics import Action, Create, Grow, Refuse, fit, new_topic
+from causeway.policy.topics import Action, Create, Grow, Refuse, fit, held, new_topic
 
 DEFAULT_MAX_BYTES = 1_048_588
 LARGEST_BATCH = 1_000_000
@@ -147,12 +147,13 @@ def _occupied(mirror: MirrorSettings, destination: ClusterView, found: TopicFact
     if mirror.onto_existing == "append":
         return None
     partitions = [(found.name, number) for number in range(found.partitions)]
-    held = sum(destination.all_offsets(partitions, "latest").values())
-    if not held:
+    ends = destination.all_offsets(partitions, "latest")
+    if not any(ends.values()):
         return None
+    starts = destination.all_offsets(partitions, "earliest")
     return Refuse(
-        f"the destination topic {found.name} already holds records (offsets up to {held}) that the ledger of"
-        f' mirror "{mirror.name}" knows nothing of: carrying the source again could repeat them',
+        f"the destination topic {found.name} {held([ends[one] - starts[one] for one in partitions])} that the"
+        f' ledger of mirror "{mirror.name}" does not know: replicating the source again could repeat them',
         "if another tool carried them, take over where it stopped:"
         " `causeway adopt CONFIG --from group|destination-end|timestamp`;"
         ' if they have nothing to do with this mirror, set onto_existing = "append"',

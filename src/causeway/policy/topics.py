@@ -6,7 +6,7 @@ configuration, but for what MirrorMaker leaves out as well, with timestamps as t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from causeway.model.topic import TopicFacts
@@ -53,6 +53,18 @@ class Refuse:
 
 
 Action = Create | Grow | Refuse | None
+
+
+def held(counts: Sequence[int]) -> str:
+    """How many records a topic holds, from the offsets between start and end of each partition's log.
+
+    Markers of transactions and what compaction removed have offsets too, hence "up to".
+    """
+    total, filled = sum(counts), sum(1 for count in counts if count)
+    if not total:
+        return "held records before, deleted by now,"
+    records, partitions = "record" + "s" * (total > 1), "partition" + "s" * (len(counts) > 1)
+    return f"already holds up to {total:,} {records} in {filled} of {len(counts)} {partitions}"
 
 
 def new_topic(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 
 from causeway.cli.run import run_settings
 from causeway.doors.translation import Translation
-from causeway.errors import IntegrityError
+from causeway.doors.wording import reworded
 
 
 def enter(
@@ -16,14 +17,7 @@ def enter(
     """Run the mirror that the tool's configuration describes; `door` is the command's name."""
     settings = translation.settings(overrides, directory)
     _say(translation)
-    try:
-        run_settings(settings, [], stop_at_end)
-    except IntegrityError as error:
-        # Whoever comes through a door has no configuration of ours yet.
-        error.todo = error.todo.replace(
-            "`causeway adopt CONFIG", f"`causeway convert {door} … > FILE`, then `causeway adopt FILE"
-        )
-        raise
+    run_settings(settings, [], stop_at_end, partial(reworded, translation, door))
 
 
 def convert(translation: Translation, directory: Path) -> None:

@@ -18,7 +18,8 @@ from causeway.config import Settings
 from causeway.config.document import read
 from causeway.doors.relay import Options, Relay, merged, translate
 from causeway.doors.relay_nodes import Answer, Node, choose
-from causeway.errors import AccessDenied, ConfigError, Unreachable
+from causeway.doors.wording import reworded
+from causeway.errors import AccessDenied, CausewayError, ConfigError, Unreachable
 from causeway.kafka.admin import CONNECT_SECONDS, ClusterView
 from causeway.kafka.ledger import read_image
 from causeway.mirror.clusters import cluster_of
@@ -75,7 +76,11 @@ def kaf_relay(
 ) -> None:
     """Run the mirror that kaf-relay's configuration describes."""
     relay = _translated(config, mode, stop_at_end, filters, topics)
-    _choose_node(relay, override or [])
+    try:
+        _choose_node(relay, override or [])
+    except CausewayError as error:
+        error.todo = reworded(relay.translation, "kaf-relay", error.todo, error.cluster)
+        raise
     enter("kaf-relay", relay.translation, override or [], directory=Path.cwd(), stop_at_end=stop_at_end)
 
 
