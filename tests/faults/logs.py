@@ -50,6 +50,40 @@ def cut_behind_a_commit(partition: Path) -> int:
     return middle.last + 1
 
 
+def cut_before(partition: Path, offset: int) -> None:
+    """Take away everything from an offset on, as if it had never reached the disk; a batch begins there."""
+    segment, data = _only_segment(partition)
+    keep = max((batch.end for batch in batches(data) if batch.last < offset), default=0)
+    _write(partition, segment, data[:keep])
+
+
+def take_out(partition: Path, first: int, last: int) -> None:
+    """Take batches out of the middle of a log: a lost segment leaves that, or compaction."""
+    segment, data = _only_segment(partition)
+    kept, begin, taken = b"", 0, []
+    for batch in batches(data):
+        if first <= batch.first and batch.last <= last:
+            taken.append(batch)
+        else:
+            kept += data[begin : batch.end]
+        begin = batch.end
+    assert taken, "no batch lies there"
+    assert (taken[0].first, taken[-1].last) == (first, last), "batches do not end there"
+    _write(partition, segment, kept)
+
+
+def _only_segment(partition: Path) -> tuple[Path, bytes]:
+    (segment,) = partition.glob("*.log")
+    return segment, segment.read_bytes()
+
+
+def _write(partition: Path, segment: Path, data: bytes) -> None:
+    segment.write_bytes(data)
+    for kind in ("*.snapshot", "*.index", "*.timeindex", "*.txnindex"):
+        for path in partition.glob(kind):
+            path.unlink()
+
+
 def flip(partition: Path, number: int, where: Where) -> Batch:
     """Turn one bit in a batch, as a disk does; once more, and all is as it was. Its broker may be running."""
     (segment,) = partition.glob("*.log")

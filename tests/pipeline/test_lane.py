@@ -78,23 +78,73 @@ def test_the_last_record_seen_must_be_the_one_that_it_was(
 def test_an_order_is_not_fulfilled_before_the_last_record_seen_was_looked_at() -> None:
     """A log that was written again up to the very same end would look as if nothing were left to do."""
 
-    def resumed() -> OpenLane:
+    def ordered() -> OpenLane:
         one = lane(5, fetch_from=(4, 7))
         one.lane = replace(one.lane, until=5)
         one.epoch = 7
         return one
 
-    assert not resumed().done
-    for_sure = resumed()
+    assert not ordered().done
+    for_sure = ordered()
     for_sure.recognize(4, 7)
     assert for_sure.done
-    gone = resumed()
+    gone = ordered()
     gone.passed(5)
-    assert gone.done, "compaction took the record: the end is all there is"
-    other = resumed()
+    assert gone.finding is not None, "the log goes on without it"
+    assert not gone.done, "the source is asked first"
+    other = ordered()
     other.recognize(4, 8)
     assert other.done
     assert other.finding is not None
+
+
+def resumed(validated: bool = False) -> OpenLane:
+    """Carried up to 8: the record at 4 was the last one seen, and markers come after it."""
+    position = replace(lane(8).position, epoch=7, seen=5)
+    return OpenLane(lane().lane, position, fetch_from=(5 if validated else 4, 7))
+
+
+@pytest.mark.parametrize("first", [5, 6, 8, 20])
+def test_the_last_record_seen_comes_first_or_its_log_was_cut_off(first: int) -> None:
+    """A marker or an aborted record in its place never comes: the next record does, wherever that is."""
+    one = resumed()
+    one.recognize(first, 9)
+    assert one.finding is not None
+    assert (one.finding.verdict, one.finding.expected) == ("truncated", 8)
+    assert "the record at offset 4, the last one seen, is not there any more" in one.finding.what
+    assert (one.absent, one.done, one.next) == (True, False, 8)
+    one.passed(30)
+    assert one.next == 8
+
+
+@pytest.mark.parametrize(("end", "stops"), [(4, False), (5, True), (8, True), (30, True)])
+def test_an_end_after_the_last_record_seen_is_no_substitute_for_it(end: int, stops: bool) -> None:
+    one = resumed()
+    one.passed(end)
+    assert (one.finding is not None, one.absent) == (stops, stops)
+    assert (one.recognized, one.next) == (False, 8)
+
+
+def test_once_it_came_everything_after_it_counts() -> None:
+    one = resumed()
+    one.recognize(4, 7)
+    assert one.recognized
+    one.passed(9)
+    assert (one.finding, one.next) == (None, 9)
+
+
+def test_where_compaction_may_have_taken_it_the_client_validates_and_whatever_comes_is_right() -> None:
+    one = resumed(validated=True)
+    assert (one.validated, one.done) == (True, False)
+    one.recognize(8, 9)
+    assert (one.finding, one.recognized) == (None, True)
+    one = resumed(validated=True)
+    one.passed(8)
+    assert (one.finding, one.recognized) == (None, True)
+    one = resumed(validated=True)
+    one.recognize(6, 9)
+    assert one.finding is not None, "there was no record"
+    assert not one.absent
 
 
 def test_what_was_sifted_out_was_seen() -> None:

@@ -106,6 +106,12 @@ def test_the_last_record_seen_is_read_once_more(
     assert resume(replace(at(16), epoch=epoch, seen=behind), log_start) == fetch_from
 
 
+def test_where_compaction_may_have_taken_it_the_fetch_begins_after_it() -> None:
+    assert resume(replace(at(16), epoch=3, seen=10), 0, compacted=True) == (10, 3)
+    assert resume(replace(at(16), epoch=3, seen=10), 10, compacted=True) == (16, -1)
+    assert resume(replace(at(16), epoch=-1, seen=10), 0, compacted=True) == (16, -1)
+
+
 def test_what_was_seen_last_is_known_until_something_else_is() -> None:
     once = advance(at(0), Carried(5, 2, 5, seen=5), 1)
     assert (once.seen, once.epoch) == (5, 2)

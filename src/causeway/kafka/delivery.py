@@ -121,9 +121,10 @@ class IdempotentDelivery(ProducerHandle):
                 expected = -1
                 if lane is None or lane.finding is not None:
                     continue
-                if offset < lane.next:
+                if offset < lane.next or not lane.recognized:
                     lane.recognize(offset, message.leader_epoch())
-                    continue
+                    if offset < lane.next or lane.finding is not None:
+                        continue
                 if offset >= barrier:
                     barrier = lane.reached(offset)
                 if offset >= barrier or stamp <= 0:

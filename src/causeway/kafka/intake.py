@@ -16,7 +16,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from causeway.errors import CausewayError
 from causeway.kafka import clients
 from causeway.kafka.admin import ClusterView, TopicFacts
-from causeway.kafka.failures import is_corrupt
+from causeway.kafka.failures import error_of, is_corrupt
 from causeway.kafka.lane import OpenLane
 from causeway.kafka.source_group import SourceGroup
 from causeway.model.cluster import Cluster
@@ -155,6 +155,7 @@ class Intake:
     def assign(self, lanes: Iterable[OpenLane]) -> None:
         """Start fetching from the lanes' positions, with the epoch that tells a truncated log."""
         added = []
+        lanes = list(lanes)
         for lane in lanes:
             source, (offset, epoch) = lane.lane.source, lane.fetch_from
             self.waiting.pop(source, None)
@@ -164,6 +165,24 @@ class Intake:
         if added:
             self._know({one.topic for one in added})
             self._consumer.incremental_assign(added)
+        for lane in lanes:
+            if lane.validated:
+                self._validate(lane)
+
+    def _validate(self, lane: OpenLane) -> None:
+        """Have the client ask the leader where the epoch ended, before it fetches.
+
+        It does so at a seek, and not when a partition is assigned (librdkafka 2.16: rd_kafka_toppar_seek,
+        rd_kafka_toppar_fetch_start). What was fetched between the two is dropped with the seek; nothing of it
+        was taken yet. A log that was truncated comes back as an error of its partition.
+        """
+        source, (offset, epoch) = lane.lane.source, lane.fetch_from
+        try:
+            self._consumer.seek(TopicPartition(source.topic, source.partition, offset, leader_epoch=epoch))
+        except KafkaException as exception:
+            why = error_of(exception).str()
+            self.drop(lane, wait=True)
+            self.postpone(f"{source}: {why}")
 
     def _know(self, topics: set[str]) -> None:
         """Ask who leads these topics, where one of them is new to the client.

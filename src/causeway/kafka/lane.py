@@ -13,7 +13,7 @@ from causeway.kafka.outcome import Again
 from causeway.model.order import Lane
 from causeway.model.position import Position
 from causeway.model.route import BY_KEY
-from causeway.policy.integrity import Finding, diverged
+from causeway.policy.integrity import Finding, absent, contradicts, diverged
 from causeway.policy.positions import Carried, Waits, advance, seen
 from causeway.policy.runs import Run, contiguous, join
 
@@ -94,7 +94,7 @@ class OpenLane:
     """A lane that is being served. `next` runs ahead of `position` until a transaction commits."""
 
     __slots__ = (
-        "asides", "barrier", "bytes", "careful", "delivered", "epoch", "fetch_from", "filtered",
+        "absent", "asides", "barrier", "bytes", "careful", "delivered", "epoch", "fetch_from", "filtered",
         "filtered_bytes", "finding", "landed", "lane", "next", "poison", "position", "quarantine", "read",
         "recognized", "seen",
     )  # fmt: skip
@@ -114,9 +114,8 @@ class OpenLane:
         self.seen = seen(position)  # behind the last record seen, of this epoch
         self.epoch = position.epoch
         self.fetch_from = fetch_from or (position.offset, -1)  # with the epoch of what is there, or -1
-        self.recognized = (
-            self.fetch_from[1] < 0
-        )  # whether that was looked at, if there is anything to look at
+        self.recognized = self.fetch_from[1] < 0  # whether that was checked, if there is anything to check
+        self.absent = False  # it stopped as the last record seen did not come, and the source must be asked
         self.read = False  # whether anything came from the position on
         self.delivered = 0
         self.filtered = self.filtered_bytes = 0
@@ -134,13 +133,23 @@ class OpenLane:
     def done(self) -> bool:
         """Whether an order with an end is fulfilled for this lane."""
         if self.finding is not None:
-            return True
+            return not self.absent
         return self.recognized and self.lane.until is not None and self.next >= self.lane.until
 
     @property
     def limit(self) -> int:
         """The first offset that must not be passed."""
         return NEVER if self.quarantine else self.barrier
+
+    @property
+    def validated(self) -> bool:
+        """Whether the client must validate the epoch before it fetches: the record itself may be gone."""
+        return self.fetch_from[1] >= 0 and self.fetch_from[0] >= seen(self.position)
+
+    @property
+    def awaited(self) -> bool:
+        """Whether the last record seen must come before anything else."""
+        return not self.recognized and not self.validated
 
     def passed(self, offset: int) -> None:
         """The fetch position reached here: transaction markers and aborted records lie behind us.
@@ -150,6 +159,13 @@ class OpenLane:
         write the record that stopped the lane, and all behind it, off as holes.
         """
         if self.finding is not None:
+            return
+        if self.awaited:
+            # An end at that very offset proves nothing: after an election the end may lag for a moment.
+            if offset >= self.seen:
+                self._cut_off(
+                    absent(self.seen, f"the log goes on to offset {offset} without it"), absent=True
+                )
             return
         self.recognized = self.read = True
         self.next = max(self.next, min(offset, self.limit))
@@ -192,24 +208,25 @@ class OpenLane:
                 self._saw(offsets[-1] + 1, epoch)
 
     def _saw(self, offset: int, epoch: int | None) -> None:
-        self.recognized = self.read = True  # what was to be looked at comes first, or is gone
+        self.read = True
         self.seen = offset
         self.epoch = -1 if epoch is None else epoch
 
     def recognize(self, offset: int, epoch: int | None) -> None:
-        """A record before the next one to carry: is it the one that was there?
+        """A record before the next one to carry, or the first one that comes: is the log still the same?
 
-        The last one seen must have the epoch that it had. Behind it markers and aborted records were passed:
-        a record in their place was not there. Either way the log was cut off and written again, and what it
-        holds now up to our position would never be carried; so the lane stops.
+        Where it is not, the log was cut off and written again, and what it holds now up to our position would
+        never be carried; so the lane stops.
         """
-        if offset == self.seen - 1 and self.epoch >= 0 and epoch is not None and epoch != self.epoch:
-            why = f"the record at offset {offset} is of leader epoch {epoch}, it was of {self.epoch}"
-        elif self.seen <= offset < self.next:
-            why = f"there is a record at offset {offset}, where there was none"
+        awaited = self.awaited
+        why = contradicts(self.seen, self.next, self.epoch, offset, epoch, awaited=awaited)
+        if why:
+            self._cut_off(why, absent=awaited and offset >= self.seen)
         else:
             self.recognized = True
-            return
+
+    def _cut_off(self, why: str, *, absent: bool) -> None:
+        self.absent = absent
         self.stop(self.next, diverged(self.lane.source, self.next, why))
 
     def stop(self, offset: int, finding: Finding) -> None:

@@ -36,6 +36,7 @@ from causeway.pipeline.memory import Memory
 from causeway.pipeline.opening import open_lanes, stopped
 from causeway.pipeline.reckoning import check_lease, check_reached, find_ledger, positions
 from causeway.pipeline.sieve import Sieve
+from causeway.pipeline.source_checks import is_cut_off
 from causeway.policy.integrity import unread
 from causeway.policy.pacing import Pace, first_pace, next_pace
 from causeway.policy.throttle import Throttle
@@ -206,7 +207,7 @@ class Attempt:
         if now < self._quiet_at:
             return False
         self._quiet_at = now + QUIET_SECONDS
-        return any(lane.next > lane.position.offset for lane in self._lanes.values())
+        return any(lane.absent or lane.next > lane.position.offset for lane in self._lanes.values())
 
     def _commit(self, *, final: bool = False) -> None:
         for source in [one for one in self._doubtful if self._goes_on(one)]:
@@ -215,7 +216,10 @@ class Attempt:
                 self._records += cleared
         for intake in self._intakes:
             for lane in list(intake.open.values()):
-                if lane.finding is not None:
+                if lane.absent and not self._is_cut_off(intake, lane):
+                    del self._lanes[lane.lane.source]
+                    intake.drop(lane, wait=True)
+                elif lane.finding is not None:
                     self._records.append(stopped(self._order, lane.lane, lane.finding, lane.position))
                     self._memory.stopped[lane.lane.source] = lane.finding
                     intake.drop(lane, wait=False)
@@ -245,6 +249,14 @@ class Attempt:
                 if position.source.cluster == intake.cluster_id
             ]
             self._memory.group_commits += intake.advance_group(carried, final=final)
+
+    def _is_cut_off(self, intake: Intake, lane: OpenLane) -> bool:
+        """Ask the source before the verdict; where it does not answer, the lane is opened again later."""
+        try:
+            return is_cut_off(intake.view, lane, self._memory)
+        except CausewayError as error:
+            intake.postpone(f"{lane.lane.source}: {error}")
+            return False
 
     def _goes_on(self, source: SourcePartition) -> bool:
         """Whether a partition that was stopped for its log shows that it can be carried again."""

@@ -37,6 +37,7 @@ class Memory:
     # Logs that were cut off under their positions, in the client's words. It says so once: the next fetch
     # would go on as if nothing had happened.
     truncated: dict[SourcePartition, str] = field(default_factory=dict)
+    compacted: set[SourcePartition] = field(default_factory=set)  # the last record seen may be gone
     unreadable: dict[SourcePartition, Unreadable] = field(default_factory=dict)  # damaged, where they stand
     stopped: dict[SourcePartition, Finding] = field(default_factory=dict)
     # How often attempts in a row have ended what was ours there, nothing having been written since.

@@ -95,7 +95,7 @@ def open_lanes(
         memory.stopped.pop(source, None)
         careful = memory.single or lane.shared or source in memory.careful
         quarantine = order.quarantine if _quarantines(order, source, memory) else ""
-        resumed = resume(position, found.log_start)
+        resumed = resume(position, found.log_start, compacted=source in memory.compacted)
         opening.lanes.append(OpenLane(lane, position, careful, poison, quarantine, resumed))
     return opening
 

@@ -38,9 +38,10 @@ class Sieve:
             lane = lanes.get((message.topic(), message.partition()))
             if lane is None or lane.finding is not None:
                 continue
-            if message.offset() < lane.next:
+            if message.offset() < lane.next or not lane.recognized:
                 lane.recognize(message.offset(), message.leader_epoch())
-                continue
+                if message.offset() < lane.next or lane.finding is not None:
+                    continue
             if message.offset() >= lane.limit:
                 self._stop(lane, message.offset(), lane.poison[lane.limit])  # nobody is asked about those
             elif self._not_back_to is not None and comes_from(message.headers(), self._not_back_to):

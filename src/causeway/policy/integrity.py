@@ -170,6 +170,30 @@ def diverged(source: SourcePartition, expected: int, why: str) -> Finding:
     )
 
 
+def contradicts(
+    seen: int, position: int, known: int, offset: int, epoch: int | None, *, awaited: bool
+) -> str:
+    """Why a record proves that its log was truncated before the position; "" where it does not.
+
+    `seen` is the offset after the last record seen, `known` that record's leader epoch. While the record is
+    `awaited` it must come first: a fetch that begins at its offset returns it, unless another log is there.
+    An offset and a leader epoch name one record for ever, so where it comes, all before it is the same.
+    From `seen` to the position there were markers and aborted records alone.
+    """
+    if awaited and offset >= seen:
+        return absent(seen, f"the next record is at offset {offset}")
+    if offset == seen - 1 and known >= 0 and epoch is not None and epoch != known:
+        return f"the record at offset {offset} is of leader epoch {epoch}, it was of {known}"
+    if seen <= offset < position:
+        return f"there is a record at offset {offset}, where there was none"
+    return ""
+
+
+def absent(seen: int, instead: str) -> str:
+    """The last record seen is not there any more; a marker or an aborted record may be in its place."""
+    return f"the record at offset {seen - 1}, the last one seen, is not there any more: {instead}"
+
+
 def unread(before: Unreadable | None, offset: int, why: str) -> Unreadable:
     """One more failure to read a log; failures at another offset do not count."""
     times = before.times if before is not None and before.offset == offset else 0

@@ -77,19 +77,21 @@ def seen(position: Position) -> int:
     return position.seen if position.seen >= 0 else position.offset
 
 
-def resume(position: Position, log_start: int) -> tuple[int, int]:
-    """Where to fetch from, and the leader epoch that the last record seen must have.
+def resume(position: Position, log_start: int, *, compacted: bool = False) -> tuple[int, int]:
+    """Where to fetch from, and the leader epoch to check there (-1: there is nothing to check).
 
-    That record is read once more: a log that was cut off and written again has another one there, of a later
-    epoch. The client's own check is not enough, since it is not made at every start of a fetch. Between the
-    record and the position lie markers and aborted records, perhaps of later epochs: to check the position by
-    the epoch would take a healthy log for a truncated one. Where retention took the record, nothing is left
-    to check.
+    The last record seen is read once more: a log that was cut off and written again has another one there, of
+    a later epoch, or none. Between the record and the position lie markers and aborted records, perhaps of
+    later epochs: to check the position by the epoch would take a healthy log for a truncated one. Where
+    retention took the record, nothing is left to check.
+
+    Compaction may take the record too. Then the fetch begins after it, and the client validates its epoch
+    (OffsetsForLeaderEpoch): that epoch must not have ended at or before the record.
     """
     last = seen(position) - 1
     if position.epoch < 0 or last < log_start:
         return position.offset, -1
-    return last, position.epoch
+    return last + 1 if compacted else last, position.epoch
 
 
 def newest(positions: Iterable[Position]) -> dict[SourcePartition, Position]:

@@ -12,6 +12,8 @@ from confluent_kafka import KafkaError, TopicPartition
 from causeway.kafka.native import handle, library
 from causeway.kafka.native.library import Library, Message
 
+SEEK_MS = 5_000
+
 
 class NativeConsumer:
     def __init__(self, properties: Mapping[str, Any]) -> None:
@@ -59,6 +61,13 @@ class NativeConsumer:
         with _Partitions(self.library, partitions) as listed:
             self.library.check(self.library.incremental_unassign(self.handle, listed))
 
+    def seek(self, partition: TopicPartition) -> None:
+        """To an offset; where an epoch is given the client validates it before it fetches."""
+        wanted = _Partitions(self.library, [partition])
+        with wanted as listed:
+            self.library.check(self.library.seek_partitions(self.handle, listed, SEEK_MS))
+            self.library.check_code(wanted.added[0].contents.err)
+
     def unassign(self) -> None:
         self.library.check_code(self.library.assign(self.handle, None))
 
@@ -77,12 +86,14 @@ class _Partitions:
     def __init__(self, lib: Library, partitions: Iterable[TopicPartition]) -> None:
         self._library = lib
         self._partitions = list(partitions)
+        self.added: list[Any] = []  # as the library has them
 
     def __enter__(self) -> int:
         self._listed = self._library.topic_partition_list_new(len(self._partitions))
         for one in self._partitions:
             added = self._library.topic_partition_list_add(self._listed, one.topic.encode(), one.partition)
             added.contents.offset = one.offset
+            self.added.append(added)
             if one.leader_epoch is not None:
                 self._library.topic_partition_set_leader_epoch(added, one.leader_epoch)
         return int(self._listed)

@@ -16,7 +16,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from causeway import failpoint
 from causeway.kafka.delivery import IdempotentDelivery
-from causeway.kafka.lane import OpenLane, Unmapped
+from causeway.kafka.lane import NEVER, OpenLane, Unmapped
 from causeway.kafka.native import loop
 from causeway.kafka.native.intake import MOST, Batch
 from causeway.kafka.native.producer import NativeProducer, arguments
@@ -52,7 +52,8 @@ class Table:
     def show(self, lane: OpenLane) -> None:
         """Where a lane is, for the loop."""
         row = self.rows[self._row_of[lane]]
-        row[loop.NEXT], row[loop.BARRIER] = lane.next, lane.barrier
+        # Before the lane is recognized, its first record is for Python to judge.
+        row[loop.NEXT], row[loop.BARRIER] = lane.next if lane.recognized else NEVER, lane.barrier
         row[loop.OPEN] = lane.finding is None
 
     def told(self, row: int) -> None:
@@ -157,11 +158,13 @@ class _Native(IdempotentDelivery):
         if lane is None or lane.finding is not None:
             return True
         offset, stamp = message.offset(), message.timestamp()[1]
-        if offset < lane.next:
+        if offset < lane.next or not lane.recognized:
             lane.recognize(offset, message.leader_epoch())
-        elif offset < lane.barrier and stamp > 0:
+            table.show(lane)
+            return offset < lane.next or lane.finding is not None
+        if offset < lane.barrier and stamp > 0:
             raise Again(f"{lane.lane.source} offset {offset}: the loop did not take it")
-        elif offset >= lane.reached(offset) or stamp <= 0:
+        if offset >= lane.reached(offset) or stamp <= 0:
             if lane.quarantine:
                 self._set_aside(lane, message, stamp)
             else:

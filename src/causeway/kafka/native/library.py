@@ -111,6 +111,7 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "incremental_assign": (_P, (_P, _P)),
     "incremental_unassign": (_P, (_P, _P)),
     "assign": (c_int, (_P, _P)),
+    "seek_partitions": (_P, (_P, _P, c_int)),
     "topic_partition_list_new": (_P, (c_int,)),
     "topic_partition_list_add": (POINTER(Partition), (_P, c_char_p, c_int32)),
     "topic_partition_list_destroy": (None, (_P,)),
