@@ -16,6 +16,7 @@ from causeway.model.position import NO_LATENCY, Place, Position, SourcePartition
 from causeway.model.receipt import Outcome, Receipt
 from causeway.model.record import (
     EVENTS_KEPT,
+    TEXT_BYTES,
     VERSION,
     Adopted,
     CreatedTopic,
@@ -282,3 +283,16 @@ def test_a_position_of_the_first_version_skipped_nothing() -> None:
     written = position.to_json()
     del written["skipped"], written["lease"]
     assert Position.from_json(written) == position
+
+
+@given(st.text(alphabet='aé"\U0001f600', max_size=400).map(lambda text: text * 50))
+def test_texts_are_cut_before_they_are_too_large_for_the_ledger(text: str) -> None:
+    event = Event(1, 1, 1, "warning", text)
+    stop = Stopped("c", "t", 0, "filter", text, text, 1)
+    for record in (event, stop, Cut(1, 1, text, 1)):
+        _, value = encode(record)
+        assert len(value) < 2 * TEXT_BYTES + 500
+        assert isinstance(decode(value), type(record))
+    found = decode(encode(event)[1])
+    assert isinstance(found, Event)
+    assert found.what == text or (found.what.endswith("… (cut)") and text.startswith(found.what[:-7]))

@@ -10,7 +10,7 @@ from typing import Any, get_args
 import pytest
 
 from causeway.kafka.failures import is_poison
-from causeway.kafka.outcome import Again, Fenced, Refused
+from causeway.kafka.outcome import Again, Fenced, Refused, Unfit
 from causeway.model.order import CarrierChoice
 from causeway.model.route import BY_KEY
 from causeway.policy.integrity import Finding
@@ -210,9 +210,10 @@ def test_a_record_that_is_larger_than_the_queue_is_not_waited_for(world: World, 
     world.produce(topic, records, **{"message.max.bytes": "4000000"})
     with (
         Carrying(world, kind, topic, to, queue_bytes=1 << 20) as carrying,
-        pytest.raises(Again, match=r"2,000,000 bytes for .* does not fit into queue_bytes"),
+        pytest.raises(Unfit, match=r"\(2,000,000 bytes\) does not fit into queue_bytes") as raised,
     ):
         carrying.to_the_end()
+    assert (raised.value.failure.source, raised.value.failure.offset) == (carrying.lanes[0].lane.source, 1)
 
 
 @carriers

@@ -7,44 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from causeway.kafka.admin import ClusterView
-from causeway.kafka.ledger_topics import ensure_topics
 from causeway.kafka.outcome import Again
-from causeway.model.cluster import Cluster
-from causeway.model.order import Lane, Limits, Order, ledger_topic, offset_map_topic
-from causeway.model.position import Place, SourcePartition
 from causeway.pipeline.attempt import Attempt
 from causeway.pipeline.memory import Memory
 from causeway.pipeline.relay import carry
+from support.ordering import order_of
 from support.world import World
-
-
-def order_of(world: World, topic: str, until: int) -> Order:
-    source, destination = (
-        ClusterView(Cluster(name, {"bootstrap.servers": world.servers[name]}))
-        for name in ("source", "destination")
-    )
-    ledger = ensure_topics(destination, world.mirror, 1, 1)
-    facts, place = source.describe([topic])[topic], destination.describe([topic])[topic]
-    at = SourcePartition(source.cluster_id(), topic, 0)
-    return Order(
-        mirror=world.mirror,
-        shard=1,
-        lease=1,
-        generation=1,
-        slice=1,
-        delivery="exactly-once",
-        compression="none",
-        sources={at.cluster: source.cluster},
-        destination=destination.cluster,
-        ledger=ledger_topic(world.mirror),
-        offset_map=offset_map_topic(world.mirror),
-        groups={},
-        lanes=(Lane(at, facts.topic_id, Place(topic, place.topic_id, 0), until),),
-        tail=None,
-        limits=Limits(1_000, 1 << 20, 1, 10, 1 << 24, 10_000, 100_000, 1),
-        ledger_id=ledger.topic_id,
-    )
 
 
 def test_a_ledger_that_shows_less_than_was_committed_is_not_gone_on_from(world: World) -> None:

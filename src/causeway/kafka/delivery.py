@@ -8,20 +8,28 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException
 
 from causeway import failpoint
-from causeway.kafka.handle import ProducerHandle
+from causeway.kafka.handle import ProducerHandle, error_in
 from causeway.kafka.lane import NEVER, OpenLane, Stretch
-from causeway.kafka.outcome import Again
+from causeway.kafka.outcome import Again, Fenced, Unfit
 from causeway.model.cluster import Cluster
 from causeway.model.order import Limits
 from causeway.policy.provenance import marked
 from causeway.policy.quarantine import Label, labelled
+from causeway.policy.repeats import too_large_for_client, too_large_for_queue
 
 STUCK_SECONDS = 3.0
+
+
+class Owner(NamedTuple):
+    """The source record that something is produced for."""
+
+    lane: OpenLane
+    offset: int
 
 
 class IdempotentDelivery(ProducerHandle):
@@ -48,7 +56,7 @@ class IdempotentDelivery(ProducerHandle):
             cluster,
             compression_type=compression,
             partitioner=partitioner,
-            queue_buffering_max_kbytes=max(1024, limits.queue_bytes // 1024),
+            queue_buffering_max_kbytes=_queue_kbytes(limits),
             queue_buffering_max_messages=limits.queue_records,
             batch_size=limits.batch_bytes,
             batch_num_messages=1 if single else 100_000,
@@ -147,10 +155,9 @@ class IdempotentDelivery(ProducerHandle):
                 headers = held.headers() if origin is None else marked(held.headers(), origin)
                 try:
                     produce(to_topic, value, key, to_partition, report, None, held_stamp, headers)
-                except BufferError:
-                    self._produce(to_topic, to_partition, held, report, held_stamp)
-                except KafkaException as exception:
-                    raise self._failed("producing", exception) from None
+                except (BufferError, KafkaException):
+                    assert lane is not None
+                    self._produce(lane, held, report, held_stamp)
                 report = None
             held = message
             held_stamp = stamp
@@ -165,9 +172,8 @@ class IdempotentDelivery(ProducerHandle):
         self, lane: OpenLane, stretch: Stretch, held: Any, report: Any, stamp: int, length: int, size: int
     ) -> None:
         """Produce the last record of a stretch, and enter the stretch into its lane."""
-        place = lane.lane.place
         last = stretch.report_last if report is None else stretch.report_only
-        self._produce(place.topic, place.partition, held, last, stamp)
+        self._produce(lane, held, last, stamp)
         size += len(held.value() or b"") + len(held.key() or b"")
         stretch.length = length
         stretch.last_at = stamp
@@ -184,41 +190,56 @@ class IdempotentDelivery(ProducerHandle):
         aside = lane.set_aside(offset, message.leader_epoch(), size)
         headers = labelled(message.headers(), label)
         # Its own timestamp may be what was refused: it is in the label, and the client puts the time of now.
-        self._send("quarantining", lane.quarantine, value, key, 0, aside.report, None, 0, headers)
+        owner = Owner(lane, offset)
+        self._send("quarantining", owner, lane.quarantine, value, key, 0, aside.report, None, 0, headers)
         self.records += 1
         self.bytes += size
 
-    def _produce(self, topic: str, partition: int, message: Any, report: Any, stamp: int) -> None:
+    def _produce(self, lane: OpenLane, message: Any, report: Any, stamp: int) -> None:
         headers = message.headers()
         if self._origin is not None:
             headers = marked(headers, self._origin)
-        self._send(
-            "producing", topic, message.value(), message.key(), partition, report, None, stamp, headers
-        )
+        owner, (topic, _, partition) = Owner(lane, message.offset()), lane.lane.place
+        value, key = message.value(), message.key()
+        self._send("producing", owner, topic, value, key, partition, report, None, stamp, headers)
 
-    def _send(self, doing: str, *record: Any) -> None:
-        """Produce one record, waiting for room in the queue."""
+    def _send(self, doing: str, owner: Owner | None, *record: Any) -> None:
+        """Produce one record, waiting for room in the queue. Raises Unfit where it can never get in."""
         deadline = time.monotonic() + self._limits.transaction_timeout
         while True:
             try:
                 self._producer.produce(*record)
             except BufferError:
-                self._must_have_room(record[0], len(record[1] or b"") + len(record[2] or b""))
+                self._must_have_room(owner, record[1])
                 self._poll(0.1)
                 if time.monotonic() > deadline:
                     raise Again(f"the queue to {self._cluster.alias} stayed full{self._why()}") from None
             except (KafkaException, SystemError) as exception:
-                raise self._failed(doing, exception) from None
+                raise self._not_taken(doing, owner, exception, record[1], record[2]) from None
             else:
                 return
 
-    def _must_have_room(self, topic: str, size: int) -> None:
-        """The client counts keys and values alone: a record that is larger than its queue never gets in."""
-        if size > self._limits.queue_bytes:
-            raise Again(
-                f"a record of {size:,} bytes for {topic} does not fit into queue_bytes "
-                f"({self._limits.queue_bytes:,}): raise queue_bytes above its size"
-            )
+    def _must_have_room(self, owner: Owner | None, value: bytes | None) -> None:
+        """The client counts values alone: one that is larger than its whole queue never gets in."""
+        size, queue = len(value or b""), _queue_kbytes(self._limits) * 1024
+        if owner is not None and size > queue:
+            raise Unfit(too_large_for_queue(owner.lane.lane.source, owner.offset, size, queue))
+
+    def _not_taken(
+        self,
+        doing: str,
+        owner: Owner | None,
+        exception: BaseException,
+        value: bytes | None,
+        key: bytes | None,
+    ) -> Exception:
+        """Why the client did not take a record. Its size is checked before anything is sent."""
+        failed, error = self._failed(doing, exception), error_in(exception)
+        too_large = error is not None and error.code() == KafkaError.MSG_SIZE_TOO_LARGE
+        if owner is None or not too_large or isinstance(failed, Fenced):
+            return failed
+        size = len(value or b"") + len(key or b"")
+        return Unfit(too_large_for_client(owner.lane.lane.source, owner.offset, size, self._cluster.alias))
 
     def flush(self) -> float:
         """Wait until the destination has everything; answers how long that took."""
@@ -232,7 +253,7 @@ class IdempotentDelivery(ProducerHandle):
         """Write ledger records (topic, partition, key, value), and make all visible together."""
         self.begin()
         for topic, partition, key, value in ledger:
-            self._send("writing the ledger", topic, value, key, partition, self._on_ledger)
+            self._send("writing the ledger", None, topic, value, key, partition, self._on_ledger)
         self._drain()
         if self._ledger_error is not None:
             raise self._failed("writing the ledger", KafkaException(self._ledger_error))
@@ -271,3 +292,7 @@ class IdempotentDelivery(ProducerHandle):
 
     def _on_ledger(self, error: KafkaError | None, _message: Any) -> None:
         self._ledger_error = error or self._ledger_error
+
+
+def _queue_kbytes(limits: Limits) -> int:
+    return max(1024, limits.queue_bytes // 1024)

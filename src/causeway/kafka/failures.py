@@ -29,6 +29,7 @@ _DENIED = frozenset(
 _POISON = frozenset(
     {
         KafkaError.MSG_SIZE_TOO_LARGE,
+        KafkaError.RECORD_LIST_TOO_LARGE,
         KafkaError.INVALID_MSG,
         KafkaError.INVALID_MSG_SIZE,
         KafkaError.INVALID_TIMESTAMP,
@@ -39,6 +40,7 @@ _POISON = frozenset(
 )
 _REFUSED_BY = {
     KafkaError.MSG_SIZE_TOO_LARGE: "max.message.bytes",
+    KafkaError.RECORD_LIST_TOO_LARGE: "segment.bytes",
     KafkaError.INVALID_TIMESTAMP: "message.timestamp.before.max.ms or message.timestamp.after.max.ms",
     KafkaError.INVALID_RECORD: "cleanup.policy (a compacted topic takes no record without a key)",
 }
@@ -68,6 +70,32 @@ _UNLED = frozenset(
         KafkaError.KAFKA_STORAGE_ERROR,
     }
 )
+_TRANSIENT = (
+    _FENCED
+    | _GONE
+    | _UNLED
+    | frozenset(
+        {
+            KafkaError.REQUEST_TIMED_OUT,
+            KafkaError.BROKER_NOT_AVAILABLE,
+            KafkaError.NETWORK_EXCEPTION,
+            KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+            KafkaError.COORDINATOR_NOT_AVAILABLE,
+            KafkaError.NOT_COORDINATOR,
+            KafkaError.NOT_ENOUGH_REPLICAS,
+            KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+            KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER,
+            KafkaError.DUPLICATE_SEQUENCE_NUMBER,
+            KafkaError.UNKNOWN_PRODUCER_ID,
+            KafkaError.INVALID_PRODUCER_ID_MAPPING,
+            KafkaError.INVALID_TXN_STATE,
+            KafkaError.CONCURRENT_TRANSACTIONS,
+            KafkaError.TRANSACTION_COORDINATOR_FENCED,
+            KafkaError.THROTTLING_QUOTA_EXCEEDED,
+        }
+    )
+)
+"""What a broker returns while something else is wrong than the record: retried for ever."""
 
 _BY_HAND = "create it yourself, with settings that the cluster accepts"
 _REFUSED = {
@@ -100,6 +128,14 @@ def is_denied(error: KafkaError) -> bool:
 def is_poison(error: KafkaError) -> bool:
     """The destination will never take this record, however often it is offered."""
     return error.code() in _POISON
+
+
+def is_refusal(error: KafkaError) -> bool:
+    """A broker rejected the record, and nothing says that a retry will help.
+
+    Codes of the client's own are negative, except that -1 is a broker's "unknown server error".
+    """
+    return error.code() >= KafkaError.UNKNOWN and error.code() not in _TRANSIENT
 
 
 def refused_by(error: KafkaError) -> str:

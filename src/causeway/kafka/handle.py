@@ -97,11 +97,11 @@ class ProducerHandle:
 
     def _failed(self, doing: str, exception: BaseException) -> Exception:
         """Every failure starts the protocol anew, but for one: a newer attempt owns the id."""
-        found = told = _error_in(exception)
+        found = told = error_in(exception)
         try:
             self._producer.poll(0)  # what it logged is not said before: why it is in an erroneous state
         except (KafkaException, SystemError) as more:
-            told = _error_in(more)
+            told = error_in(more)
         for error in (found, told):
             if error is not None and is_fenced(error):
                 return Fenced(f"{doing}: {error.str()}")
@@ -110,7 +110,7 @@ class ProducerHandle:
         return kind(f"{doing} on {self._cluster.alias}: {why}{self._why()}")
 
 
-def _error_in(exception: BaseException) -> KafkaError | None:
+def error_in(exception: BaseException) -> KafkaError | None:
     if isinstance(exception, SystemError) and isinstance(exception.__cause__, KafkaException):
         exception = exception.__cause__
     return error_of(exception) if isinstance(exception, KafkaException) else None

@@ -2,11 +2,14 @@
 
 Again       start the protocol anew at 1: the outcome is unknown, or trying again can help
 Refused     the same, and a record failed inside the transaction: find out which one
+Unfit       the same, and one record is the cause: it is named
 LedgerGone  the same; met again and again, somebody deleted the ledger
 Fenced      another attempt owns the transactional id: end, and never start again by yourself
 """
 
 from __future__ import annotations
+
+from causeway.policy.repeats import RecordFailure
 
 
 class Again(Exception):
@@ -15,6 +18,14 @@ class Again(Exception):
 
 class Refused(Again):
     """The transaction must be aborted since a record of it was not taken; nobody said which one."""
+
+
+class Unfit(Again):
+    """One record made the attempt fail; the task counts how often."""
+
+    def __init__(self, failure: RecordFailure) -> None:
+        super().__init__(failure.finding.what)
+        self.failure = failure
 
 
 class LedgerGone(Again):

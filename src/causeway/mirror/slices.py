@@ -168,7 +168,8 @@ def _judge(driver: Driver) -> None:
     stopped = driver.stopped()
     if not stopped or not driver.stop_at_end:
         return
-    kind = DeliveryFailed if all(record.verdict == "poison" for record in stopped) else IntegrityError
+    not_taken = all(record.verdict in ("poison", "refused") for record in stopped)
+    kind = DeliveryFailed if not_taken else IntegrityError
     raise kind(
         f"{len(stopped)} partition(s) stopped: {stopped[0].what}",
         where=f'mirror "{driver.name}": ' + ", ".join(str(record.source) for record in stopped[:10]),

@@ -17,6 +17,7 @@ from causeway.model.position import Position, SourcePartition
 
 VERSION = 1
 CONTROL = 0
+TEXT_BYTES = 2_048
 EVENTS_KEPT = 32
 """Events rotate through so many keys for each shard, so compaction keeps the latest."""
 
@@ -273,6 +274,20 @@ _KINDS: dict[str, type[Any]] = {
     )
 }
 
+_WITH_TEXTS = (Event, Stopped, Gap, Cut)
+_TEXTS = ("what", "todo", "why", "reason")
+
+
+def shortened(text: str) -> str:
+    """A text for people, of at most so many bytes in JSON: the ledger takes no record that is too large."""
+    if len(text) * 12 <= TEXT_BYTES or len(json.dumps(text)) <= TEXT_BYTES:
+        return text
+    low, high = 0, len(text)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if len(json.dumps(text[:middle])) < TEXT_BYTES - 20 else (low, middle - 1)
+    return f"{text[:low]}… (cut)"
+
 
 def encode(record: Record) -> tuple[bytes, bytes]:
     """A record as key and value."""
@@ -283,6 +298,8 @@ def encode(record: Record) -> tuple[bytes, bytes]:
     else:
         key = record.key()
         body = {"v": VERSION, "kind": record.kind, **asdict(record)}
+        if isinstance(record, _WITH_TEXTS):
+            body |= {name: shortened(body[name]) for name in _TEXTS if name in body}
     return key.encode(), json.dumps(body, separators=(",", ":")).encode()
 
 

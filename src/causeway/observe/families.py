@@ -20,7 +20,7 @@ Kind = Literal["counter", "gauge", "histogram", "summary", "unknown"]
 STATES: tuple[State, ...] = get_args(State)
 STOPS = (
     "gap", "truncated", "recreated", "deleted", "corrupt", "destination-recreated", "destination-deleted",
-    "destination-shrunk", "destination-truncated", "poison", "filter",
+    "destination-shrunk", "destination-truncated", "poison", "refused", "filter",
 )  # fmt: skip
 """Verdicts that stop a partition: each has its series at 0 before the first one is given."""
 MOVES = (*STOPS, "skip")

@@ -24,7 +24,7 @@ from causeway.kafka.delivery import IdempotentDelivery
 from causeway.kafka.intake import Intake, Lost
 from causeway.kafka.lane import OpenLane
 from causeway.kafka.ledger import LedgerReader
-from causeway.kafka.outcome import Again, Refused
+from causeway.kafka.outcome import Again, Fenced, Refused, Unfit
 from causeway.model.order import Order
 from causeway.model.position import Position, SourcePartition
 from causeway.model.receipt import Outcome
@@ -39,6 +39,7 @@ from causeway.pipeline.sieve import Sieve
 from causeway.pipeline.source_checks import is_cut_off
 from causeway.policy.integrity import unread
 from causeway.policy.pacing import Pace, first_pace, next_pace
+from causeway.policy.repeats import raised
 from causeway.policy.throttle import Throttle
 
 LEDGER_SECONDS = 30.0
@@ -129,6 +130,8 @@ class Attempt:
         """Take what is there, produce it, and close the transaction when it is time."""
         delivery = self._delivery
         wait = 0.0 if delivery.open else IDLE_WAIT_SECONDS / max(1, len(self._intakes))
+        if self._memory.apart:
+            wait = 0.0  # otherwise it takes one more than it is told to
         if self._held_back():
             return
         found = False
@@ -145,6 +148,8 @@ class Attempt:
             for lane, offset in taken.ends:
                 lane.passed(offset)
             lost += [(intake, one) for one in taken.lost]
+        if self._memory.apart and not found:
+            time.sleep(IDLE_WAIT_SECONDS)
         if delivery.open:
             full = self._pace.full(delivery.records, delivery.bytes, delivery.seconds)
             if full or lost or not found:
@@ -170,6 +175,18 @@ class Attempt:
         memory.say("warning", f"{source} at offset {lost.lane.next}: {lost.why}")
 
     def _carry(self, intake: Intake, records: Any) -> None:
+        if not self._memory.apart:
+            return self._carry_all(intake, records)
+        only = records[0] if isinstance(records, list) else records.at(0)
+        source, offset = SourcePartition(intake.cluster_id, only.topic(), only.partition()), only.offset()
+        try:
+            self._carry_all(intake, records)
+        except (Again, Fenced, CausewayError):
+            raise
+        except Exception as error:  # with one record at a time it is that record's
+            raise Unfit(raised(source, offset, error)) from error
+
+    def _carry_all(self, intake: Intake, records: Any) -> None:
         delivery = self._delivery
         count, size = delivery.records, delivery.bytes
         kept = self._sieve.sift(records, intake.open) if self._sieve.active else records
@@ -234,10 +251,10 @@ class Attempt:
         self._positions.update({source: lane.position for source, lane in self._lanes.items()})
         for source in [source for source, lane in self._lanes.items() if lane.finding is not None]:
             del self._lanes[source]
-        if records and self._memory.single:
+        if records and (self._memory.single or self._memory.apart):
             self._looked_closely += 1
             if self._looked_closely >= CLOSE_LOOKS:
-                self._memory.single = False
+                self._memory.single = self._memory.apart = False
                 raise Again("no record was refused again: back to full speed")
         if records:
             self._average_size = 0.8 * self._average_size + 0.2 * (size / records + 100)
@@ -290,6 +307,8 @@ class Attempt:
 
     def _most(self) -> int:
         """How many records to take at once: what the transaction has room for, and few large ones."""
+        if self._memory.apart:
+            return 1
         room = (self._pace.bytes - self._delivery.bytes) / self._average_size
         allowed = self._throttle.room(time.monotonic())
         if self._order.limits.bytes_per_second:

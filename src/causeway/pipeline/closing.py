@@ -16,10 +16,12 @@ from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any
 
+from confluent_kafka import KafkaError
+
 from causeway.errors import CausewayError
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.delivery import IdempotentDelivery
-from causeway.kafka.failures import is_poison
+from causeway.kafka.failures import is_poison, is_refusal
 from causeway.kafka.lane import OpenLane, Unmapped
 from causeway.kafka.ledger_topics import check_ledger
 from causeway.kafka.outcome import Again, Refused
@@ -28,6 +30,7 @@ from causeway.model.position import Position
 from causeway.model.record import Event, Heartbeat, Record, encode
 from causeway.pipeline.memory import Memory, now_ms
 from causeway.policy.integrity import same_topic
+from causeway.policy.repeats import rejected
 from causeway.policy.runs import Run
 
 Asked = list[tuple[ClusterView, dict[str, Future[Any]]]]
@@ -159,8 +162,28 @@ class Closing:
                 memory.poison.setdefault(one[0].lane.source, {})[one[1]] = one[0].refusal(*one[1:])
             memory.single = False
             raise Again(f"{lane.lane.source} offset {offset} is not taken: {error.str()}")
-        kind = Refused if poisonous or self._delivery.refused else Again
+        refusals = [one for one in failed if is_refusal(one[2])]
+        if memory.single and self._count(refusals):
+            raise Again(f"{lane.lane.source} offset {offset} is not taken: {error.str()}")
+        lane, offset, error = (poisonous or refusals or failed)[0]
+        kind = Refused if poisonous or refusals or self._delivery.refused else Again
         raise kind(f"{lane.lane.source} offset {offset} was not taken: {error.str()}")
+
+    def _count(self, refusals: Sequence[tuple[OpenLane, int, KafkaError]]) -> bool:
+        """Count what brokers rejected; returns whether a record has its verdict now.
+
+        With one record a batch an error is of that record alone. Only the first one of each lane counts:
+        those after it are rejected with it, and would start the count anew each time.
+        """
+        first: dict[OpenLane, tuple[int, KafkaError]] = {}
+        for lane, offset, error in refusals:
+            if lane not in first or offset < first[lane][0]:
+                first[lane] = (offset, error)
+        known = False
+        for lane, (offset, error) in first.items():
+            source, topic = lane.lane.source, lane.lane.place.topic
+            known |= self._memory.failed_at(rejected(source, offset, topic, error.code(), error.str()))
+        return known
 
     def _signs_of_life(self, at: int, final: bool) -> list[Record]:
         order, memory = self._order, self._memory

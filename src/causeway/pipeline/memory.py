@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from causeway.model.position import Position, SourcePartition
 from causeway.policy.integrity import Finding, Unreadable
 from causeway.policy.positions import Waits
+from causeway.policy.repeats import ATTEMPTS, RecordFailure, Repeated, decided, repeated
 from causeway.policy.testimony import Spot
 
 EVENTS_WAITING = 20
@@ -31,6 +32,9 @@ class Memory:
     single: bool = False  # one record a batch, to find the one that the destination refuses
     poison: dict[SourcePartition, dict[int, Finding]] = field(default_factory=dict)  # by offset
     no_quarantine: set[SourcePartition] = field(default_factory=set)  # their records are refused even there
+    repeated: dict[SourcePartition, Repeated] = field(default_factory=dict)  # where attempts failed, and how
+    unexplained: tuple[str, int] = ("", 0)  # kind of an error that names no record, how often in a row
+    apart: bool = False  # one record at a time, to find the one that such an error belongs to
     without_ledger: int = 0  # attempts in a row that did not find it
     short_ledger: int = 0  # attempts in a row that found less in it than was committed
     positions: dict[SourcePartition, Position] = field(default_factory=dict)  # as the last attempt left them
@@ -46,6 +50,30 @@ class Memory:
     def say(self, level: str, what: str) -> None:
         if (level, what) not in self.events:
             self.events = [*self.events[-EVENTS_WAITING:], (level, what)]
+
+    def failed_at(self, failure: RecordFailure) -> bool:
+        """One record made an attempt fail; returns whether something was decided about it.
+
+        A record that has its verdict already failed on its way to the quarantine. And where the cause may lie
+        outside of the record (`refused`), nothing of the partition is set aside: that would empty it into the
+        quarantine. Either way the partition stops instead.
+        """
+        source = failure.source
+        count = self.repeated[source] = repeated(self.repeated.get(source), failure)
+        if not decided(failure, count):
+            return False
+        verdicts = self.poison.setdefault(source, {})
+        if failure.offset in verdicts or failure.finding.verdict == "refused":
+            self.no_quarantine.add(source)
+        verdicts.setdefault(failure.offset, failure.finding)
+        self.single = self.apart = False
+        return True
+
+    def failed_somewhere(self, kind: str) -> None:
+        """An attempt failed, and nothing says which record is the cause, if one is."""
+        known, times = self.unexplained
+        self.unexplained = (kind, times + 1 if kind == known else 1)
+        self.apart |= self.unexplained[1] >= ATTEMPTS
 
 
 def now_ms() -> int:

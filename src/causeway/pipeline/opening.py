@@ -21,6 +21,7 @@ from causeway.pipeline.memory import Memory, now_ms
 from causeway.policy.gaps import settle
 from causeway.policy.integrity import Finding, Found, corrupt, diverged
 from causeway.policy.positions import resume
+from causeway.policy.repeats import ATTEMPTS, Repeated
 
 
 @dataclass(slots=True)
@@ -87,6 +88,8 @@ def open_lanes(
                 continue
         if position.place != lane.place:
             position = _moved(position, lane.place, _end(ends, lane.place))
+        if before is not None and before.verdict == "refused":
+            _expect(before, memory)
         poison = _poison(order, position, before, memory)
         if before is not None and before.verdict in ("truncated", "corrupt"):
             opening.doubtful[source] = _cleared(order, before, at)
@@ -146,6 +149,11 @@ def _cleared(order: Order, before: Stopped | None, at: int) -> list[Record]:
 
 def _quarantines(order: Order, source: SourcePartition, memory: Memory) -> bool:
     return order.on_poison == "quarantine" and source not in memory.no_quarantine
+
+
+def _expect(before: Stopped, memory: Memory) -> None:
+    """A record that was rejected again and again in another slice is tried once, not as often as before."""
+    memory.repeated.setdefault(before.source, Repeated(before.expected, "", ATTEMPTS - 1))
 
 
 def _poison(order: Order, position: Position, before: Stopped | None, memory: Memory) -> dict[int, Finding]:

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from causeway.errors import CausewayError, ConfigError, IntegrityError, SecretMissing, Superseded
 from causeway.kafka.carrier import carrier
-from causeway.kafka.outcome import Again, Fenced, Refused
+from causeway.kafka.outcome import Again, Fenced, Refused, Unfit
 from causeway.model.order import Order
 from causeway.model.receipt import Outcome, Receipt
 from causeway.pipeline.attempt import Attempt, looks
@@ -113,9 +113,13 @@ def carry(order: Order, pause: Callable[[float], None] = time.sleep) -> Receipt:
             memory.restarts += 1
             memory.single |= isinstance(error, Refused)
             known = isinstance(error, (Again, CausewayError))
-            memory.say("warning", f"starting again: {error if known else repr(error)}")
+            why = str(error) if known else repr(error)
+            memory.say("warning", f"starting again: {why}")
             memory.fruitless = 0 if memory.records > carried else memory.fruitless + 1
-            if not memory.fruitless:
+            if not known:
+                memory.failed_somewhere(type(error).__name__)
+            decided = isinstance(error, Unfit) and memory.failed_at(error.failure)
+            if decided or not memory.fruitless:
                 backoff = FIRST_BACKOFF_SECONDS
             pause(backoff)
             backoff = min(LAST_BACKOFF_SECONDS, backoff * 2)

@@ -23,6 +23,7 @@ Verdict = Literal[
     "destination-shrunk",
     "destination-truncated",
     "poison",
+    "refused",
     "filter",
 ]
 

@@ -15,7 +15,7 @@ import numpy as np
 from confluent_kafka import KafkaError, KafkaException
 
 from causeway import failpoint
-from causeway.kafka.delivery import IdempotentDelivery
+from causeway.kafka.delivery import IdempotentDelivery, Owner
 from causeway.kafka.lane import NEVER, OpenLane, Unmapped
 from causeway.kafka.native import loop
 from causeway.kafka.native.intake import MOST, Batch
@@ -142,7 +142,7 @@ class _Native(IdempotentDelivery):
                 for row in rows:
                     table.told(row)
                 if how == loop.FAILED:
-                    self._wait_for_room(error, batch.at(index))
+                    self._wait_for_room(error, batch.at(index), lanes)
                 elif how == loop.ODD and self._decide(batch.at(index), table, lanes):
                     batch.at(index).destroy()
                     index += 1
@@ -175,19 +175,20 @@ class _Native(IdempotentDelivery):
         table.show(lane)
         return True
 
-    def _wait_for_room(self, error: int, message: Any) -> None:
+    def _wait_for_room(self, error: int, message: Any, lanes: Lanes) -> None:
+        owner = Owner(lanes[message.topic(), message.partition()], message.offset())
         deadline = time.monotonic() + self._limits.transaction_timeout
         before = self._producer.waiting
         try:
             self._producer.failed(error)
         except BufferError:
-            self._must_have_room(message.topic(), len(message.value() or b"") + len(message.key() or b""))
+            self._must_have_room(owner, message.value())
             while self._producer.waiting >= before:
                 self._poll(0.1)
                 if time.monotonic() > deadline:
                     raise Again(f"the queue to {self._cluster.alias} stayed full{self._why()}") from None
         except (KafkaException, SystemError) as exception:
-            raise self._failed("producing", exception) from None
+            raise self._not_taken("producing", owner, exception, message.value(), message.key()) from None
 
     def _table(self, lanes: Lanes, batch: Batch) -> Table:
         known = self._tables.get(id(lanes))
