@@ -24,9 +24,9 @@ def test_a_view_is_kept_as_long_as_nothing_changes_and_nothing_waits() -> None:
     ages: Ages[SourcePartition] = Ages()
 
     def view(position: Position = POSITION, end: int = 100, stopped: Stopped | None = None) -> PartitionView:
-        logs = Logs({SOURCE: 0}, {SOURCE: end}, ages)
+        logs = Logs({SOURCE: 0}, {SOURCE: end}, ages, {SOURCE: position})
         standing = {SOURCE: stopped} if stopped else {}
-        [one] = known.views([LANE], {SOURCE: position}, standing, logs, {"c": "paris"}, 2)
+        [one] = known.views([LANE], standing, logs, {"c": "paris"}, 2)
         return one
 
     first = view()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from causeway.policy.selection import absent, is_name, select
+from causeway.policy.selection import absent, is_name, nearest, select
 
 topics = st.from_regex(r"[a-c._-]{1,6}", fullmatch=True) | st.from_regex(r"__[a-c]{1,3}", fullmatch=True)
 expressions = st.sampled_from([".*", "a.*", "a|b", ".*-c", "[ab]+", "(a|b)\\..*", "__.*", ".+"])
@@ -65,3 +65,21 @@ def test_examples(entry: str, chosen: list[str]) -> None:
 )
 def test_what_counts_as_a_name(entry: str, name: bool) -> None:
     assert is_name(entry) is name
+
+
+@pytest.mark.parametrize(
+    ("entry", "meant"),
+    [
+        ("oders", "orders"),
+        ("Orders", "orders"),
+        ("paymnets.*", "payments"),
+        (r"ordres\..+", "orders.eu.created"),
+        (r"shop\.evnts\.v[0-9]+", "shop.events.v1"),
+        ("consumer_offsets", ""),
+        ("inventory", ""),
+        (".*", ""),
+    ],
+)
+def test_the_nearest_topic_is_the_one_that_was_meant(entry: str, meant: str) -> None:
+    names = ["orders", "orders.eu.created", "payments", "shop.events.v1", "__consumer_offsets"]
+    assert nearest(entry, names) == meant

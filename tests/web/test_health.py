@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 from starlette.testclient import TestClient
 
+from causeway.model.plan import Unmatched
 from causeway.model.snapshot import Snapshot
 from causeway.web.health import unready
 from web import made
-from web.made import NOW, Shown, mirror, snapshot
+from web.made import NOW, Shown, mirror, shard, snapshot
 
 
 @pytest.mark.parametrize(
@@ -23,6 +24,11 @@ from web.made import NOW, Shown, mirror, snapshot
         (snapshot(mirror(state="done")), []),
         (made.starting(), ["paris-to-tokyo is not prepared"]),
         (snapshot(prepared=False), ["the mirrors are not prepared"]),
+        (
+            snapshot(mirror(state="starting", shards=(shard(1), shard(2, heartbeat_at=-1)))),
+            ["paris-to-tokyo is starting: no heartbeat yet from shard 2"],
+        ),
+        (snapshot(mirror([], unmatched=(Unmatched("oders", ("paris",), "orders"),))), []),
         (made.waiting(), ["paris-to-tokyo waits for paris, which does not answer"]),
         (snapshot(mirror(state="failed")), ["paris-to-tokyo has failed"]),
         (snapshot(mirror(state="stopped")), ["paris-to-tokyo has stopped"]),

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from causeway.model.plan import Unmatched
 from causeway.model.snapshot import EventView, MirrorView, Snapshot
 from causeway.model.times import span
 from causeway.web.words import (
@@ -121,6 +122,51 @@ def test_a_mirror_that_carries_nothing_says_so(state: Any, level: str, begins: s
     assert found.what.startswith(begins)
 
 
+def test_a_mirror_is_not_well_before_every_shard_has_reported() -> None:
+    """The first look at the log's end was 5 s ago, and one shard has said nothing."""
+    shards = (shard(1), shard(2, heartbeat_at=-1), shard(3, heartbeat_at=-1, partitions=0))
+    behind = partition(0, lag_records=2_907, lag_seconds=5.0, lag_older=True)
+    young = mirror([behind], state="starting", shards=shards)
+    assert said(young) == Finding(
+        "notice", "Starting: no heartbeat yet from 1 of 3 shards.", mirror="paris-to-tokyo"
+    )
+    assert catching_up(young, None) == "not known yet"
+
+
+def test_a_backlog_from_before_the_start_is_not_caught_up_however_young_it_seems() -> None:
+    behind = mirror([partition(0, lag_records=2_907, lag_seconds=5.0, lag_older=True)])
+    assert catching_up(behind, None) == "not known yet"
+    assert said(behind, None).what == "Behind: 2,907 records wait, the oldest for at least 5.0 s."
+    assert said(behind, -1_000.0).what.startswith("Catching up, about 2.9 s to go: ")
+
+
+def test_topics_that_match_nothing_are_a_warning_that_names_the_nearest() -> None:
+    typo = mirror([], unmatched=(Unmatched("oders", ("paris",), "orders"),), shards=())
+    assert first(snapshot(typo)) == Finding(
+        "warning",
+        'No topic matches "oders" of `topics` on paris; the nearest is orders.',
+        "correct `topics`; a topic that is created later is found by itself",
+        "paris-to-tokyo",
+    )
+    excluded = said(mirror([], unmatched=(Unmatched("a.*", ("paris",), excluded=True),)))
+    assert excluded.what == 'Every topic that matches "a.*" of `topics` is excluded.'
+    assert said(mirror([])) == Finding(
+        "warning",
+        "No topic is selected: nothing is mirrored.",
+        "correct `topics` and `exclude`",
+        "paris-to-tokyo",
+    )
+
+
+def test_records_in_quarantine_are_a_notice() -> None:
+    found = said(mirror([partition(0, quarantined=2), partition(1, "events", quarantined=1), partition(2)]))
+    assert (found.level, found.what) == (
+        "notice",
+        "3 records of events, orders are in quarantine, not in the destination topic.",
+    )
+    assert "offsets show" in found.todo
+
+
 def test_no_mirrors_at_all() -> None:
     assert first(snapshot()).what == "There is no mirror yet."
     assert rpo(()) == "How much would be missing without the source is not known yet."
@@ -147,6 +193,7 @@ def test_what_would_be_missing() -> None:
     unseen = rpo(made.waiting().mirrors)
     assert unseen.startswith("As far as paris was last seen: if the source vanished now, 6 records")
     assert "not known yet" in rpo(made.starting().mirrors)
+    assert "not known yet" in rpo([behind, mirror([])])
 
 
 def test_the_time_to_catch_up() -> None:

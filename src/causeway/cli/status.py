@@ -19,7 +19,7 @@ from rich.text import Text
 from causeway.cli.asking import Api, address_of
 from causeway.cli.options import ConfigFile, Mirrors, Overrides, Url
 from causeway.config import Settings, load
-from causeway.errors import CausewayError, IntegrityError, Unreachable
+from causeway.errors import CausewayError, IntegrityError, PlanRefused, Unreachable
 from causeway.mirror.clusters import chosen
 from causeway.observe.status import line, parts, width_of
 
@@ -44,7 +44,8 @@ def status(
     """Ask the running mirrors how they are.
 
     Exit 0 when all is well or nobody has to act; 6 when partitions stand still or a mirror failed; 5 when
-    a mirror waits for a cluster, hangs, or nobody answers. Warnings and pauses are 0.
+    a mirror waits for a cluster, hangs, or nobody answers; 3 when a mirror has no topic to replicate. Other
+    warnings, and pauses, are 0.
     """
     settings = load(config, override or [])
     known = [one.name for one in chosen(settings, mirror or [])]
@@ -120,9 +121,14 @@ def narrowed(answer: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
 def exit_code(found: dict[str, Any]) -> int:
     """What a script wants to know: 0 where nobody has to act at once."""
     if all(one["level"] != "error" for one in found["findings"]):
-        return 0
+        return PlanRefused.exit_code if any(map(_mirrors_nothing, found["mirrors"])) else 0
     graver = any(one["standing"] or one["state"] == "failed" for one in found["mirrors"])
     return (IntegrityError if graver else Unreachable).exit_code
+
+
+def _mirrors_nothing(mirror: dict[str, Any]) -> bool:
+    """No topic of the source is selected: a typo in `topics`, or a topic that is still to come."""
+    return mirror["state"] in ("running", "done") and not mirror.get("partitions", 1)
 
 
 def _not_here(address: str, absent: Sequence[str], there: Sequence[str]) -> Unreachable:

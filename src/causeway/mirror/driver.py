@@ -78,7 +78,9 @@ class Driver:
         self.others: Callable[[], list[Known]] = list  # the routes of other mirrors in this process
         self._until: dict[SourcePartition, int] = {}
         self.pulse = Pulse()
-        self._otherwise: State = "running"  # what it is when all answer
+        self._otherwise: State = "starting"  # what it is when all answer
+        self._ordered: set[int] | None = None  # shards of the newest orders, None before the first
+        self._reported = False  # all of them were heard once, under this lease
         self._waiting_for = ""  # the side that does not answer
         self._absent = ""  # and the cluster, for people
         self._next: dict[str, float] = {}
@@ -166,6 +168,8 @@ class Driver:
                 image.apply(CONTROL, record)
         for alias, name in found.absent:
             self._telling.once("warning", f'topic {name} does not exist on "{alias}" (yet)')
+        for unmatched in found.unmatched:
+            self._telling.once("warning", str(unmatched))
         self._plan = plan_of(found, self._views)
         self.edges = [
             (edge, self.mirror.provenance) for edge in edges(found.routes.values(), self._views, self._view)
@@ -177,7 +181,7 @@ class Driver:
         Shards without a partition get none.
         """
         self.slice_number += 1
-        return make_orders(
+        orders = make_orders(
             self.mirror,
             self._plan,
             sources={self._views[alias].cluster_id(): cluster for alias, cluster in self._sources.items()},
@@ -194,6 +198,8 @@ class Driver:
             seen=self._reader.seen,
             after=after,
         )
+        self._ordered = {order.shard for order in orders}
+        return orders
 
     def tick(self, seconds: float, *, leaving: bool = False) -> str:
         """Look at everything once; answers why the slice must be cut short, if it must.
@@ -283,14 +289,26 @@ class Driver:
             self._wishes.popleft()  # only now: where the destination does not answer, it is served later
 
     def settle(self, state: State) -> None:
-        """What people are told. Waiting for a cluster is left only when it answers."""
-        if state in ("running", "paused"):
+        """Set the displayed state; `waiting` clears only when the cluster answers.
+
+        A mirror is `running` once every shard of its orders was heard under this lease: before that nothing
+        shows that any of them replicates.
+        """
+        if state == "running" and not self._all_reported():
+            state = "starting"
+        if state in ("starting", "running", "paused"):
             self._otherwise = state
             if self.state == WAITING:
                 return
         if state != self.state:
             self.state, self._state_since = state, now_ms()
             self.restate()
+
+    def _all_reported(self) -> bool:
+        """Once is enough: whoever falls silent later is missed by the pulse."""
+        heard = self._ordered is not None and self._ordered <= self.outlook.shards.last.keys()
+        self._reported = self._reported or heard
+        return self._reported
 
     def restate(self) -> None:
         """Let people see what has just happened, whatever the next look will find."""
@@ -308,6 +326,7 @@ class Driver:
             for record in self._reader.poll(0):
                 self._hear(record)
             self._reader.read_to_end(FINISH_SECONDS)
+            self.outlook.settle_logs(self._reader.image)
             self._measure()
         except (Again, Fenced, CausewayError) as error:
             timeout = self.mirror.transaction_timeout
@@ -356,6 +375,7 @@ class Driver:
             events=self._telling.kept,
             gaps=(),
             waiting_for=self._absent if self.state == WAITING else "",
+            unmatched=self._plan.unmatched,
             configuration=self._configuration,
         )
 
@@ -380,6 +400,9 @@ class Driver:
                 self.pulse.heard(shard, record.slice, record.age_ms / 1_000)
                 self.outlook.shards.heard(record)
                 self._telling.once("info", f"carried by: {record.carrier}")
+                if self._otherwise == "starting" and self._all_reported():
+                    self._measure()  # its heartbeats are shown before the state that follows from them
+                    self.settle("running")
 
     def _changed(self) -> str:
         """Whether topics, partitions or settings came, went or changed since the plan was made."""
@@ -408,7 +431,7 @@ class Driver:
         # A shard that lives is silent for a flush and a commit at most, and neither outlasts a transaction;
         # or while a cluster does not answer its questions.
         patience = max(SILENT_SECONDS, 2 * self.mirror.transaction_timeout, 5 * self.mirror.heartbeat)
-        if self.state != "running":
+        if self.state not in ("starting", "running"):
             self.pulse.excuse()  # nobody can write while the destination is away
             return ""
         shard = self.pulse.silent(patience)

@@ -6,7 +6,9 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from causeway.errors import CausewayError
 from causeway.kafka.admin import ClusterView
+from causeway.kafka.outcome import Again
 from causeway.mirror.ends import source_ends
 from causeway.mirror.progress import Gauge
 from causeway.mirror.view import Logs, Partitions, Shards, gaps
@@ -41,13 +43,31 @@ class Outlook:
         *,
         starts: bool,
     ) -> None:
-        """Ask the sources where their partitions end now and, less often, where they start."""
-        begin = source_ends(views, sources, "earliest") if starts else self._logs.starts
-        ends = source_ends(views, sources, "latest")
-        self._logs.ages.saw(
-            time.monotonic(), ends, {source: one.offset for source, one in image.positions.items()}
-        )
-        self._logs = Logs(begin, ends, self._logs.ages)
+        """Ask the sources where their partitions end now and, less often, where they start.
+
+        Raises what one of them answers with; of the others is known what they said.
+        """
+        positions = image.positions  # before the ends, see Logs
+        begin, ends = self._logs.starts, self._logs.ends
+        failure: Exception | None = None
+        for alias, view in views.items():
+            try:
+                mine = [source for source in sources if source.cluster == view.cluster_id()]
+                if starts:
+                    begin = _renewed(begin, view.cluster_id(), source_ends({alias: view}, mine, "earliest"))
+                ends = _renewed(ends, view.cluster_id(), source_ends({alias: view}, mine, "latest"))
+            except (Again, CausewayError) as error:
+                failure = error
+        ages = self._logs.ages
+        ages.saw(time.monotonic(), ends, {source: one.offset for source, one in positions.items()})
+        self._logs = Logs(begin, ends, ages, positions)
+        if failure is not None:
+            self.settle_logs(image)
+            raise failure
+
+    def settle_logs(self, image: LedgerImage) -> None:
+        """Show positions of now without asking for ends, at the end of a run or where a source is away."""
+        self._logs = self._logs.settled(image.positions)
 
     def restate(self, base: MirrorView) -> None:
         """The driver's own part alone is new."""
@@ -80,7 +100,7 @@ class Outlook:
         self.measured_at = now_ms()
         self.view = replace(
             base,
-            partitions=self._partitions.views(lanes, positions, stopped, self._logs, aliases, shards),
+            partitions=self._partitions.views(lanes, stopped, self._logs, aliases, shards),
             shards=self.shards.views(lanes, shards),
             gaps=gaps(image, aliases),
             records_per_second=sum(topic.records_per_second for topic in progress.topics),
@@ -94,3 +114,10 @@ class Outlook:
             group_commits=self.shards.group_commits,
             paused_by=image.paused.by if image.paused else "",
         )
+
+
+def _renewed(
+    known: Mapping[SourcePartition, int], cluster: str, found: Mapping[SourcePartition, int]
+) -> dict[SourcePartition, int]:
+    """What one cluster said replaces what it said before."""
+    return {source: offset for source, offset in known.items() if source.cluster != cluster} | dict(found)

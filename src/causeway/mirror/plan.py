@@ -14,14 +14,14 @@ from causeway.errors import AccessDenied, CausewayError, PlanRefused, Unreachabl
 from causeway.kafka.admin import ClusterView
 from causeway.mirror.routing import Known, Routes, refusals, routes
 from causeway.model.order import Lane
-from causeway.model.plan import Plan, Refusal
+from causeway.model.plan import Plan, Refusal, Unmatched
 from causeway.model.position import Place, Position, SourcePartition
 from causeway.model.route import BY_KEY, Route
 from causeway.model.topic import TopicFacts
 from causeway.policy.image import LedgerImage
 from causeway.policy.integrity import same_topic
 from causeway.policy.partitioning import has_place, needed, place_of, wished
-from causeway.policy.selection import absent, select
+from causeway.policy.selection import absent, nearest, select
 from causeway.policy.topics import Action, Create, Grow, Refuse, fit, held, new_topic
 
 DEFAULT_MAX_BYTES = 1_048_588
@@ -37,6 +37,7 @@ class Survey:
     actions: dict[str, Create | Grow] = field(default_factory=dict)  # by destination topic
     refusals: list[Refusal] = field(default_factory=list)
     absent: list[tuple[str, str]] = field(default_factory=list)  # alias, named topic that is not there
+    unmatched: list[Unmatched] = field(default_factory=list)
     gone: list[Position] = field(default_factory=list)  # of topics that were carried and are not there
     max_bytes: dict[str, int] = field(default_factory=dict)  # by destination topic that exists
 
@@ -52,6 +53,7 @@ def survey(
 ) -> Survey:
     """Read both sides and decide about every topic; whoever is adopting knows that records are there."""
     result = Survey()
+    there: dict[str, set[str]] = {}
     for alias, view in sources.items():
         seen, names = mirror.seen_from(alias), set(view.topic_names())
         result.absent += [(alias, name) for name in absent(names, seen.topics)]
@@ -59,6 +61,8 @@ def survey(
         missing = {one.source.topic for one in carried} - names
         gone = set(select(missing, seen.topics, seen.exclude)) if missing else set()
         result.gone += [one for one in carried if one.source.topic in gone]
+        there[alias] = names | gone
+    result.unmatched = _unmatched(mirror, there)
     result.routes = routes(mirror, sources, destination)
     result.gone += _left_over(image, result.routes, sources)
     result.refusals = refusals(mirror, result.routes, sources, destination, image, elsewhere)
@@ -101,6 +105,24 @@ def survey(
         elif action is not None:
             result.actions[route.to] = _larger(action, result.actions.get(route.to))
     return result
+
+
+def _unmatched(mirror: MirrorSettings, topics: Mapping[str, set[str]]) -> list[Unmatched]:
+    """Entries that select nothing of any source: where sources differ, each topic need not be in all."""
+    users: dict[str, list[str]] = {}
+    for alias in topics:
+        for entry in mirror.seen_from(alias).topics:
+            users.setdefault(entry, []).append(alias)
+    found = []
+    for entry, aliases in users.items():
+        if any(select(topics[alias], [entry], mirror.seen_from(alias).exclude) for alias in aliases):
+            continue
+        every = set().union(*(topics[alias] for alias in aliases))
+        if select(every, [entry]):
+            found.append(Unmatched(entry, tuple(aliases), excluded=True))
+        else:
+            found.append(Unmatched(entry, tuple(aliases), nearest(entry, every)))
+    return found
 
 
 def _left_over(image: LedgerImage, routes: Routes, sources: Mapping[str, ClusterView]) -> list[Position]:
@@ -231,7 +253,7 @@ def plan_of(
     lanes += [Lane(gone.source, gone.topic_id, gone.place, until=None) for gone in survey.gone]
     smallest = min([LARGEST_BATCH, *survey.max_bytes.values()])
     gone = frozenset(position.source for position in survey.gone)
-    return Plan(tuple(_marked(lanes)), tuple(survey.refusals), smallest, gone)
+    return Plan(tuple(_marked(lanes)), tuple(survey.refusals), smallest, gone, tuple(survey.unmatched))
 
 
 def _marked(lanes: list[Lane]) -> Iterator[Lane]:

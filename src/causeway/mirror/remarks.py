@@ -90,10 +90,16 @@ def _topics(sight: Sight, found: Survey) -> Iterator[Remark]:
                 f"{name}: the destination has {place.partitions} partitions, the source {facts.partitions}:"
                 " the last ones stay empty"
             )
+    near = {unmatched.entry: unmatched.nearest for unmatched in found.unmatched}
     for alias, name in found.absent:
-        yield warning(f'{name}: does not exist on "{alias}" (yet)')
-    if not (found.routes or found.refusals or found.absent):
-        yield warning("no topic matches `topics`", "see what is there with kafka-topics.sh --list")
+        yield warning(
+            f'{name}: does not exist on "{alias}" (yet)',
+            f"the nearest topic is {near[name]}" if near.get(name) else "",
+        )
+    names = {name for _, name in found.absent}
+    for unmatched in found.unmatched:
+        if unmatched.entry not in names:
+            yield warning(str(unmatched), "see what is there with kafka-topics.sh --list")
 
 
 def _creatable(sight: Sight, found: Survey) -> Iterator[Remark]:

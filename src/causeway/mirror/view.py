@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, replace
 
 from causeway.model.offsets import told
 from causeway.model.order import Lane
@@ -85,11 +85,22 @@ class Shards:
 
 @dataclass(frozen=True, slots=True)
 class Logs:
-    """Where the sources' partitions begin and end, and since when."""
+    """Where the sources' partitions begin and end, and since when; and the positions that go with the ends.
+
+    Positions are taken before the ends are asked for: a log ends no earlier than what was replicated of it.
+    A position of a later moment would lie after the end that it is shown with.
+    """
 
     starts: Mapping[SourcePartition, int]
     ends: Mapping[SourcePartition, int]
     ages: Ages[SourcePartition]
+    positions: Mapping[SourcePartition, Position] = field(default_factory=dict)
+
+    def settled(self, positions: Mapping[SourcePartition, Position]) -> Logs:
+        """With positions of now, where ends cannot be had: a log ends at what was replicated, or later."""
+        reached = {source: positions[source].offset for source in self.ends if source in positions}
+        ends = {source: max(end, reached.get(source, end)) for source, end in self.ends.items()}
+        return replace(self, ends=ends, positions=positions)
 
 
 class Partitions:
@@ -101,7 +112,6 @@ class Partitions:
     def views(
         self,
         lanes: Iterable[Lane],
-        positions: Mapping[SourcePartition, Position],
         stopped: Mapping[SourcePartition, Stopped],
         logs: Logs,
         aliases: Mapping[str, str],
@@ -112,7 +122,7 @@ class Partitions:
         views = []
         for lane in sorted(lanes, key=lambda lane: lane.source):
             source = lane.source
-            position, standing = positions.get(source), stopped.get(source)
+            position, standing = logs.positions.get(source), stopped.get(source)
             made_of = (lane.place, position, standing, logs.starts.get(source), logs.ends.get(source), shards)
             before = known.get(source)
             if before is not None and before[0] == made_of and not before[1].lag_records:
@@ -163,6 +173,7 @@ def _partition(
         lag_records=lag,
         lag_bytes=int(lag * size),
         lag_seconds=logs.ages.age(now, source, at) if lag else 0.0,
+        lag_older=bool(lag) and logs.ages.older(source, at),
         verdict=stopped.verdict if stopped else "",
         what=stopped.what if stopped else "",
         todo=stopped.todo if stopped else "",

@@ -24,11 +24,29 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
+class Unmatched:
+    """An entry of `topics` that selects no topic of the sources that it is for."""
+
+    entry: str
+    sources: tuple[str, ...]  # aliases
+    nearest: str = ""  # the topic that it is most like, if any is like it
+    excluded: bool = False  # topics match it, and `exclude` leaves out each of them
+
+    def __str__(self) -> str:
+        entry = f'"{self.entry}" of `topics`'
+        if self.excluded:
+            return f"every topic that matches {entry} is excluded"
+        hint = f"; the nearest is {self.nearest}" if self.nearest else ""
+        return f"no topic matches {entry} on {', '.join(self.sources)}{hint}"
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     lanes: tuple[Lane, ...]
     refusals: tuple[Refusal, ...]
     batch_bytes: int  # the smallest max.message.bytes among the destination topics
     gone: frozenset[SourcePartition] = frozenset()  # lanes whose source does not exist any more
+    unmatched: tuple[Unmatched, ...] = ()
 
     @property
     def places(self) -> set[str]:

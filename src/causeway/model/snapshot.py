@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from causeway.model.plan import Unmatched
 from causeway.model.position import NO_LATENCY
 
 Level = Literal["info", "warning", "error"]
@@ -20,7 +21,10 @@ ENDED: tuple[State, ...] = ("done", "stopped", "failed")
 
 @dataclass(frozen=True, slots=True)
 class PartitionView:
-    """A source partition and its place. `lag_seconds`: how long the oldest record waits already."""
+    """A source partition and its place. `lag_seconds`: how long the oldest record waits already.
+
+    Position, counts, log end and lag are of one moment, up to a second ago.
+    """
 
     cluster: str  # alias of the source
     topic: str
@@ -45,6 +49,7 @@ class PartitionView:
     lag_records: int = 0
     lag_bytes: int = 0
     lag_seconds: float = 0.0
+    lag_older: bool = False  # some of it was there before this process started, and may be older
     verdict: str = ""  # why it stands still: gap, truncated, recreated, deleted, corrupt, poison …
     what: str = ""
     todo: str = ""
@@ -131,6 +136,7 @@ class MirrorView:
     group_commits: int = 0
     waiting_for: str = ""  # the cluster that does not answer
     paused_by: str = ""
+    unmatched: tuple[Unmatched, ...] = ()  # entries of `topics` that select nothing
     configuration: str = ""  # as it is in effect, without secrets; TOML
 
     @property

@@ -20,15 +20,18 @@ Key = TypeVar("Key", bound=Hashable)
 class Ages(Generic[Key]):
     def __init__(self) -> None:
         self._ends: dict[Key, list[tuple[float, int]]] = {}
+        self._first: dict[Key, int] = {}  # where the log ended at the first look
 
     def saw(self, now: float, ends: Mapping[Key, int], positions: Mapping[Key, int]) -> None:
         """Where the logs end now, and how far each was carried."""
         for key in [key for key in self._ends if key not in ends]:
-            del self._ends[key]
+            del self._ends[key], self._first[key]
         for key, end in ends.items():
             known = self._ends.setdefault(key, [])
             if known and end < known[-1][1]:
                 known.clear()  # another log
+            if not known:
+                self._first[key] = end
             if not known or end > known[-1][1]:
                 known.append((now, end))
             passed = positions.get(key, 0)
@@ -43,3 +46,7 @@ class Ages(Generic[Key]):
             if end > position:
                 return max(0.0, now - since)
         return 0.0
+
+    def older(self, key: Key, position: int) -> bool:
+        """Whether records wait that were there at the first look: `age` may be too low for them."""
+        return position < self._first.get(key, 0)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _INTERNAL = "__"
@@ -38,3 +39,28 @@ def absent(names: Iterable[str], entries: Sequence[str]) -> list[str]:
     """Entries that are names of topics that do not exist."""
     known = set(names)
     return [entry for entry in entries if is_name(entry) and entry not in known]
+
+
+def nearest(entry: str, names: Iterable[str]) -> str:
+    """The topic that somebody may have meant who typed this entry; empty where none is like it.
+
+    Of a pattern its literal part is compared, also with the beginnings of names: most end in a wildcard.
+    """
+    literal = entry if is_name(entry) else _literal(entry)
+    if not literal:
+        return ""
+    length = len(literal)
+    beginnings: dict[str, str] = {}
+    for name in sorted(set(names)):
+        if not name.startswith(_INTERNAL):
+            beginnings.setdefault(name, name)
+            if not is_name(entry):
+                beginnings.setdefault(name[:length], name)
+    found = get_close_matches(literal, beginnings, n=1)
+    return beginnings[found[0]] if found else ""
+
+
+def _literal(pattern: str) -> str:
+    """What a regular expression names letter by letter."""
+    plain = re.sub(r"\[[^\]]*\]|\{[^}]*\}|(?<!\\)\.[*+?]?|[*+?^$()|]", "", pattern)
+    return plain.replace("\\", "")

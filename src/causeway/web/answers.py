@@ -73,6 +73,7 @@ def summary(mirror: MirrorView, history: History, now: int) -> Answer:
         "gaps": len(mirror.gaps),
         "waiting_for": mirror.waiting_for,
         "paused_by": mirror.paused_by,
+        "unmatched": [asdict(one) for one in mirror.unmatched],
     }
 
 

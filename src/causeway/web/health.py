@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse, Response
 from causeway.model.snapshot import MirrorView, Snapshot
 from causeway.model.times import span
 from causeway.web.source import Source
-from causeway.web.words import stale
+from causeway.web.words import stale, unreported
 
 
 class Health:
@@ -33,10 +33,19 @@ class Health:
 
 def unready(snapshot: Snapshot, now: int) -> list[str]:
     """Why the mirrors do not do their work. One that is paused or done is as somebody wished it to be."""
-    reasons = [] if snapshot.prepared else unprepared(snapshot)
+    reasons = starting(snapshot) if snapshot.prepared else unprepared(snapshot)
     if stale(snapshot, now):
         reasons.append(f"nothing was heard from the mirrors for {span((now - snapshot.at) / 1000)}")
     return reasons + [reason for mirror in snapshot.mirrors for reason in _reasons(mirror)]
+
+
+def starting(snapshot: Snapshot) -> list[str]:
+    return [f"{one.name} is starting{_missing(one)}" for one in snapshot.mirrors if one.state == "starting"]
+
+
+def _missing(mirror: MirrorView) -> str:
+    shards = unreported(mirror)
+    return f": no heartbeat yet from shard {', '.join(map(str, shards))}" if shards else ""
 
 
 def unprepared(snapshot: Snapshot) -> list[str]:

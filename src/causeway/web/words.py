@@ -19,6 +19,7 @@ LEVELS: tuple[Level, ...] = ("error", "warning", "notice", "well")
 STALE_SECONDS = 10.0  # a snapshot is made twice a second
 SILENT_SECONDS = 90.0  # `heartbeat` may be a minute
 BEHIND_SECONDS = 10.0  # less is the ordinary coming and going of transactions
+LATER = "a topic that is created later is found by itself"
 LONGEST_SECONDS = 86_400.0  # what would take longer does not catch up
 
 
@@ -36,7 +37,8 @@ def findings(mirror: MirrorView, now: int, trend: float | None) -> tuple[Finding
     `trend`: records a second by which its backlog grows, None when that is not known.
     """
     found = [*_failures(mirror), *_standing(mirror), *_waiting(mirror, now), *_silence(mirror, now)]
-    found += [*_pause(mirror, now), *_lag(mirror, trend), *_beginning(mirror)]
+    found += [*_pause(mirror, now), *_lag(mirror, trend), *_beginning(mirror), *_nothing(mirror)]
+    found += _aside(mirror)
     found.sort(key=lambda one: LEVELS.index(one.level))
     return tuple(replace(one, mirror=mirror.name) for one in found or [_well(mirror)])
 
@@ -66,7 +68,7 @@ def stale(snapshot: Snapshot, now: int) -> bool:
 
 def rpo(mirrors: Sequence[MirrorView]) -> str:
     """What would be lost with the source, for one mirror or for all of them."""
-    if not mirrors or any(one.state == "starting" and not one.partitions for one in mirrors):
+    if not mirrors or not all(one.partitions for one in mirrors):
         return "How much would be missing without the source is not known yet."
     several = len({name for one in mirrors for name in one.sources}) > 1
     unseen = sorted({one.waiting_for for one in mirrors if one.waiting_for in one.sources})
@@ -169,7 +171,8 @@ def _lag(mirror: MirrorView, trend: float | None) -> Iterator[Finding]:
         return
     moving = _moving(mirror)
     count = sum(one.lag_records for one in moving)
-    wait = f"{_records(count)} wait, the oldest for {span(max(one.lag_seconds for one in moving))}"
+    least = "at least " if any(one.lag_older for one in moving) else ""
+    wait = f"{_records(count)} wait, the oldest for {least}{span(max(one.lag_seconds for one in moving))}"
     seconds = catch_up_seconds(mirror, trend)
     if trend is None:
         yield Finding("notice", f"Behind: {wait}.")
@@ -185,8 +188,39 @@ def _lag(mirror: MirrorView, trend: float | None) -> Iterator[Finding]:
 
 
 def _beginning(mirror: MirrorView) -> Iterator[Finding]:
-    if mirror.state == "starting":
+    if mirror.state != "starting":
+        return
+    if missing := unreported(mirror):
+        yield Finding(
+            "notice", f"Starting: no heartbeat yet from {len(missing):,} of {len(mirror.shards):,} shards."
+        )
+    else:
         yield Finding("notice", "Starting: nothing is carried yet.")
+
+
+def _nothing(mirror: MirrorView) -> Iterator[Finding]:
+    """A typo in `topics` looks like a topic that is still to come: only the operator knows."""
+    for one in mirror.unmatched:
+        todo = "correct `exclude`" if one.excluded else f"correct `topics`; {LATER}"
+        yield Finding("warning", f"{str(one)[:1].upper()}{str(one)[1:]}.", todo)
+    if mirror.state in ("running", "done") and not (mirror.partitions or mirror.unmatched):
+        yield Finding(
+            "warning", "No topic is selected: nothing is mirrored.", "correct `topics` and `exclude`"
+        )
+
+
+def _aside(mirror: MirrorView) -> Iterator[Finding]:
+    count = sum(one.quarantined for one in mirror.partitions)
+    if count:
+        topics = sorted({one.topic for one in mirror.partitions if one.quarantined})
+        verb = "is" if count == 1 else "are"
+        more = f" and {len(topics) - 3:,} more topics" if len(topics) > 3 else ""
+        yield Finding(
+            "notice",
+            f"{_records(count)} of {', '.join(topics[:3])}{more} {verb} in quarantine,"
+            " not in the destination topic.",
+            "`causeway offsets show CONFIG` lists them with their reasons",
+        )
 
 
 def _well(mirror: MirrorView) -> Finding:
@@ -211,6 +245,11 @@ def _pace(mirrors: Sequence[MirrorView]) -> str:
     return f"{rate:,.0f} records/s, {'at most ' if len(mirrors) > 1 else ''}{span(most)} behind"
 
 
+def unreported(mirror: MirrorView) -> list[int]:
+    """Shards with partitions that sent no heartbeat since this process started."""
+    return [one.number for one in mirror.shards if one.partitions and one.heartbeat_at < 0]
+
+
 def named(mirror: MirrorView, one: PartitionView) -> str:
     """A partition, with the cluster it belongs to where there are several."""
     name = f"{one.topic}[{one.partition}]"
@@ -222,7 +261,10 @@ def _moving(mirror: MirrorView) -> list[PartitionView]:
 
 
 def _behind(mirror: MirrorView) -> bool:
-    return any(one.lag_seconds >= BEHIND_SECONDS and one.lag_records for one in _moving(mirror))
+    """Also where nobody knows how long records wait: those that were there when this process began."""
+    return any(
+        one.lag_records and (one.lag_seconds >= BEHIND_SECONDS or one.lag_older) for one in _moving(mirror)
+    )
 
 
 def _for(mirror: MirrorView, now: int) -> str:
