@@ -70,7 +70,7 @@ def test_a_mirror_is_ready_and_well_when_every_shard_has_reported(world: World) 
         """Whatever is shown of a partition is of one moment."""
         rows = seen.rows("partitions")
         assert [one for one in rows if one["position"] is not None and one["position"] > one["log_end"]] == []
-        return sum(one["delivered"] for one in rows) == 6_000
+        return sum(int(one["delivered"]) for one in rows) == 6_000
 
     world.produce(topic, world.numbers(3_000, 4, 3_000))
     run.until(all_there, "all of it is there", 60)
