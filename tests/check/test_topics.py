@@ -9,8 +9,11 @@ from dataclasses import replace
 import pytest
 from confluent_kafka import Producer, TopicPartition
 
+from causeway.config import load
 from causeway.embedded import EmbeddedCluster
+from causeway.errors import PlanRefused
 from causeway.mirror import remarks
+from causeway.mirror.run import Run
 from causeway.model.order import ledger_topic
 from causeway.model.position import Place, Position, SourcePartition, Tally
 from causeway.model.record import CONTROL, Heartbeat, Lease, Record, Stopped, encode
@@ -126,6 +129,19 @@ def test_a_destination_that_cannot_do_transactions(desk: Desk, guarded: Embedded
     assert "transaction_timeout is 15s, the brokers allow 12s" in timeout
     relaxed = desk.config("not-there-.*", destination="locked", delivery="at-least-once")
     assert desk.check(relaxed).exit_code == 0
+
+
+def test_a_start_is_refused_where_the_brokers_allow_shorter_transactions_alone(
+    desk: Desk, guarded: EmbeddedCluster
+) -> None:
+    """No shard could begin a transaction; before anything is created."""
+    desk.clusters["locked"] = login(guarded, PASSWORD)
+    settings = load(desk.file(desk.config("not-there-.*", destination="locked")))
+    run = Run(settings, [], stop_at_end=True, say=lambda _mirror, _event: None)
+    with pytest.raises(PlanRefused, match="transaction_timeout is 15s, the brokers allow 12s") as raised:
+        run.prepare()
+    assert 'set transaction_timeout = "12s" or less' in raised.value.todo
+    assert not [name for name in desk.view("locked").topic_names() if desk.mirror in name]
 
 
 def test_a_destination_that_takes_smaller_records(desk: Desk) -> None:

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from causeway.mirror.pulse import STARTING_SECONDS, Pulse
+from causeway.mirror.pulse import REASON_SECONDS, STARTING_SECONDS, Pulse
 
 
 @pytest.fixture
@@ -70,3 +70,31 @@ def test_what_counts_is_when_a_task_began_and_not_when_it_was_first_heard(clock:
     pulse.heard(2, 4, 1.5)
     assert sorted([1, 2], key=pulse.in_order) == [2, 1]
     assert pulse.begun(4, [1, 2]) == pytest.approx(99.8)
+
+
+def test_a_shard_that_says_why_it_commits_nothing_is_not_missed(clock: list[float]) -> None:
+    """It is alive, and to order its work again would interrupt all others for nothing."""
+    pulse = Pulse()
+    pulse.begin([1, 2])
+    clock[0] += STARTING_SECONDS
+    for _ in range(20):
+        clock[0] += 10
+        pulse.heard(2, 5, 0.0)
+        if clock[0] % 60 == 5:
+            pulse.said(1, "no transaction can begin", why_silent=True)
+    assert pulse.silent(15) == 0
+    clock[0] += REASON_SECONDS
+    pulse.heard(2, 5, 0.0)
+    assert pulse.silent(15) == 1
+    assert pulse.last(1) == " (it said: no transaction can begin)"
+    assert pulse.last(2) == ""
+
+
+@pytest.mark.parametrize("why_silent", [False, True])
+def test_a_shard_that_has_committed_since_is_missed_as_ever(clock: list[float], why_silent: bool) -> None:
+    pulse = Pulse()
+    pulse.begin([1])
+    pulse.said(1, "starting again", why_silent=why_silent)
+    pulse.heard(1, 5, 0.0)
+    clock[0] += 20
+    assert pulse.silent(15) == 1

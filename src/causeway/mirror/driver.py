@@ -27,7 +27,7 @@ from causeway.mirror.orders import make_orders
 from causeway.mirror.outlook import Outlook
 from causeway.mirror.plan import plan_of, prepare, survey
 from causeway.mirror.pulse import Pulse
-from causeway.mirror.refusing import refuse_at_start, refuse_paused, refuse_twins
+from causeway.mirror.refusing import refuse_at_start, refuse_paused, refuse_timeout, refuse_twins
 from causeway.mirror.routing import Known, edges
 from causeway.mirror.shape import UNKNOWN, refused, shape_of, stamped_since
 from causeway.mirror.starts import first_positions, wanted_starts
@@ -102,6 +102,7 @@ class Driver:
         for view in (*self._views.values(), self._view):
             view.connect()
         refuse_twins(self.name, self._views)
+        refuse_timeout(mirror, self._view)
         self._shape = shape_of(mirror, self._views, self._view)
         partitions = sum(route.source.partitions for route in self._shape.routes.values())
         self.shards = shards_of(mirror, partitions, cores)
@@ -391,6 +392,8 @@ class Driver:
         match record:
             case Event():
                 self.tell(level(record.level), record.what, shard=record.shard, at=record.at)
+                if record.level != "info":
+                    self.pulse.said(record.shard, record.what, why_silent=record.uncommitted)
             case Stopped(verdict=verdict) if verdict:
                 self._telling.stopped(record)
             case Gap():
@@ -435,7 +438,7 @@ class Driver:
             self.pulse.excuse()  # nobody can write while the destination is away
             return ""
         shard = self.pulse.silent(patience)
-        return f"{NO_HEARTBEAT} shard {shard} for {patience:.0f} s" if shard else ""
+        return f"{NO_HEARTBEAT} shard {shard} for {patience:.0f} s{self.pulse.last(shard)}" if shard else ""
 
     def _recovered(self, what: str) -> None:
         if self.state == WAITING and self._waiting_for == what:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from causeway.errors import AccessDenied, IntegrityError, PlanRefused, UsageError
+from causeway.config import MirrorSettings
+from causeway.errors import AccessDenied, CausewayError, IntegrityError, PlanRefused, UsageError
 from causeway.kafka.admin import ClusterView
 from causeway.model.offsets import when
 from causeway.model.plan import Refusal
 from causeway.model.record import Paused
+from causeway.policy.readiness import timeout_too_long
 
 
 def refuse_twins(name: str, views: Mapping[str, ClusterView]) -> None:
@@ -23,6 +25,19 @@ def refuse_twins(name: str, views: Mapping[str, ClusterView]) -> None:
                 why=f"both have the id {view.cluster_id()}",
                 todo="name it once; topics of both can be chosen there",
             )
+
+
+def refuse_timeout(mirror: MirrorSettings, destination: ClusterView) -> None:
+    """A transaction timeout that the brokers do not allow: no shard could begin a transaction."""
+    if mirror.delivery != "exactly-once":
+        return
+    try:
+        config = destination.broker_config()
+    except CausewayError:
+        return  # nothing else needs it, and a mirror need not be allowed to read it
+    error = timeout_too_long(mirror.transaction_timeout, config)
+    if error is not None:
+        raise PlanRefused(error.what, where=f'mirror "{mirror.name}"', todo=error.todo)
 
 
 def refuse_paused(name: str, paused: Paused | None) -> None:

@@ -134,6 +134,7 @@ class Event:
     at: int
     level: str
     what: str
+    uncommitted: bool = False  # the shard could not commit anything, and wrote this outside of a transaction
 
     def key(self) -> str:
         return f"{self.kind}|{self.shard}|{self.number % EVENTS_KEPT}"

@@ -16,8 +16,6 @@ from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any
 
-from confluent_kafka import KafkaError
-
 from causeway.errors import CausewayError
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.delivery import IdempotentDelivery
@@ -169,13 +167,13 @@ class Closing:
         kind = Refused if poisonous or refusals or self._delivery.refused else Again
         raise kind(f"{lane.lane.source} offset {offset} was not taken: {error.str()}")
 
-    def _count(self, refusals: Sequence[tuple[OpenLane, int, KafkaError]]) -> bool:
+    def _count(self, refusals: Sequence[tuple[OpenLane, int, Any]]) -> bool:
         """Count what brokers rejected; returns whether a record has its verdict now.
 
         With one record a batch an error is of that record alone. Only the first one of each lane counts:
         those after it are rejected with it, and would start the count anew each time.
         """
-        first: dict[OpenLane, tuple[int, KafkaError]] = {}
+        first: dict[OpenLane, tuple[int, Any]] = {}
         for lane, offset, error in refusals:
             if lane not in first or offset < first[lane][0]:
                 first[lane] = (offset, error)

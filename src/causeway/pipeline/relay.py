@@ -27,6 +27,7 @@ from causeway.model.receipt import Outcome, Receipt
 from causeway.pipeline.attempt import Attempt, looks
 from causeway.pipeline.handover import ended
 from causeway.pipeline.memory import Memory
+from causeway.pipeline.reasons import Reasons
 
 ORDERS = pa.schema([("shard", pa.int32()), ("order", pa.string())])
 RECEIPTS = pa.schema([("shard", pa.int32()), ("receipt", pa.string())])
@@ -84,6 +85,7 @@ def settle_in(order: Order) -> None:
 def carry(order: Order, pause: Callable[[float], None] = time.sleep) -> Receipt:
     """Serve an order to its end, however many attempts it takes."""
     memory = Memory()
+    reasons = Reasons(order, memory)
     parent = os.getppid()
     ends_at = None if order.tail is None else memory.began + order.tail
     backoff = FIRST_BACKOFF_SECONDS
@@ -115,6 +117,7 @@ def carry(order: Order, pause: Callable[[float], None] = time.sleep) -> Receipt:
             known = isinstance(error, (Again, CausewayError))
             why = str(error) if known else repr(error)
             memory.say("warning", f"starting again: {why}")
+            reasons.failed(why)
             memory.fruitless = 0 if memory.records > carried else memory.fruitless + 1
             if not known:
                 memory.failed_somewhere(type(error).__name__)

@@ -65,19 +65,23 @@ def transactions(
                 todo=f"set it to {there} in the brokers' server.properties, or start more brokers",
             )
         )
-    longest = _number(config, "transaction.max.timeout.ms")
-    if longest and longest < round(timeout * 1000):
-        found.append(
-            PlanRefused(
-                f"{where}: transaction_timeout is {format_duration(timeout)},"
-                f" the brokers allow {format_duration(longest / 1000)}",
-                todo=f'set transaction_timeout = "{format_duration(longest / 1000)}" or less,'
-                " or raise transaction.max.timeout.ms of the brokers",
-            )
-        )
+    found += [error for error in [timeout_too_long(timeout, config)] if error is not None]
     return [problem(error) for error in found] or [
         ok("exactly-once is possible: the brokers know transactions")
     ]
+
+
+def timeout_too_long(timeout: float, config: Mapping[str, str]) -> PlanRefused | None:
+    """A broker that allows shorter transactions alone refuses every producer that asks for longer ones."""
+    longest = _number(config, "transaction.max.timeout.ms")
+    if not longest or longest >= round(timeout * 1000):
+        return None
+    return PlanRefused(
+        f"exactly-once is not possible: transaction_timeout is {format_duration(timeout)},"
+        f" the brokers allow {format_duration(longest / 1000)}",
+        todo=f'set transaction_timeout = "{format_duration(longest / 1000)}" or less,'
+        " or raise transaction.max.timeout.ms of the brokers",
+    )
 
 
 def _number(config: Mapping[str, str], name: str) -> int:
