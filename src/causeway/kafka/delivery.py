@@ -8,17 +8,17 @@ Why at-least-once keeps the order of first arrivals, without a fence. Two statem
     1  a producer starts at a position of the ledger, and every record before that position was acknowledged
     2  what one producer appends to a place is a prefix of what it was given: no record without the one before
 
-Then a record that arrives for the first time, from whichever producer, finds all records before it there: those
-from the producer's own start on by 2, the older ones by 1. So several producers may write at a time. One that
-was given up leaves a request on its way, its successor sends 1 to 100, the late request brings 1 to 50 once
-more: repeats, which at-least-once allows, and nothing that arrives first after a later record.
+Then a record that arrives for the first time, from whichever producer, finds all records before it there:
+those from the producer's own start on by 2, the older ones by 1. So several producers may write at a time. One
+that was given up leaves a request on its way, its successor sends 1 to 100, the late request brings 1 to 50
+once more: repeats, which at-least-once allows, and nothing that arrives first after a later record.
 
 What would break 2, and what prevents it:
 
     a record expires alone in the client's queue,     message.timeout.ms = 0: none expires. `_drain` has the
     and the younger ones are sent                     deadline, and the producer is purged and destroyed
-    a batch is rejected, the client goes on with      enable.gapless.guarantee: the rejection is a fatal error,
-    the next one under a new epoch                    and nothing is sent after it
+    a batch is rejected, the client goes on with      enable.gapless.guarantee: the rejection is fatal, and
+    the next one under a new epoch                    nothing is sent after it
     a batch fails at the broker, and the next one,    the broker takes no batch out of sequence of a producer
     already in flight, is appended                    that it knows
     … of a producer that the broker does not know     the first record to each place is acknowledged before
