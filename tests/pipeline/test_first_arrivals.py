@@ -128,7 +128,7 @@ def start_again(world: World, kind: CarrierChoice, topic: str, count: int) -> No
 @carriers
 @pytest.mark.parametrize("rejected", [0, 40])
 def test_nothing_behind_a_rejected_record_arrives(world: World, kind: CarrierChoice, rejected: int) -> None:
-    """Batches are in flight after the rejected one, also where the broker has not seen the producer before."""
+    """Batches are in flight after the rejected one, also where the broker does not know the producer yet."""
     topic = world.topic("t")
     world.topic("t", on="destination", config={"max.message.bytes": str(LIMIT_BYTES)})
     records = world.numbers(200, size=100)

@@ -9,7 +9,7 @@ Why at-least-once keeps the order of first arrivals, without a fence. Two statem
     2  what one producer appends to a place is a prefix of what it was given: no record without the one before
 
 Then a record that arrives for the first time, from whichever producer, finds all records before it there:
-those from the producer's own start on by 2, the older ones by 1. So several producers may write at a time. One
+those from the producer's own start on by 2, the older ones by 1. So several producers may write at once. One
 that was given up leaves a request on its way, its successor sends 1 to 100, the late request brings 1 to 50
 once more: repeats, which at-least-once allows, and nothing that arrives first after a later record.
 
