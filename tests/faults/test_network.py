@@ -185,21 +185,26 @@ def test_at_least_once_keeps_the_order_over_cuts_as_long_as_a_record_may_wait(
         day.start()
         try:
             for part in (1.1, 1.3):
-                with day.fault(f"destination: cut for {part} of the timeout"):
-                    here.each(lambda proxy: proxy.limit(2_000_000))
-                    count = backlog(day, day.topic("t"), 10, record_bytes=1_000)
-                    mark = day.journal.now()
-                    day.until(lambda n=count, at=mark: day.unseen.count(at) < n * 3 // 4, "a part arrived")
-                    here.each(Proxy.cut)
-                    over = time.monotonic() + part * TIMEOUT_SECONDS
-                    day.until(lambda over=over: time.monotonic() > over, "the cut is over")
-                    here.each(Proxy.heal)
-                day.recovered(RECOVERY_SECONDS)
+                cut_amid_a_backlog(now, part * TIMEOUT_SECONDS)
             report = day.end(judge=False)
         finally:
             here.each(Proxy.heal)
     assert {one.invariant for one in report.anomalies} <= {"I4"}, report
     assert all(report.rulings[name].answer == "holds" for name in BUT_REPEATS), report
+
+
+def cut_amid_a_backlog(behind: Behind, seconds: float) -> None:
+    _, here, _, day = behind
+    with day.fault(f"destination: cut for {seconds} s"):
+        here.each(lambda proxy: proxy.limit(2_000_000))
+        count = backlog(day, day.topic("t"), 10, record_bytes=1_000)
+        mark = day.journal.now()
+        day.until(lambda: day.unseen.count(mark) < count * 3 // 4, "a part has arrived")
+        here.each(Proxy.cut)
+        over = time.monotonic() + seconds
+        day.until(lambda: time.monotonic() > over, "the cut is over")
+        here.each(Proxy.heal)
+    day.recovered(RECOVERY_SECONDS)
 
 
 @deep
