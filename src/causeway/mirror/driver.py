@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from causeway.config import MirrorSettings, Settings
@@ -35,7 +35,7 @@ from causeway.mirror.telling import Say, Telling, level
 from causeway.mirror.testimony import refuse_older
 from causeway.model.offsets import told, when
 from causeway.model.order import Order
-from causeway.model.plan import Plan
+from causeway.model.plan import Plan, Refusal
 from causeway.model.position import SourcePartition
 from causeway.model.record import CONTROL, CreatedTopic, Event, Gap, Heartbeat, Paused, Record, Stopped
 from causeway.model.snapshot import MirrorView, State
@@ -123,7 +123,9 @@ class Driver:
             if lost := ensure_quarantine(self._view, self.name, mirror.replication_factor, aside):
                 self.tell("warning", lost)
         self._look()
-        refuse_at_start(self.name, self._plan.refusals)
+        # A run with an end must not end well over partitions that it left out.
+        refuse_at_start(self.name, self._plan.refusals, goes_on=not self.stop_at_end)
+        self._tell_refusals(())
         self._begin(starts)
         self._look_at_logs()
         if self.stop_at_end:
@@ -151,6 +153,9 @@ class Driver:
         """Look at both sides again; what cannot be carried is said, and the rest goes on."""
         before = self._plan.refusals
         self._look()
+        self._tell_refusals(before)
+
+    def _tell_refusals(self, before: Sequence[Refusal]) -> None:
         for refusal in self._plan.refusals:
             if refusal not in before:
                 self.tell("error", f"not carried: {refusal}")
@@ -354,6 +359,7 @@ class Driver:
         self.outlook.measure(
             self._own_view(),
             self._plan.lanes,
+            self._refused(),
             self._reader.image,
             aliases,
             self.shards,
@@ -383,7 +389,7 @@ class Driver:
     def _look_at_logs(self) -> None:
         self.outlook.look_at_logs(
             self._views,
-            self._lane_sources(),
+            [*self._lane_sources(), *self._refused()],
             self._reader.image,
             starts=self._is_time("starts", STARTS_SECONDS),
         )
@@ -426,6 +432,14 @@ class Driver:
         name = self._ledger.name
         found = self._view.describe([name]).get(name)
         check_ledger(name, self._ledger.topic_id, found, self._destination.alias)
+
+    def _refused(self) -> dict[SourcePartition, Refusal]:
+        """Source partitions that are not carried as things are."""
+        return {
+            SourcePartition(self._views[refusal.source].cluster_id(), refusal.topic, number): refusal
+            for refusal in self._plan.refusals
+            for number in refusal.partitions
+        }
 
     def _lane_sources(self) -> list[SourcePartition]:
         return [lane.source for lane in self._plan.lanes]
