@@ -28,7 +28,8 @@ from causeway.mirror.outlook import Outlook
 from causeway.mirror.plan import plan_of, prepare, survey
 from causeway.mirror.pulse import Pulse
 from causeway.mirror.refusing import refuse_at_start, refuse_paused, refuse_timeout, refuse_twins
-from causeway.mirror.routing import Known, edges
+from causeway.mirror.rivals import refuse_claimed
+from causeway.mirror.routing import Known, Neighbours, Selection, edges, selection_of
 from causeway.mirror.shape import UNKNOWN, refused, shape_of, stamped_since
 from causeway.mirror.starts import first_positions, wanted_starts
 from causeway.mirror.telling import Say, Telling, level
@@ -75,7 +76,7 @@ class Driver:
         self._shape = UNKNOWN
         self.fulfilled = False  # with --stop-at-end: whether nothing at all is left to do or to judge
         self.edges: list[Known] = []
-        self.others: Callable[[], list[Known]] = list  # the routes of other mirrors in this process
+        self.others: Callable[[], Neighbours] = Neighbours  # the other mirrors of this process
         self._until: dict[SourcePartition, int] = {}
         self.pulse = Pulse()
         self._otherwise: State = "starting"  # what it is when all answer
@@ -163,23 +164,44 @@ class Driver:
     def _look(self) -> None:
         """Look at both sides, and make the topics that are missing."""
         image = self._reader.image
-        found = survey(self.mirror, self._views, self._view, image, self.others())
+        others = self.others()
+        found = survey(self.mirror, self._views, self._view, image, others)
         made: list[CreatedTopic] = []
         try:
             made.extend(CreatedTopic(one.name, one.topic_id, now_ms()) for one in prepare(found, self._view))
         finally:  # where a later one fails: those that were made may grow
-            if made:
-                self._control.write((CONTROL, record) for record in made)
-            for record in made:
-                image.apply(CONTROL, record)
+            self._record(made)
+        refuse_claimed(
+            self.mirror,
+            found,
+            self._views,
+            self._view,
+            image,
+            others,
+            starting=self.slice_number == 0,
+            write=self._record,
+            warn=partial(self._telling.once, "warning"),
+        )
         for alias, name in found.absent:
             self._telling.once("warning", f'topic {name} does not exist on "{alias}" (yet)')
         for unmatched in found.unmatched:
             self._telling.once("warning", str(unmatched))
         self._plan = plan_of(found, self._views)
         self.edges = [
-            (edge, self.mirror.provenance) for edge in edges(found.routes.values(), self._views, self._view)
+            Known(edge, self.mirror.provenance, self.name)
+            for edge in edges(found.routes.values(), self._views, self._view)
         ]
+
+    def _record(self, records: Sequence[Record]) -> None:
+        """Commit records to the control partition."""
+        if records:
+            self._control.write((CONTROL, record) for record in records)
+        for record in records:
+            self._reader.image.apply(CONTROL, record)
+
+    def selection(self) -> Selection:
+        """What this mirror's settings select; the clusters are known."""
+        return selection_of(self.mirror, self._views, self._view)
 
     def orders(self, after: int = 0) -> list[Order]:
         """The next slice's orders, which may be given before the slice `after` has ended.

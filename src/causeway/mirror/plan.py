@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from causeway.config import MirrorSettings
 from causeway.errors import AccessDenied, CausewayError, PlanRefused, Unreachable
 from causeway.kafka.admin import ClusterView
-from causeway.mirror.routing import Known, Routes, refusals, routes
+from causeway.mirror.routing import ALONE, Neighbours, Routes, refusals, routes
 from causeway.model.order import Lane
 from causeway.model.plan import Plan, Refusal, Unmatched
 from causeway.model.position import Place, Position, SourcePartition
@@ -48,7 +48,7 @@ def survey(
     sources: Mapping[str, ClusterView],
     destination: ClusterView,
     image: LedgerImage,
-    elsewhere: Iterable[Known] = (),
+    neighbours: Neighbours = ALONE,
     *,
     adopting: bool = False,
 ) -> Survey:
@@ -67,7 +67,7 @@ def survey(
     result.routes = routes(mirror, sources, destination)
     result.every = dict(result.routes)
     result.gone += _left_over(image, result.routes, sources)
-    result.refusals = refusals(mirror, result.routes, sources, destination, image, elsewhere)
+    result.refusals = refusals(mirror, result.routes, sources, destination, image, neighbours)
     for refusal in result.refusals:
         del result.routes[refusal.source, refusal.topic]
     result.destinations = destination.describe({route.to for route in result.routes.values()})
