@@ -194,6 +194,53 @@ def test_with_a_quarantine_refused_records_go_aside_one_by_one(gone: bool) -> No
     assert position.offset - position.start == position.tally.offsets
 
 
+LOST = Finding("gap", "lost", "", 4, 9, 5)
+
+
+@pytest.mark.parametrize("quarantine", ["", "q"])
+@pytest.mark.parametrize("poison", [None, {2: REFUSED, 4: REFUSED, 9: REFUSED}])
+def test_a_record_after_a_hole_stops_the_lane_before_the_hole(
+    quarantine: str, poison: dict[int, Finding] | None
+) -> None:
+    one = lane(poison=poison, quarantine=quarantine, hole=LOST)
+    took(one, 3, 7)
+    one.reached(9)
+    assert (one.finding, one.next) == (LOST, 4)
+    one.stop_before(9, -1)
+    one.passed(20)
+    assert (one.finding, one.next) == (LOST, 4)
+    assert one.barred(9) == (4, LOST)
+
+
+def test_so_does_an_end_after_it() -> None:
+    one = lane(hole=LOST)
+    took(one, 3, 7)
+    for end, finding in ((4, None), (9, LOST)):
+        one.passed(end)
+        assert (one.finding, one.next) == (finding, 4)
+
+
+def test_a_hole_that_is_filled_again_stops_nothing() -> None:
+    one = lane(poison={6: REFUSED}, hole=LOST)
+    assert one.reached(4) == 6
+    took(one, 4, 7)
+    one.passed(6)
+    assert (one.finding, one.next) == (None, 6)
+
+
+def test_holes_are_what_neither_arrived_nor_was_taken_out_nor_set_aside() -> None:
+    one = lane(quarantine="q")
+    took(one, 0, 7)
+    one.sifted([2, 3, 5], 7, 30)
+    one.set_aside(8, 7, 10)
+    one.passed(12)
+    _, runs = one.settled(1)
+    assert one.holes(runs) == [(1, 2), (4, 5), (6, 8), (9, 12)]
+    one.committed(one.settled(1)[0])
+    one.passed(13)
+    assert one.holes({}) == [(12, 13)], "what was taken out before does not count again"
+
+
 def stopped_by_a_record(one: OpenLane) -> None:
     one.stop_before(3, -1)
 

@@ -13,6 +13,7 @@ from causeway.model.position import Place, Position, SourcePartition
 from causeway.model.record import Stopped
 from causeway.pipeline.memory import Memory
 from causeway.pipeline.opening import Opening, open_lanes
+from causeway.policy.holes import Hole
 from causeway.policy.integrity import LOOKS, Found, Unreadable
 
 SOURCE = SourcePartition("c", "t", 0)
@@ -120,3 +121,35 @@ def test_behind_what_was_passed_over_nothing_is_remembered_of_it() -> None:
     memory = unread(LOOKS, 60)
     assert opened(CARRIED, DAMAGED, 60, memory, on_gap="continue").lanes
     assert not memory.unreadable
+
+
+LOST = Stopped(*SOURCE, verdict="gap", what="lost", todo="", at=1, expected=50, found=60, gone=10)
+
+
+def test_what_the_source_lost_stops_the_lane_before_it() -> None:
+    found = opened(CARRIED, None, memory=Memory(holes={SOURCE: Hole(50, 60)}))
+    assert found.closed == [SOURCE]
+    (record,) = found.records
+    assert isinstance(record, Stopped)
+    assert (record.verdict, record.expected, record.found, record.gone) == ("gap", 50, 60, 10)
+    (lane,) = opened(CARRIED, None, memory=Memory(holes={SOURCE: Hole(55, 60)})).lanes
+    assert (lane.wall, lane.limit) == (55, 55)
+    (lane,) = opened(CARRIED, None, memory=Memory(holes={SOURCE: Hole(45, 50)})).lanes
+    assert lane.hole is None, "an operator has moved on"
+    known = Memory(holes={SOURCE: Hole(50, 60)})
+    assert opened(CARRIED, LOST, memory=known, on_gap="continue").lanes
+
+
+@pytest.mark.parametrize("still", [True, False])
+def test_a_later_start_looks_whether_it_is_still_lost(monkeypatch: pytest.MonkeyPatch, still: bool) -> None:
+    monkeypatch.setattr("causeway.pipeline.opening.is_still_lost", lambda *_: still)
+    monkeypatch.setattr(Sight, "view", None, raising=False)
+    found = opened(CARRIED, LOST)
+    assert (found.closed == [SOURCE]) is still
+    assert [one.verdict for one in found.records if isinstance(one, Stopped)] == ["gap" if still else ""]
+
+
+def test_of_another_topic_of_the_name_nothing_is_lost() -> None:
+    memory = Memory(holes={SOURCE: Hole(70, 80)})
+    (lane,) = opened(CARRIED, None, 60, memory, on_gap="continue").lanes
+    assert (lane.hole, memory.holes) == (None, {})

@@ -1,23 +1,32 @@
-"""What is asked of a source before its log counts as cut off: other things take records too."""
+"""What is asked of a source before a verdict on its log: other things take records too."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from causeway.errors import AccessDenied, Unreachable
+from causeway.kafka.batches import Unread
 from causeway.kafka.lane import OpenLane
+from causeway.kafka.outcome import Again
 from causeway.model.order import Lane
-from causeway.model.position import Place, Position, SourcePartition
+from causeway.model.position import Place, Position, SourcePartition, Tally
+from causeway.pipeline import source_checks
 from causeway.pipeline.memory import Memory
-from causeway.pipeline.source_checks import is_cut_off
+from causeway.pipeline.source_checks import check_holes, is_cut_off, is_still_lost
+from causeway.policy.holes import Batch, Hole
+from causeway.policy.runs import Run
 
 SOURCE = SourcePartition("c", "t", 0)
 PLACE = Place("t", "id", 0)
 
 
 class View:
+    cluster = None
+
     def __init__(self, log_start: int | None, policy: str | None) -> None:
         self._log_start, self._policy = log_start, policy
 
@@ -69,3 +78,102 @@ def test_there_is_no_verdict_without_an_answer() -> None:
     view: Any = Silent(4, "delete")
     with pytest.raises(Unreachable):
         is_cut_off(view, stopped(), Memory())
+
+
+class Log:
+    """What the log of the source holds, and how often that was asked."""
+
+    def __init__(self, *batches: Batch) -> None:
+        self.batches = list(batches)
+        self.asked: list[Hole] = []
+
+    def __call__(self, _cluster: Any, _topic: str, _partition: int, begin: int, end: int) -> list[Batch]:
+        self.asked.append(Hole(begin, end))
+        return self.batches
+
+
+class Checked:
+    """A lane that carried records at offsets 0 to 9 and 20 to 29, and the check of what lies between."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, log: Any, policy: str | None = "delete") -> None:
+        monkeypatch.setattr(source_checks, "batches_between", log)
+        self.view: Any = View(0, policy)
+        self.memory = Memory()
+        self.start = Position(SOURCE, "id", 0, 0, -1, PLACE, 0, -1, 1, 0)
+
+    def check(self, on_gap: str = "stop", ordinary: int = 0) -> tuple[Position, list[Any]]:
+        lane = OpenLane(Lane(SOURCE, "id", PLACE, None), self.start)
+        lane.next = 30
+        after = replace(self.start, offset=30, ordinary=ordinary, tally=Tally(delivered=20, holes=10))
+        order: Any = SimpleNamespace(on_gap=on_gap)
+        runs = {0: [Run(0, 100, 10), Run(20, 110, 10)]}
+        return check_holes(order, self.view, lane, after, runs, self.memory)
+
+
+MARKERS = [Batch(offset, offset, True) for offset in range(10, 20)]
+
+
+def test_markers_explain_a_hole_and_are_ordinary_from_then_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = Log(*MARKERS)
+    checked = Checked(monkeypatch, log)
+    position, gaps = checked.check()
+    assert (position.ordinary, gaps, log.asked) == (10, [], [(10, 20)])
+    checked.check()
+    assert len(log.asked) == 1, "a commit that failed does not ask again"
+    Checked(monkeypatch, log).check(ordinary=10)
+    assert len(log.asked) == 1, "nor does one that knows such holes"
+
+
+def test_a_long_abort_explains_a_hole_and_is_looked_at_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("causeway.policy.holes.FEW", 5)
+    log = Log(Batch(10, 18, False), Batch(19, 19, True))
+    assert Checked(monkeypatch, log).check()[0].ordinary == 0
+
+
+@pytest.mark.parametrize(("policy", "says"), [("compact", 0), ("delete,compact", 0), (None, 1)])
+def test_compaction_explains_everything(
+    monkeypatch: pytest.MonkeyPatch, policy: str | None, says: int
+) -> None:
+    log = Log()
+    checked = Checked(monkeypatch, log, policy)
+    assert checked.check()[1] == []
+    assert not log.asked
+    assert len(checked.memory.events) == says, "where nobody may know, that is said"
+
+
+def test_what_nothing_explains_stops_the_next_attempt_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    checked = Checked(monkeypatch, Log(*MARKERS[:4], *MARKERS[7:]))
+    with pytest.raises(Again, match=r"holds nothing at offsets 14 to 16 \(3\)"):
+        checked.check()
+    assert checked.memory.holes == {SOURCE: (14, 17)}
+
+
+def test_a_policy_goes_on_with_a_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    position, gaps = Checked(monkeypatch, Log(*MARKERS[:4])).check("continue")
+    assert [(gap.begin, gap.end) for gap in gaps] == [(14, 20)]
+    assert (position.tally.holes, position.tally.skipped, position.ordinary) == (4, 6, 0)
+
+
+def test_a_hole_that_could_not_be_looked_into_is_not_passed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unread(*_: Any) -> list[Batch]:
+        raise Unread("nothing came")
+
+    checked = Checked(monkeypatch, unread)
+    with pytest.raises(Again, match="were not read: nothing came"):
+        checked.check()
+    assert not checked.memory.holes
+    assert is_still_lost(checked.view, SOURCE, Hole(10, 20))
+
+
+def test_a_client_that_does_not_log_batches_stops_nothing_and_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    checked = Checked(monkeypatch, lambda *_: None)
+    assert checked.check()[1] == []
+    assert len(checked.memory.events) == 1
+
+
+def test_what_was_lost_is_there_again_when_the_log_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert is_still_lost(Checked(monkeypatch, Log()).view, SOURCE, Hole(10, 20))
+    assert not is_still_lost(Checked(monkeypatch, Log(Batch(5, 24, False))).view, SOURCE, Hole(10, 20))
+    assert not is_still_lost(Checked(monkeypatch, Log(), "compact").view, SOURCE, Hole(10, 20))

@@ -99,6 +99,7 @@ class Played:
             self.position,
             bounds,
             compacted=compacted,
+            source_compacted=compacted,
             timestamps=True,
             gaps=self.gaps,
             labels=self.labels,

@@ -107,6 +107,11 @@ def _judge(reports: Sequence[VerifyReport]) -> None:
 
 
 def _advice(different: Sequence[VerifyReport]) -> str:
+    if any(report.lost for report in different):
+        return (
+            "let replicas lead that are whole; where there are none, declare what is lost:"
+            ' `causeway offsets skip`, or on_gap = "continue"'
+        )
     if all({kind for kind, count in report.counts().items() if count} == {"behind"} for report in different):
         return "run the mirror and verify with --wait"
     return ""

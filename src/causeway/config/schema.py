@@ -176,8 +176,8 @@ class MirrorSettings(Table):
     )
     on_gap: OnGap = Field(
         default="stop",
-        description="What to do when records were deleted from the source before they were carried: stop the "
-        'partition, or "continue" behind them; the gap stays in the ledger.',
+        description="What to do when records were deleted from the source before they were carried, or lost "
+        'there: stop the partition, or "continue" after them; the gap stays in the ledger.',
     )
     on_recreate: OnRecreate = Field(
         default="stop",
@@ -300,8 +300,7 @@ class SparkSettings(Table):
     )
     properties: fields.SparkProperties = Field(
         default={},
-        description="Spark's own properties, by their full names; secrets as references, "
-        "which are resolved when Spark starts.",
+        description="Spark's own properties, by their full names.",
         examples=[{"spark.executor.memory": "2g"}],
     )
     log_dir: str = Field(

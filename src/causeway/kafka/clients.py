@@ -105,6 +105,12 @@ def _handle_properties(
     }
 
 
+def _logger(on_log: OnLog) -> logging.Logger:
+    logger = logging.Logger("causeway.librdkafka")
+    logger.addHandler(_Ear(on_log))
+    return logger
+
+
 def _refused(cluster: Cluster, exception: KafkaException) -> ConfigError:
     return ConfigError(
         "a client property is not accepted",
@@ -120,6 +126,7 @@ def consumer(
     *,
     make: Make = Consumer,
     on_error: OnError | None = None,
+    on_log: OnLog | None = None,
     fetch_bytes: int | None = None,
     **required: object,
 ) -> Any:
@@ -132,6 +139,8 @@ def consumer(
     defaults = _CONSUMER if fetch_bytes is None else {**_CONSUMER, "fetch.max.bytes": fetch_bytes}
     properties = _handle_properties(cluster, defaults, cluster.consumer, must, on_error)
     properties.pop("message.max.bytes", None)  # a producer's; the client would want fetches as large as that
+    if on_log is not None:
+        properties |= {"log_level": 7, "logger": _logger(on_log)}
     try:
         return make(properties)
     except KafkaException as exception:
@@ -156,9 +165,7 @@ def producer(
     if on_throttle is not None:
         properties["throttle_cb"] = on_throttle
     if on_log is not None:
-        logger = logging.Logger("causeway.librdkafka")
-        logger.addHandler(_Ear(on_log))
-        properties["logger"] = logger
+        properties["logger"] = _logger(on_log)
     try:
         return make(properties)
     except KafkaException as exception:

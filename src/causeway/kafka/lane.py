@@ -13,6 +13,7 @@ from causeway.kafka.outcome import Again
 from causeway.model.order import Lane
 from causeway.model.position import Position
 from causeway.model.route import BY_KEY
+from causeway.policy.holes import Hole, holes_between
 from causeway.policy.integrity import Finding, absent, contradicts, diverged
 from causeway.policy.positions import Carried, Waits, advance, seen
 from causeway.policy.runs import Run, contiguous, join
@@ -95,8 +96,8 @@ class OpenLane:
 
     __slots__ = (
         "absent", "asides", "barrier", "bytes", "careful", "delivered", "epoch", "fetch_from", "filtered",
-        "filtered_bytes", "finding", "landed", "lane", "next", "poison", "position", "quarantine", "read",
-        "recognized", "seen",
+        "filtered_bytes", "finding", "hole", "landed", "lane", "next", "poison", "position", "quarantine",
+        "read", "recognized", "seen", "taken_out", "wall",
     )  # fmt: skip
 
     def __init__(
@@ -107,6 +108,7 @@ class OpenLane:
         poison: Mapping[int, Finding] | None = None,
         quarantine: str = "",
         fetch_from: tuple[int, int] | None = None,
+        hole: Finding | None = None,
     ) -> None:
         self.lane = lane
         self.position = position
@@ -119,13 +121,16 @@ class OpenLane:
         self.read = False  # whether anything came from the position on
         self.delivered = 0
         self.filtered = self.filtered_bytes = 0
+        self.taken_out: list[tuple[int, int]] = []  # first offset and length of what filters took out
         self.bytes = 0
         self.landed: list[Landed] = []
         self.careful = careful  # every record reports, not only the ends of a stretch
         self.asides: list[Aside] = []
         # Records that the destination refused, by offset; the first of them must not be carried.
         self.poison: dict[int, Finding] = dict(poison or {})
-        self.barrier: int = min(self.poison, default=NEVER)
+        self.hole = hole  # offsets that the source lost: nothing from there on may be carried
+        self.wall = NEVER if hole is None else hole.expected
+        self.barrier: int = min([self.wall, *self.poison])
         self.quarantine = quarantine  # the topic where such records go; "": the lane stops before them
         self.finding: Finding | None = None
 
@@ -139,7 +144,7 @@ class OpenLane:
     @property
     def limit(self) -> int:
         """The first offset that must not be passed."""
-        return NEVER if self.quarantine else self.barrier
+        return self.wall if self.quarantine else self.barrier
 
     @property
     def validated(self) -> bool:
@@ -169,6 +174,8 @@ class OpenLane:
             return
         self.recognized = self.read = True
         self.next = max(self.next, min(offset, self.limit))
+        if self.hole is not None and offset > self.wall == self.next:
+            self.stop(self.wall, self.hole)
 
     def took(self, stretch: Stretch, offset: int, epoch: int | None, size: int) -> None:
         """A stretch was produced; the next offset to carry lies behind it."""
@@ -183,11 +190,29 @@ class OpenLane:
         self.bytes += size
 
     def reached(self, offset: int) -> int:
-        """The barrier from here on: with a quarantine, refused records that are gone do not count."""
+        """The barrier from here on: with a quarantine, refused records that are gone do not count.
+
+        A record after a hole stops the lane before the hole.
+        """
         if self.quarantine:
             self.poison = {at: finding for at, finding in self.poison.items() if at >= offset}
-            self.barrier = min(self.poison, default=NEVER)
+            self.barrier = min([self.wall, *self.poison])
+        if self.hole is not None and offset > self.wall:
+            self.stop(self.wall, self.hole)
+        self.lift(offset)
         return self.barrier
+
+    def lift(self, offset: int) -> None:
+        """A record where the hole began: it is there again."""
+        if offset == self.wall:
+            self.hole, self.wall = None, NEVER
+            self.barrier = min([self.wall, *self.poison])
+
+    def barred(self, offset: int) -> tuple[int, Finding]:
+        """Where the lane stops when this record comes, which lies at its limit or after it, and why."""
+        if self.hole is not None and offset > self.wall:
+            return self.wall, self.hole
+        return offset, self.poison[self.limit]
 
     def set_aside(self, offset: int, epoch: int | None, size: int) -> Aside:
         """A record goes to the quarantine; the next offset to carry lies behind it."""
@@ -202,6 +227,11 @@ class OpenLane:
         """Records that were taken out between intake and delivery, in order; the epoch is the last one's."""
         self.filtered += len(offsets)
         self.filtered_bytes += size
+        for offset in offsets:
+            if self.taken_out and sum(self.taken_out[-1]) == offset:
+                self.taken_out[-1] = (self.taken_out[-1][0], self.taken_out[-1][1] + 1)
+            else:
+                self.taken_out.append((offset, 1))
         if offsets and self.finding is None:
             self.passed(offsets[-1] + 1)
             if offsets[-1] >= self.seen:
@@ -300,8 +330,15 @@ class OpenLane:
         )
         return advance(self.position, carried, at), runs
 
+    def holes(self, runs: Mapping[int, Sequence[Run]]) -> list[Hole]:
+        """Offsets of the open transaction for which no record came; `runs` are those of `settled`."""
+        taken = [(run.source, run.length) for found in runs.values() for run in found]
+        taken += [(aside.source, 1) for aside in self.asides]
+        return holes_between(self.position.offset, self.next, [*taken, *self.taken_out])
+
     def committed(self, position: Position) -> None:
         self.position = position
         self.delivered = self.filtered = self.bytes = self.filtered_bytes = 0
         self.landed = []
         self.asides = []
+        self.taken_out = []

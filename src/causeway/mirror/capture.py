@@ -120,6 +120,7 @@ class Capture:
                     compacted=(source.cluster, source.topic) in compacted
                     or (home is not None and home.name in compacted_there),
                     timestamps=mirror.timestamps == "preserve",
+                    source_compacted=(source.cluster, source.topic) in compacted,
                     stopped=stopped.what if stopped else "",
                     gaps=gaps.get(source, ()),
                     labels=labels.get((source, position.topic_id), {}) if position else {},

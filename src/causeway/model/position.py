@@ -77,6 +77,7 @@ class Position:
     tally: Tally = field(default_factory=Tally)
     lease: int = 0  # under which it was written
     seen: int = -1  # behind the last record seen, which the epoch is of; -1 is like `offset`
+    ordinary: int = 0  # holes of up to so many offsets were found to be markers and aborted records
 
     def to_json(self) -> dict[str, Any]:
         tally = self.tally
@@ -95,6 +96,7 @@ class Position:
             "at": self.at,
             "lease": self.lease,
             "seen": self.seen,
+            "ordinary": self.ordinary,
             "delivered": tally.delivered,
             "filtered": tally.filtered,
             "quarantined": tally.quarantined,
@@ -134,6 +136,7 @@ class Position:
             ),
             lease=data.get("lease", 0),
             seen=data.get("seen", -1),
+            ordinary=data.get("ordinary", 0),
         )
 
 

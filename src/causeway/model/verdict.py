@@ -10,7 +10,8 @@ unexpected     on the destination alone, never on the source
 behind         on the source, not carried yet according to the ledger
 
 What the ledger passed over by somebody's word (`skipped`), and what lies in quarantine instead, is counted
-beside them: it is no difference.
+beside them: it is no difference. Neither are offsets that the source lost in the middle of its log (`lost`),
+but both sides do not count as equal then.
 """
 
 from __future__ import annotations
@@ -53,10 +54,11 @@ class Findings:
     skipped: int = 0  # those that it passed over, with a gap in the ledger that says so
     quarantined: int = 0  # those that lie in quarantine instead
     notes: tuple[str, ...] = ()
+    lost: int = 0  # offsets that the source's log lost in its middle: nothing is left to compare
 
     @property
     def equal(self) -> bool:
-        return not any(self.counts.values())
+        return not any(self.counts.values()) and not self.lost
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), separators=(",", ":"))
@@ -112,6 +114,7 @@ class Pair:
     earlier: int = 0  # so many records of an earlier topic of this name may be at the place, at most
     absent: int = 0  # quarantined records that the ledger counts, and that are not there
     uncounted: int = 0  # those that are there, and that the ledger does not count
+    source_compacted: bool = False
 
     @property
     def offsets(self) -> int:
@@ -175,10 +178,11 @@ class TopicVerdict:
     cluster: str = ""  # the source's id
     skipped: int = 0
     quarantined: int = 0
+    lost: int = 0
 
     @property
     def equal(self) -> bool:
-        return not any(self.counts.values())
+        return not any(self.counts.values()) and not self.lost
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +199,11 @@ class VerifyReport:
     @property
     def equal(self) -> bool:
         return all(partition.findings.equal for partition in self.partitions)
+
+    @property
+    def lost(self) -> int:
+        """Offsets that the sources lost."""
+        return sum(partition.findings.lost for partition in self.partitions)
 
     def counts(self) -> dict[Kind, int]:
         return _sum(partition.findings for partition in self.partitions)
@@ -216,6 +225,7 @@ class VerifyReport:
             "counts": self.counts(),
             "skipped": sum(partition.findings.skipped for partition in self.partitions),
             "quarantined": sum(partition.findings.quarantined for partition in self.partitions),
+            "lost": self.lost,
             "topics": [{**asdict(topic), "equal": topic.equal} for topic in self.topics()],
             "partitions": [partition.to_json() for partition in self.partitions],
             "notes": list(self.notes),
@@ -242,4 +252,5 @@ def _topic(cluster: str, topic: str, group: list[PartitionVerdict]) -> TopicVerd
         cluster=cluster,
         skipped=sum(partition.findings.skipped for partition in group),
         quarantined=sum(partition.findings.quarantined for partition in group),
+        lost=sum(partition.findings.lost for partition in group),
     )

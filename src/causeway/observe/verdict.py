@@ -18,7 +18,9 @@ def verdict_table(report: VerifyReport, kinds: Sequence[Kind] = KINDS) -> Table:
     result = Table(box=None, pad_edge=False, header_style="bold")
     topics = report.topics()
     # Told beside the differences, by those few that have any.
-    aside = [name for name in ("skipped", "quarantined") if any(getattr(topic, name) for topic in topics)]
+    aside = [
+        name for name in ("skipped", "quarantined", "lost") if any(getattr(topic, name) for topic in topics)
+    ]
     result.add_column("topic")
     for heading in ("partitions", "source", "destination", *(NAMES[kind] for kind in kinds), *aside):
         result.add_column(heading, justify="right")
@@ -60,7 +62,8 @@ def verdict_lines(report: VerifyReport) -> list[str]:
 
 def summary(report: VerifyReport) -> str:
     """In one line how many of each kind there are."""
-    return ", ".join(f"{count:,} {NAMES[kind]}" for kind, count in report.counts().items() if count)
+    told = [f"{count:,} {NAMES[kind]}" for kind, count in report.counts().items() if count]
+    return ", ".join(told + ([f"{report.lost:,} lost on the source"] if report.lost else []))
 
 
 def _shortened(lines: list[str]) -> list[str]:

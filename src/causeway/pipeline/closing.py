@@ -27,6 +27,7 @@ from causeway.model.order import Order
 from causeway.model.position import Position
 from causeway.model.record import Event, Heartbeat, Record, encode
 from causeway.pipeline.memory import Memory, now_ms
+from causeway.pipeline.source_checks import check_holes
 from causeway.policy.integrity import same_topic
 from causeway.policy.repeats import rejected
 from causeway.policy.runs import Run
@@ -80,7 +81,15 @@ class Closing:
         self._check_topics(moved, asked)
         at = now_ms()
         settled = [(lane, *self._settle(lane, at)) for lane in moved]
-        entries = [self._entry(position) for _, position, _ in settled]
+        gaps: list[Record] = []
+        for number, (lane, position, landed) in enumerate(settled):
+            if position.tally.holes != lane.position.tally.holes:
+                view = sources[lane.lane.source.cluster]
+                position, passed = check_holes(self._order, view, lane, position, landed, memory)
+                settled[number] = (lane, position, landed)
+                gaps += passed
+        entries = [self._entry(gap) for gap in gaps]  # without transactions a crash may fall between
+        entries += [self._entry(position) for _, position, _ in settled]
         entries += [
             self._map_entry(position, number, runs[first : first + RUNS_TOGETHER])
             for _, position, landed in settled
@@ -99,6 +108,7 @@ class Closing:
         memory.bytes += size
         for lane, position, _ in settled:
             lane.committed(position)
+            memory.explained.pop(lane.lane.source, None)
         return flushed
 
     def _settle(self, lane: OpenLane, at: int) -> tuple[Position, dict[int, list[Run]]]:

@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from causeway.model.position import Position, SourcePartition
+from causeway.policy.holes import Hole
 from causeway.policy.integrity import Finding, Unreadable
 from causeway.policy.positions import Waits
 from causeway.policy.repeats import ATTEMPTS, RecordFailure, Repeated, decided, repeated
@@ -42,6 +43,9 @@ class Memory:
     # would go on as if nothing had happened.
     truncated: dict[SourcePartition, str] = field(default_factory=dict)
     compacted: set[SourcePartition] = field(default_factory=set)  # the last record seen may be gone
+    compacted_topics: dict[tuple[str, str], bool] = field(default_factory=dict)  # by cluster and name
+    holes: dict[SourcePartition, Hole] = field(default_factory=dict)  # that nothing explains
+    explained: dict[SourcePartition, set[Hole]] = field(default_factory=dict)  # looked at, not committed yet
     unreadable: dict[SourcePartition, Unreadable] = field(default_factory=dict)  # damaged, where they stand
     stopped: dict[SourcePartition, Finding] = field(default_factory=dict)
     # How often attempts in a row have ended what was ours there, nothing having been written since.

@@ -18,7 +18,9 @@ from causeway.model.order import Lane, Order
 from causeway.model.position import Place, Position, SourcePartition
 from causeway.model.record import Record, Stopped
 from causeway.pipeline.memory import Memory, now_ms
+from causeway.pipeline.source_checks import is_still_lost
 from causeway.policy.gaps import settle
+from causeway.policy.holes import Hole, lost
 from causeway.policy.integrity import Finding, Found, corrupt, diverged
 from causeway.policy.positions import resume
 from causeway.policy.repeats import ATTEMPTS, Repeated
@@ -66,8 +68,12 @@ def open_lanes(
         position, finding, before = settled.position, settled.finding, stopped_before.get(source)
         if settled.gaps:
             memory.unreadable.pop(source, None)  # another offset, or the same one of another log
+            memory.holes.pop(source, None)
         elif finding is None and position is not None:
             finding = _cut_off(position, found, before, memory) or _damaged(position, before, memory)
+        hole = _hole(order, intake, position, before, memory) if finding is None and position else None
+        if hole is not None and position is not None and hole.expected == position.offset:
+            finding = hole
         if finding is not None:
             opening.closed.append(source)
             opening.records.append(stopped(order, lane, finding, position))
@@ -99,7 +105,7 @@ def open_lanes(
         careful = memory.single or lane.shared or source in memory.careful
         quarantine = order.quarantine if _quarantines(order, source, memory) else ""
         resumed = resume(position, found.log_start, compacted=source in memory.compacted)
-        opening.lanes.append(OpenLane(lane, position, careful, poison, quarantine, resumed))
+        opening.lanes.append(OpenLane(lane, position, careful, poison, quarantine, resumed, hole))
     return opening
 
 
@@ -138,6 +144,24 @@ def _damaged(position: Position, before: Stopped | None, memory: Memory) -> Find
     """Whether what the log holds at this position could not be read, often enough to say so."""
     known = before is not None and (before.verdict, before.expected) == ("corrupt", position.offset)
     return corrupt(position.source, position.offset, memory.unreadable.get(position.source), known=known)
+
+
+def _hole(
+    order: Order, intake: Intake, position: Position, before: Stopped | None, memory: Memory
+) -> Finding | None:
+    """Offsets at or after the position that the source lost, and before which the lane must stop.
+
+    One that stopped the partition earlier is looked at once more: a replica that is whole may lead now.
+    """
+    source = position.source
+    if order.on_gap == "continue":
+        return None
+    hole = memory.holes.get(source)
+    if hole is None and before is not None and (before.verdict, before.expected) == ("gap", position.offset):
+        hole = Hole(before.expected, before.found)
+        if not is_still_lost(intake.view, source, hole):
+            return None
+    return lost(source, hole) if hole is not None and hole.begin >= position.offset else None
 
 
 def _cleared(order: Order, before: Stopped | None, at: int) -> list[Record]:

@@ -21,6 +21,7 @@ from causeway.model.cluster import Cluster
 from causeway.model.filtering import Record
 from causeway.model.verdict import Coordinates, Pair, Passage
 from causeway.pipeline.filters import MadeFilter, make
+from causeway.pipeline.source_holes import SourceHoles
 from causeway.policy.provenance import HEADER, Headers, comes_from, marked
 
 ATTEMPTS = 3
@@ -65,6 +66,7 @@ class Expected(Partition):
             for one in ranges
         )
         self.stop: tuple[int, str] | None = None  # where a filter raised, and what it said
+        self.holes = None if pair.source_compacted else SourceHoles(cluster, pair)
 
     @property
     def unseen(self) -> list[bytes]:
@@ -73,6 +75,8 @@ class Expected(Partition):
 
     def _messages(self, start: int) -> Iterator[list[Any]]:
         batches = super()._messages(start)
+        if self.holes is not None:
+            batches = self.holes.watched(batches, start)
         if self._apart:
             batches = self._without_what_is_apart(batches)
         if self._passage.open:
@@ -82,6 +86,17 @@ class Expected(Partition):
         for messages in batches:
             if kept := self._sifted(messages, filters):
                 yield kept
+
+    def log_start(self) -> int:
+        start = super().log_start()
+        if self.holes is not None:
+            self.holes.begin_at(start)
+        return start
+
+    @property
+    def lost(self) -> int:
+        """Offsets that the source lost."""
+        return self.holes.lost if self.holes is not None else 0
 
     def _passed_over(self, offset: int) -> int:
         return next((end for begin, end, goes in self._apart if begin <= offset < end and not goes), -1)
@@ -145,6 +160,10 @@ class Expected(Partition):
 
     def notes(self, pair: Pair) -> list[str]:
         """What is worth knowing, once everything was read; the pair says what the ledger counted."""
+        holes = self.holes.notes() if self.holes is not None else []
+        return [*holes, *self._notes_on_filters(pair)]
+
+    def _notes_on_filters(self, pair: Pair) -> list[str]:
         if self.stop is not None:
             return ["from offset {} on nothing is carried: {}".format(*self.stop)]
         found, counted = self.left_out.count, pair.declared.get("filtered", 0)

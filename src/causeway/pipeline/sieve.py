@@ -42,8 +42,9 @@ class Sieve:
                 lane.recognize(message.offset(), message.leader_epoch())
                 if message.offset() < lane.next or lane.finding is not None:
                     continue
+            lane.lift(message.offset())
             if message.offset() >= lane.limit:
-                self._stop(lane, message.offset(), lane.poison[lane.limit])  # nobody is asked about those
+                self._stop(lane, *lane.barred(message.offset()))  # no filter is asked about those
             elif self._not_back_to is not None and comes_from(message.headers(), self._not_back_to):
                 self._drop(lane, message)
             else:

@@ -184,6 +184,7 @@ def compare(
         skipped=here.skipped.count,
         quarantined=here.quarantined.count,
         notes=notes,
+        lost=here.lost,
     )
 
 

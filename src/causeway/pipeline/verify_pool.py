@@ -56,6 +56,7 @@ def compare_whole(
             skipped=side.skipped.count,
             quarantined=side.quarantined.count,
             notes=tuple(side.notes(member)),
+            lost=side.lost,
         )
         for member, side, findings in zip(pool.members, here, found.members, strict=True)
     ]

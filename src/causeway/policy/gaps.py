@@ -6,11 +6,13 @@ Nothing else may skip a source offset.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from causeway.model.order import Lane, OnGap, OnRecreate
 from causeway.model.position import Place, Position, Tally
 from causeway.model.record import Gap
+from causeway.policy.holes import Hole, lost
 from causeway.policy.integrity import Finding, Found, judge
 
 
@@ -56,6 +58,24 @@ def moved(position: Position, to: int, *, verdict: str, by: str, why: str, at: i
     return new, _gap(position, new, verdict, by, why)
 
 
+def passed_holes(position: Position, holes: Sequence[Hole]) -> tuple[Position, list[Gap]]:
+    """By on_gap = "continue": the same position, with what the source lost in the books as skipped."""
+    count = sum(hole.size for hole in holes)
+    tally = position.tally
+    new = replace(position, tally=replace(tally, holes=tally.holes - count, skipped=tally.skipped + count))
+    gaps = [
+        _gap(
+            replace(position, offset=hole.begin),
+            replace(position, offset=hole.end),
+            "gap",
+            'on_gap = "continue"',
+            lost(position.source, hole).what,
+        )
+        for hole in holes
+    ]
+    return new, gaps
+
+
 def begun_again(
     position: Position, topic_id: str, begin: int, place: Place, place_start: int, why: str, at: int
 ) -> tuple[Position, Gap]:
@@ -67,6 +87,7 @@ def begun_again(
         offset=begin,
         epoch=-1,
         seen=begin,
+        ordinary=0,
         place=place._replace(topic_id=position.place.topic_id),
         place_start=place_start,
         place_end=-1,

@@ -40,6 +40,7 @@ def pair_of(
     *,
     compacted: bool,
     timestamps: bool,
+    source_compacted: bool = False,
     stopped: str = "",
     gaps: Sequence[Gap] = (),
     labels: Mapping[int, int] = NO_LABELS,
@@ -58,7 +59,7 @@ def pair_of(
             notes.append("never carried")
         return Pair(
             source, bounds.log_start, bounds.end, bounds.end, bounds.end, None, 0, 0, compacted, timestamps,
-            notes=tuple(notes),
+            notes=tuple(notes), source_compacted=source_compacted,
         )  # fmt: skip
     coverage = coverage_of(position, gaps)
     books = quarantine_books(position.tally.quarantined, labels, position.offset)
@@ -109,6 +110,7 @@ def pair_of(
         earlier=sum(gap.begin for gap in gaps if gap.to_topic_id != gap.topic_id),
         absent=books.absent,
         uncounted=books.uncounted,
+        source_compacted=source_compacted,
     )
 
 
