@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from causeway.model.record import RouteClaim
+
 from .conftest import Desk
+from .test_topics import write_ledger
 
 
 def test_routes_are_shown_with_both_names(desk: Desk) -> None:
@@ -63,3 +66,27 @@ def test_a_topic_that_the_destination_would_not_create_is_named(desk: Desk) -> N
     both = desk.check(desk.config(other, dotted, rename={other: desk.name("v.w"), dotted: desk.name("v_w")}))
     assert both.exit_code == 3
     assert "cannot be created beside" in both.one(desk.mirror, "problem")
+
+
+def test_two_mirrors_with_one_route(desk: Desk) -> None:
+    """Every record would come twice; in one configuration, and beside a mirror that ran from another one."""
+    topic = desk.topic("t", "src")
+    desk.topic("t", "dst")
+    one, same = desk.config(topic), desk.config(topic, name=f"{desk.mirror}-same")
+    said = desk.check(one, same)
+    assert said.exit_code == 3
+    assert not said.of(desk.mirror, "problem")
+    assert f'mirror "{desk.mirror}" replicates it to topic {topic}, too' in said.one(
+        f"{desk.mirror}-same", "problem"
+    )
+    to = desk.view("dst").describe([topic])[topic].topic_id
+    write_ledger(
+        desk,
+        RouteClaim(desk.view("src").cluster_id(), topic, topic, to, provenance=False, settled=True, at=1),
+    )
+    assert desk.check(one).exit_code == 0
+    alone = desk.check(same)
+    assert alone.exit_code == 6
+    assert f'mirror "{desk.mirror}" replicates it to topic {topic}, too, as its ledger says' in alone.one(
+        f"{desk.mirror}-same", "problem"
+    )

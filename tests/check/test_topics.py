@@ -16,7 +16,7 @@ from causeway.mirror import remarks
 from causeway.mirror.run import Run
 from causeway.model.order import ledger_topic
 from causeway.model.position import Place, Position, SourcePartition, Tally
-from causeway.model.record import CONTROL, Heartbeat, Lease, Record, Stopped, encode
+from causeway.model.record import CONTROL, Heartbeat, Lease, Record, RouteClaim, Stopped, encode
 from check.conftest import PASSWORD, Desk, login
 
 DAY_MS = 24 * 3_600_000
@@ -51,7 +51,7 @@ def write_ledger(desk: Desk, *records: Record, cleanup: str = "compact") -> None
         desk.create(topic, "dst", 2, {"cleanup.policy": cleanup})
     producer = Producer(dict(desk.clusters["dst"]))
     for record in (Lease(1, "instance", "host", 7, 0), *records):
-        control = isinstance(record, Lease | Heartbeat)
+        control = isinstance(record, Lease | Heartbeat | RouteClaim)
         key, value = encode(record)
         producer.produce(topic, value, key, CONTROL if control else 1)
     assert producer.flush(30) == 0

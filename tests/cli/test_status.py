@@ -21,7 +21,6 @@ from rich.table import Table
 
 from causeway.cli.asking import MIRROR_FIELDS, Api
 from causeway.cli.status import seen
-from causeway.model.plan import Unmatched
 from causeway.model.snapshot import EventView, GapView, Snapshot
 from causeway.observe.status import line, parts, width_of
 from causeway.web.app import application
@@ -49,10 +48,6 @@ def status(serve: Serve, configure: Configure, typed: Type) -> Callable[..., Any
 def failed() -> Snapshot:
     event = EventView(NOW - 1_000, "error", "the ledger is gone", "look for it")
     return snapshot(mirror(state="failed", events=(event,)))
-
-
-def typo() -> Snapshot:
-    return snapshot(mirror([], unmatched=(Unmatched("oders", ("paris",), "orders"),), shards=()))
 
 
 def test_words_come_first_then_a_row_then_what_would_be_missing(status: Callable[..., Any]) -> None:
@@ -89,7 +84,8 @@ def test_words_come_first_then_a_row_then_what_would_be_missing(status: Callable
         (made.paused(), 0, ["notice   Paused by ann for 5 min", "do: resume before", "when it runs again"]),
         (made.starting(), 0, ["notice   Starting", "is not known yet."]),
         (snapshot(), 0, ["notice   There is no mirror yet."]),
-        (typo(), 3, ['warning  No topic matches "oders" of `topics` on paris; the nearest is orders.']),
+        (made.refused(), 6, ["error    orders[2] stands still (unroutable): topic orders has 2 partitions"]),
+        (made.typo(), 3, ['warning  No topic matches "oders" of `topics` on paris; the nearest is orders.']),
         (
             snapshot(mirror([partition(0, quarantined=1)])),
             0,

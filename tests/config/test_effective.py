@@ -47,6 +47,14 @@ token = "{SECRET}"
 
 
 def test_a_reference_is_shown_as_it_is(loaded: Load) -> None:
-    settings = loaded(GOOD + '[clusters.tokyo.properties]\nsasl.password = "${env:P}"\n', environ={"P": "p"})
+    text = (
+        '[clusters.tokyo.properties]\nsasl.password = "${env:P}"\n'
+        '[spark.properties]\nspark.innocent = "a:${env:P}"\nspark.ssl.keyPassword = "${env:P}"\n'
+    )
+    settings = loaded(GOOD + text, environ={"P": SECRET})
+    shown = effective(settings, settings.mirrors[0])
 
-    assert '"sasl.password" = "${env:P}"' in effective(settings, settings.mirrors[0])
+    assert '"sasl.password" = "${env:P}"' in shown
+    assert '"spark.innocent" = "a:${env:P}"' in shown
+    assert '"spark.ssl.keyPassword" = "${env:P}"' in shown
+    assert SECRET not in shown + repr(settings)

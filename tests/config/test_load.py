@@ -258,7 +258,7 @@ def test_variables_with_one_underscore_are_no_settings(loaded: Load) -> None:
     assert loaded(GOOD, environ={"CAUSEWAY_CACHE": "x"}) == loaded(GOOD)
 
 
-def test_references_stay_in_client_properties_and_are_resolved_elsewhere(loaded: Load) -> None:
+def test_references_stay_in_properties_and_are_resolved_elsewhere(loaded: Load) -> None:
     text = (
         GOOD.replace("tokyo-1:9092", "${env:HOST}:9092")
         + 'shards = "${env:SHARDS}"\n'
@@ -271,7 +271,7 @@ def test_references_stay_in_client_properties_and_are_resolved_elsewhere(loaded:
     assert settings.clusters["tokyo"].bootstrap_servers == "h:9092"
     assert settings.clusters["tokyo"].properties == {"sasl.password": "${env:SECRET}"}
     assert mirror(settings).shards == 4
-    assert settings.spark.properties == {"spark.executor.memory": "4g"}
+    assert settings.spark.properties == {"spark.executor.memory": "${env:SHARDS}g"}
 
 
 def test_settings_survive_pickle_and_json(loaded: Load) -> None:

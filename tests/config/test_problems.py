@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from causeway.config.properties import JAVA_NAMES, REFUSED, SPARK_REFUSED
+from causeway.config.properties import JAVA_NAMES, JVM_OPTIONS, REFUSED, SPARK_REFUSED
 
-from .conftest import CLUSTERS, GOOD, MIRROR, Problems
+from .conftest import CLUSTERS, GOOD, MIRROR, Load, Problems
 
 TOPICS = '["orders", "payments\\\\..*"]'
 
@@ -219,3 +219,15 @@ def test_refused_spark_properties(problems: Problems) -> None:
         assert problems(GOOD + f"[spark.properties]\n{name} = 'x'") == [
             f"mirror.toml: spark.properties.{name}: Causeway sets this property itself: {reason}"
         ]
+
+
+def test_a_reference_in_the_options_of_a_jvm_is_refused(problems: Problems, loaded: Load) -> None:
+    """They are its command line, which everybody on the machine can read."""
+    for name in JVM_OPTIONS:
+        said = problems(GOOD + f"[spark.properties]\n{name} = '-Dp=${{env:P}}'", environ={"P": "cAnArY"})
+        assert said == [
+            f"mirror.toml: spark.properties.{name}: a reference would be resolved into the JVM's command "
+            "line, which every user of the machine can read: write the value itself, or name a file in the "
+            "option"
+        ]
+        assert loaded(GOOD + f"[spark.properties]\n{name} = '-Dp=1'")

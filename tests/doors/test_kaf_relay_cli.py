@@ -70,7 +70,7 @@ def test_what_cannot_be_honoured_is_listed(here: Path, command: tuple[str, ...])
     ]
 
 
-def test_the_printed_file_runs_the_same_mirror(here: Path) -> None:
+def test_the_printed_file_runs_the_same_mirror(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (here / "config.toml").write_text(NEWER)
     (here / "more.toml").write_text('[topics]\nlater = "later_copy"\n[target]\ncompression = "gzip"\n')
     files = ("--config", "config.toml,more.toml")
@@ -81,11 +81,15 @@ def test_the_printed_file_runs_the_same_mirror(here: Path) -> None:
         "note: app.metrics_server_addr: /metrics is there, with kaf-relay's names beside Causeway's own",
         "note: app.log_level: Causeway says what matters on stderr; Spark's own log is a file",
     ]
-    assert said[-1] == "note: --stop-at-end: is an option of `causeway run` as well"
+    assert said[-3] == "note: --stop-at-end: is an option of `causeway run` as well"
+    variables = ["NODE1_SASL_PASSWORD", "NODE3_SASL_PASSWORD"]
+    assert [line.split(": ")[1] for line in said[-2:]] == variables
     assert [line.removeprefix("# ") for line in ended.stdout.splitlines()[2 : 2 + len(said)]] == [
         line.removeprefix("note: ") for line in said
     ]
     (here / "relay.toml").write_text(ended.stdout)
+    for name in variables:
+        monkeypatch.setenv(name, "s")
     settings = load(here / "relay.toml")
     assert (settings.web.host, settings.web.port, settings.metrics.compat) == (
         "0.0.0.0",

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from causeway.config import Settings, load
+from causeway.doors.concealing import concealed
 from causeway.doors.mm2 import translate
 from causeway.doors.translation import Translation
 from causeway.errors import ConfigError
@@ -312,14 +313,16 @@ def causeway(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
-def test_what_is_converted_loads_to_the_same_settings(here: Path) -> None:
+def test_what_is_converted_loads_to_the_same_settings(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = (
         f'{SAMPLE}A.sasl.jaas.config=a.b.PlainLoginModule required username="u" password="p\\\\"q";\n'
         "A->B.consumer.client.id=x\nB.producer.compression.type=zstd\ntopics.exclude=a\\\\.b\n"
     )
-    translation = translated(text)
+    translation = concealed(translated(text))
     ended = causeway("convert", "mm2", "mm2.properties")
     assert ended.returncode == 0, ended.stderr
+    for name in ("A_SASL_PASSWORD", "A_TO_B_SOURCE_SASL_PASSWORD"):
+        monkeypatch.setenv(name, "s")
     assert ended.stderr.splitlines() == [f"note: {note}" for note in translation.notes]
     (here / "mirror.toml").write_text(ended.stdout)
     assert load(here / "mirror.toml") == translation.settings([], here)

@@ -172,8 +172,6 @@ def test_source_consumer_and_target_producer_are_over_the_clusters() -> None:
         ("A.admin.request.timeout.ms=1", "not needed by the admin client"),
         ("A->B.admin.request.timeout.ms=1", "not needed by the admin client"),
         ("A.ssl.enabled.protocols=TLSv1.3", "not needed: it tunes the Java client"),
-        (f"A.sasl.jaas.config={PLAIN} required username=u password=hidden;",
-         "the password stands in the file; ${env:NAME} or ${file:/path} would refer to it"),
     ],
 )  # fmt: skip
 def test_what_the_java_client_alone_needs(line: str, said: str) -> None:

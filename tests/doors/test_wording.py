@@ -23,7 +23,7 @@ from causeway.doors.relay import Options, merged
 from causeway.doors.relay import translate as relay
 from causeway.doors.translation import Translation
 from causeway.doors.wording import reworded
-from causeway.errors import AccessDenied, CausewayError, IntegrityError, Unreachable
+from causeway.errors import AccessDenied, CausewayError, PlanRefused, Unreachable
 from causeway.kafka.failures import as_user_error
 from causeway.model.snapshot import EventView
 from support.kaf_relay import PLAIN
@@ -71,6 +71,10 @@ def test_a_login_that_is_refused_is_named_by_the_tools_own_keys() -> None:
     assert said(str(kaf_relay(PLAIN).mirrors[0]["destination"])) == (
         "check enable_auth, username and password of target in config.toml, and the rights of that user"
     )
+    assert said("") == (  # from where the cluster is not known
+        "check username and password of sources[0] in config.toml,"
+        " enable_auth, username and password of target in config.toml, and the rights of that user"
+    )
     assert reworded(KTM, "ktm", AccessDenied.remedy, "input") == (
         "Kafka Topic Mirror has no keys for logins: give one with"
         " -X clusters.input.properties.security.protocol=… and check the sasl.… or ssl.… properties,"
@@ -115,7 +119,9 @@ class Failing:
         say("m", EventView(0, "error", "stopped", todo="`causeway check CONFIG`"))
 
     def prepare(self) -> None:
-        raise IntegrityError("records are there", todo="`causeway adopt CONFIG --from group`")
+        raise PlanRefused(
+            "no", problems=("t: `causeway adopt`",), todo="`causeway adopt CONFIG --from group`"
+        )
 
 
 @pytest.mark.parametrize("log", ["json", "text"])
@@ -131,10 +137,8 @@ def test_lines_and_objects_alike_are_in_the_tools_words(
     wanted = f"{FIRST}`causeway adopt FILE --from group`"
     if log == "json":
         objects = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
-        assert [one["todo"] for one in objects] == [
-            f"{FIRST}`causeway check FILE`",
-            wanted,
-        ]
+        assert [one["todo"] for one in objects] == [f"{FIRST}`causeway check FILE`", wanted]
+        assert objects[-1]["problems"] == [f"t: {FIRST}`causeway adopt FILE`"]
     else:
         assert f"{FIRST}`causeway check FILE`" in said
         assert isinstance(caught.value, CausewayError)

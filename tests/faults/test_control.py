@@ -41,6 +41,7 @@ def test_no_secret_is_shown_whatever_happens(new_day: NewDay, tmp_path: Path, st
     day, mirror = new_day(
         slice="2s", env={"CANARY": f"{CANARY}-variable"},
         clusters={"src": {"properties": of_source}, "dst": {"properties": of_destination}},
+        spark={"properties": {"spark.hadoop.innocent": "${env:CANARY}"}},
     )  # fmt: skip
     shown: dict[str, str] = {}
 

@@ -16,7 +16,7 @@ from causeway.embedded import EmbeddedCluster
 from causeway.model.order import ledger_topic
 from faults.brokers import Brokers
 from faults.day import Day
-from faults.events import Side
+from faults.events import Side, Terms
 from faults.mirrors import CausewayMirror
 from faults.network import MOMENT, OUTAGE, RESET, Lines, Trouble, backlog, dead, lines, torn
 from support.process import eventually
@@ -24,6 +24,8 @@ from support.proxy import ADD_PARTITIONS_TO_TXN, END_TXN, FETCH, PRODUCE, Proxy
 
 TIMEOUT_SECONDS = 5.0
 RECOVERY_SECONDS = 90.0
+BUT_REPEATS = ("I1", "I2", "I3", "I5", "I6", "I8", "I9", "I11", "I12")
+"""What at-least-once promises (I4 is what it does not)."""
 
 deep = pytest.mark.deep
 
@@ -68,14 +70,15 @@ def behind(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[
 
 
 def a_day(
-    directory: Path, side: Side, here: Lines, other: EmbeddedCluster, partitions: int = 3, **keys: Any
-) -> Behind:
+    directory: Path, side: Side, here: Lines, other: EmbeddedCluster, partitions: int = 3, *,
+    terms: Terms | None = None, **keys: Any,
+) -> Behind:  # fmt: skip
     source, destination = (here.cluster, other) if side == "source" else (other, here.cluster)
     timeout = f"{TIMEOUT_SECONDS:.0f}s"
     mirror = CausewayMirror(
         directory, source, destination, proxied=(side,), transaction_timeout=timeout, **keys
     )
-    day = Day(directory, source, destination, mirror, {"t": partitions, "u": 1})
+    day = Day(directory, source, destination, mirror, {"t": partitions, "u": 1}, terms=terms)
     return Behind(side, here, mirror, day)
 
 
@@ -165,6 +168,43 @@ def test_a_backlog_gets_through_a_thin_line(
         show_restarts(mirror, said)
         day.recovered(RECOVERY_SECONDS)
         day.end()
+
+
+@deep
+@pytest.mark.parametrize("carrier", ["native", "object"])
+def test_at_least_once_keeps_the_order_over_cuts_as_long_as_a_record_may_wait(
+    far: Lines, source: EmbeddedCluster, tmp_path: Path, carrier: str
+) -> None:
+    """Under load, with a full queue: where records expire, there is room for younger ones, which are sent."""
+    now = a_day(
+        tmp_path, "destination", far, source, terms=Terms("at-least-once"), delivery="at-least-once",
+        carrier=carrier, queue_records=1_000,
+    )  # fmt: skip
+    _, here, _, day = now
+    with day:
+        day.start()
+        try:
+            for part in (1.1, 1.3):
+                cut_amid_a_backlog(now, part * TIMEOUT_SECONDS)
+            report = day.end(judge=False)
+        finally:
+            here.each(Proxy.heal)
+    assert {one.invariant for one in report.anomalies} <= {"I4"}, report
+    assert all(report.rulings[name].answer == "holds" for name in BUT_REPEATS), report
+
+
+def cut_amid_a_backlog(behind: Behind, seconds: float) -> None:
+    _, here, _, day = behind
+    with day.fault(f"destination: cut for {seconds} s"):
+        here.each(lambda proxy: proxy.limit(2_000_000))
+        count = backlog(day, day.topic("t"), 10, record_bytes=1_000)
+        mark = day.journal.now()
+        day.until(lambda: day.unseen.count(mark) < count * 3 // 4, "a part has arrived")
+        here.each(Proxy.cut)
+        over = time.monotonic() + seconds
+        day.until(lambda: time.monotonic() > over, "the cut is over")
+        here.each(Proxy.heal)
+    day.recovered(RECOVERY_SECONDS)
 
 
 @deep

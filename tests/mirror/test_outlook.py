@@ -11,6 +11,7 @@ import pytest
 from causeway.errors import Unreachable
 from causeway.mirror.outlook import Outlook
 from causeway.model.order import Lane
+from causeway.model.plan import Refusal
 from causeway.model.position import Place, Position, SourcePartition, Tally
 from causeway.model.snapshot import PartitionView
 from causeway.policy.image import LedgerImage
@@ -46,10 +47,11 @@ class Scene:
         self.image = LedgerImage()
         self.paris, self.rome = Source("paris"), Source("rome")
         self._outlook = Outlook(mirror())
+        self.refused: dict[SourcePartition, Refusal] = {}
 
-    def look(self) -> None:
+    def look(self, *sources: SourcePartition) -> None:
         views: Any = {"paris": self.paris, "rome": self.rome}
-        self._outlook.look_at_logs(views, [HERE, THERE], self.image, starts=True)
+        self._outlook.look_at_logs(views, sources or (HERE, THERE), self.image, starts=True)
 
     def carried(self, source: SourcePartition, offset: int) -> None:
         tally = Tally(delivered=offset)
@@ -57,9 +59,12 @@ class Scene:
         self.image.apply(1, replace(position))
 
     def shown(self) -> dict[str, PartitionView]:
+        return {one.cluster: one for one in self.all_shown()}
+
+    def all_shown(self) -> tuple[PartitionView, ...]:
         aliases = {"paris-id": "paris", "rome-id": "rome"}
-        self._outlook.measure(mirror(), LANES, self.image, aliases, 1, None)
-        return {one.cluster: one for one in self._outlook.view.partitions}
+        self._outlook.measure(mirror(), LANES, self.refused, self.image, aliases, 1, None)
+        return self._outlook.view.partitions
 
     def finish(self) -> None:
         self._outlook.settle_logs(self.image)
@@ -121,3 +126,15 @@ def test_records_that_were_there_at_the_first_look_may_be_older_than_is_known(sc
     scene.look()
     one = scene.shown()["paris"]
     assert (one.lag_records, one.lag_older) == (30, False)
+
+
+def test_a_partition_that_is_refused_is_shown_with_its_reason_and_its_lag(scene: Scene) -> None:
+    third = HERE._replace(partition=2)
+    scene.refused = {third: Refusal("paris", "t", "no place", "make one", to="u", partitions=(2,))}
+    scene.paris.end = 70
+    scene.look(HERE, THERE, third)
+
+    one = scene.all_shown()[-2]
+
+    assert (one.topic, one.partition, one.to_topic, one.verdict) == ("t", 2, "u", "unroutable")
+    assert (one.what, one.todo, one.position, one.lag_records) == ("no place", "make one", -1, 70)

@@ -29,6 +29,7 @@ from causeway.model.record import (
     Lease,
     Paused,
     Record,
+    RouteClaim,
     Stopped,
     UnknownRecord,
     decode,
@@ -65,6 +66,7 @@ records: dict[type[Any], st.SearchStrategy[Any]] = {
     Cut: st.builds(Cut, counts, counts, texts, numbers),
     Paused: st.builds(Paused, texts, numbers),
     CreatedTopic: st.builds(CreatedTopic, texts, texts, numbers),
+    RouteClaim: st.builds(RouteClaim, texts, texts, texts, texts, st.booleans(), st.booleans(), numbers),
     Event: st.builds(Event, counts, counts, numbers, texts, texts),
     Stopped: st.builds(
         Stopped,
@@ -158,11 +160,12 @@ def test_kinds_do_not_share_keys(stopped: Stopped, position: Position) -> None:
             Generation(1, 1, 0),
             Cut(1, 1, "r", 0),
             CreatedTopic("t", "id", 0),
+            RouteClaim("c", "t", "to", "id", False, True, 0),
             Event(1, 1, 0, "info", "w"),
             Adopted(1, "u@h", "group g", "", {}, {}, {}, 0),
         )
     }
-    assert len(keys) == 9
+    assert len(keys) == 10
 
 
 @given(counts, counts)

@@ -53,7 +53,9 @@ def test_a_thousand_partitions_fit(serve: Serve, page: Page, width: int, dark: b
     assert page.errors == []
 
 
-@pytest.mark.parametrize("situation", ["lagging", "stopped", "paused", "waiting", "starting"])
+@pytest.mark.parametrize(
+    "situation", ["lagging", "stopped", "paused", "waiting", "starting", "typo", "refused"]
+)
 def test_every_situation_has_its_first_line(serve: Serve, page: Page, situation: str) -> None:
     shown = Shown(getattr(made, situation)())
     page.go(serve(shown))

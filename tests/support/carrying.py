@@ -8,9 +8,10 @@ from types import TracebackType
 from typing import Any, Self
 
 from causeway.kafka.carrier import carrier
+from causeway.kafka.delivery import IdempotentDelivery
 from causeway.kafka.lane import OpenLane
 from causeway.model.cluster import Cluster
-from causeway.model.order import CarrierChoice, Lane, Limits
+from causeway.model.order import CarrierChoice, Delivery, Lane, Limits
 from causeway.model.position import Place, Position, SourcePartition
 from causeway.policy.integrity import Finding
 from causeway.policy.runs import Run
@@ -36,15 +37,19 @@ class Carrying:
     starts: Mapping[int, int] = field(default_factory=dict)
     batch_bytes: int = 1_000_000
     queue_bytes: int = 1 << 24
+    delivery_kind: Delivery = "exactly-once"
+    timeout: float = 10.0
+    servers: str = ""  # of the destination, where the carrier reaches it by another way
 
     def __enter__(self) -> Self:
         carried_by = carrier(self.kind, "")
         assert carried_by.name == self.kind, carried_by.why
-        limits = Limits(1_000_000, 1 << 30, 60, 10, self.queue_bytes, 1_000_000, self.batch_bytes, 1)
-        source, destination = (
-            Cluster(name, {"bootstrap.servers": self.world.servers[name]})
-            for name in ("source", "destination")
+        limits = Limits(
+            1_000_000, 1 << 30, 60, self.timeout, self.queue_bytes, 1_000_000, self.batch_bytes, 1
         )
+        source = Cluster("source", {"bootstrap.servers": self.world.servers["source"]})
+        to = self.servers or self.world.servers["destination"]
+        destination = Cluster("destination", {"bootstrap.servers": to})
         lanes = [
             Lane(
                 SourcePartition(CLUSTER_ID, self.topic, number),
@@ -55,12 +60,16 @@ class Carrying:
             for number in range(self.partitions)
         ]
         self.intake = carried_by.intake(source, CLUSTER_ID, lanes, None, self.world.mirror, limits)
-        self.delivery = carried_by.exactly_once(
-            destination,
-            limits,
-            "lz4",
-            transactional_id=f"{self.world.mirror}.{self.kind}",
-            single=self.single,
+        self.delivery: IdempotentDelivery = (
+            carried_by.exactly_once(
+                destination,
+                limits,
+                "lz4",
+                transactional_id=f"{self.world.mirror}.{self.kind}",
+                single=self.single,
+            )
+            if self.delivery_kind == "exactly-once"
+            else carried_by.at_least_once(destination, limits, "lz4", single=self.single)
         )
         self.delivery.fence()
         self.lanes = [self._open(lane) for lane in lanes]
@@ -73,6 +82,19 @@ class Carrying:
         position = Position(lane.source, "id", 0, start, -1, lane.place, 0, -1, 1, 0)
         known = self.poison.get(number, {})
         return OpenLane(lane, position, self.single or lane.place.partition < 0, known, self.quarantine)
+
+    def take(self, count: int) -> None:
+        """Carry the next records, so many."""
+        wanted = sum(lane.delivered for lane in self.lanes) + count
+
+        def step() -> bool:
+            carried = sum(lane.delivered for lane in self.lanes)
+            taken = self.intake.take(wanted - carried - 1, 0.1) if carried < wanted else None
+            if taken is not None and taken.records:
+                self.delivery.carry(taken.records, self.intake.open)
+            return carried >= wanted
+
+        eventually(step, f"{count} records are carried")
 
     def to_the_end(self) -> None:
         """Carry until every lane has come to its end, or stands still."""

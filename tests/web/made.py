@@ -8,6 +8,7 @@ from typing import Any
 
 from causeway.errors import CausewayError
 from causeway.model.job import Job
+from causeway.model.plan import Unmatched
 from causeway.model.position import NO_LATENCY
 from causeway.model.snapshot import EventView, GapView, MirrorView, PartitionView, ShardView, Snapshot
 
@@ -133,6 +134,18 @@ def waiting() -> Snapshot:
 
 def starting() -> Snapshot:
     return snapshot(mirror([], state="starting", shards=(), events=()), prepared=False)
+
+
+def typo() -> Snapshot:
+    """`topics` select nothing."""
+    return snapshot(mirror([], unmatched=(Unmatched("oders", ("paris",), "orders"),), shards=()))
+
+
+def refused() -> Snapshot:
+    """The source grew, the destination did not; and a record was set aside before."""
+    what, todo = "topic orders has 2 partitions, 3 are needed", "kafka-topics.sh --alter --topic orders"
+    third = standing(2, verdict="unroutable", what=what, todo=todo, position=-1, to_partition=-1, expected=-1)
+    return snapshot(mirror([partition(0, quarantined=1), partition(1), third]))
 
 
 def thousand() -> Snapshot:

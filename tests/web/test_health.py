@@ -11,7 +11,7 @@ from causeway.model.plan import Unmatched
 from causeway.model.snapshot import Snapshot
 from causeway.web.health import unready
 from web import made
-from web.made import NOW, Shown, mirror, shard, snapshot
+from web.made import NOW, Shown, mirror, shard, snapshot, standing
 
 
 @pytest.mark.parametrize(
@@ -29,6 +29,13 @@ from web.made import NOW, Shown, mirror, shard, snapshot
             ["paris-to-tokyo is starting: no heartbeat yet from shard 2"],
         ),
         (snapshot(mirror([], unmatched=(Unmatched("oders", ("paris",), "orders"),))), []),
+        (
+            snapshot(mirror([standing(n, verdict="unroutable", what="no place") for n in range(6)])),
+            [
+                "paris-to-tokyo does not replicate"
+                " orders[0], orders[1], orders[2], orders[3], orders[4] and 1 more: no place"
+            ],
+        ),
         (made.waiting(), ["paris-to-tokyo waits for paris, which does not answer"]),
         (snapshot(mirror(state="failed")), ["paris-to-tokyo has failed"]),
         (snapshot(mirror(state="stopped")), ["paris-to-tokyo has stopped"]),

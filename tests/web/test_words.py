@@ -60,6 +60,24 @@ def test_many_partitions_of_one_verdict_are_one_thing_to_do() -> None:
     assert one.what.startswith("paris:orders[0] and 39 others stand still (gap): ")
 
 
+def test_each_reason_of_a_refusal_is_told() -> None:
+    """Topics without a place differ in what helps them; of one topic all partitions are one thing to do."""
+    refused = [
+        standing(number, topic=topic, verdict="unroutable", what=what, todo=f"help {topic}")
+        for topic, what in (("orders", "4 are needed"), ("events", "LogAppendTime"))
+        for number in (2, 3)
+    ]
+    found = findings(mirror([partition(0), *refused]), NOW, 0.0)
+    assert [(one.level, one.what, one.todo) for one in found] == [
+        (
+            "error",
+            "orders[2] and 1 other stand still (unroutable): 4 are needed",
+            "help orders",
+        ),
+        ("error", "events[2] and 1 other stand still (unroutable): LogAppendTime", "help events"),
+    ]
+
+
 def test_waiting_names_the_cluster() -> None:
     found = first(made.waiting())
     assert found.level == "error"

@@ -19,7 +19,7 @@ from causeway.cli.options import ConfigFile, Mirrors, Overrides, StopAtEnd
 from causeway.cli.serving import serving
 from causeway.cli.signals import handling
 from causeway.config import LogSettings, Settings, load
-from causeway.errors import CausewayError
+from causeway.errors import CausewayError, ConfigError
 from causeway.mirror.run import Run
 from causeway.mirror.telling import Say
 from causeway.model.snapshot import EventView
@@ -71,6 +71,8 @@ def run_settings(
                 running.finish()
     except CausewayError as error:
         error.todo = reworded(error.todo, error.cluster)
+        if isinstance(error, ConfigError):
+            error.problems = tuple(reworded(problem, "") for problem in error.problems)
         if not structured:
             raise
         print(lines.failure(error), file=sys.stderr, flush=True)

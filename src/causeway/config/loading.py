@@ -17,10 +17,15 @@ from causeway.config.checks import cross_check
 from causeway.config.document import Document, KeyPath, read
 from causeway.config.overrides import override, typed
 from causeway.config.problems import explain
-from causeway.config.properties import CLIENT_TABLES, flatten
+from causeway.config.properties import CLIENT_TABLES, JVM_OPTIONS, flatten
 from causeway.config.routing import FilterSettings
 from causeway.config.schema import NESTED, MirrorSettings, Settings, is_property_table
 from causeway.errors import ConfigError
+
+_ON_COMMAND_LINE = (
+    "a reference would be resolved into the JVM's command line, which every user of the machine can read: "
+    "write the value itself, or name a file in the option"
+)
 
 
 def load(path: Path, overrides: Sequence[str] = (), environ: Mapping[str, str] = os.environ) -> Settings:
@@ -97,10 +102,10 @@ def _move_client_tables(document: Document, path: KeyPath, cluster: dict[str, An
 
 
 def _resolve_references(document: Document, environ: Mapping[str, str]) -> None:
-    """Resolve references in settings, and only try those in client properties and filters' configs.
+    """Resolve references in settings, and only try those in properties and filters' configs.
 
-    Client properties travel to executors in Spark's plans, which others can read, so the references
-    stay in them until a client is made. Spark's own properties are for the driver and are resolved.
+    Client properties travel to executors in Spark's plans, which others can read, and the page shows all
+    properties: references stay in them until a client is made, or Spark is started.
     """
     for path, table, model in document.tables():
         for key, value in table.items():
@@ -118,9 +123,9 @@ def _resolve_references(document: Document, environ: Mapping[str, str]) -> None:
                 table[key] = resolved
             elif isinstance(value, dict):
                 for name in value:
-                    resolved = _resolved(document, (*path, key, name), value[name], environ)
-                    if path[0] != "clusters":
-                        value[name] = resolved
+                    _resolved(document, (*path, key, name), value[name], environ)
+                    if name in JVM_OPTIONS and (*path, key, name) in document.hidden:
+                        document.problem((*path, key, name), _ON_COMMAND_LINE)
 
 
 def _resolved(document: Document, path: KeyPath, value: Any, environ: Mapping[str, str]) -> Any:

@@ -91,6 +91,13 @@ SPARK_REFUSED: Mapping[str, str] = {
     "spark.sql.execution.pyspark.udf.killOnIdleTimeout": _IDLE,
 }
 
+JVM_OPTIONS = tuple(
+    f"spark.{process}.{kind}JavaOptions"
+    for process in ("driver", "executor")
+    for kind in ("default", "extra")
+)
+"""Spark properties whose values are parts of a JVM's command line."""
+
 _NAME = re.compile(r"[A-Za-z0-9_.-]+")
 
 

@@ -300,7 +300,8 @@ class SparkSettings(Table):
     )
     properties: fields.SparkProperties = Field(
         default={},
-        description="Spark's own properties, by their full names.",
+        description="Spark's own properties, by their full names; secrets as references, "
+        "which are resolved when Spark starts.",
         examples=[{"spark.executor.memory": "2g"}],
     )
     log_dir: str = Field(

@@ -166,8 +166,4 @@ def _login(value: str, where: str, translation: Translation) -> dict[str, str]:
     if missing:
         translation.problem(where, f"has no {' and no '.join(missing)}")
         return {}
-    if not options["password"].startswith("${"):
-        translation.note(
-            where, "the password stands in the file; ${env:NAME} or ${file:/path} would refer to it"
-        )
     return {"sasl.username": options["username"], "sasl.password": options["password"]}

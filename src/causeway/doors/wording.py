@@ -33,9 +33,10 @@ def reworded(translation: Translation, door: str, todo: str, cluster: str = "") 
 
 
 def _login(translation: Translation, cluster: str) -> str:
-    keys = translation.keys.get(cluster)
-    if keys and keys.login:
-        return f"check {keys.login}"
+    known = [translation.keys[cluster]] if cluster in translation.keys else list(translation.keys.values())
+    logins = [keys.login for keys in known if keys.login]
+    if logins:
+        return f"check {', '.join(logins)}"
     return (
         f"{translation.tool} has no keys for logins: give one with"
         f" -X clusters.{cluster or 'ALIAS'}.properties.security.protocol=…"

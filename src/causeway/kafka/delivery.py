@@ -2,6 +2,30 @@
 
 `IdempotentDelivery` is at-least-once, for destinations without transactions; `TransactionalDelivery`
 (transaction.py) makes it exactly-once. Neither knows who calls it, or where the messages came from.
+
+Why at-least-once keeps the order of first arrivals, without a fence. Two statements are enough:
+
+    1  a producer starts at a position of the ledger, and every record before that position was acknowledged
+    2  what one producer appends to a place is a prefix of what it was given: no record without the one before
+
+Then a record that arrives for the first time, from whichever producer, finds all records before it there:
+those from the producer's own start on by 2, the older ones by 1. So several producers may write at once. One
+that was given up leaves a request on its way, its successor sends 1 to 100, the late request brings 1 to 50
+once more: repeats, which at-least-once allows, and nothing that arrives first after a later record.
+
+What would break 2, and what prevents it:
+
+    a record expires alone in the client's queue,     message.timeout.ms = 0: none expires. `_drain` has the
+    and the younger ones are sent                     deadline, and the producer is purged and destroyed
+    a batch is rejected, the client goes on with      enable.gapless.guarantee: the rejection is fatal, and
+    the next one under a new epoch                    nothing is sent after it
+    a batch fails at the broker, and the next one,    the broker takes no batch out of sequence of a producer
+    already in flight, is appended                    that it knows
+    … of a producer that the broker does not know     the first record to each place is acknowledged before
+    at this place: it takes any sequence number       the second one is produced (`_met`)
+
+With placement by key the client chooses the place, so the last line does not hold there: a record that is
+rejected in a producer's first batch to a partition may be overtaken by the batch in flight after it.
 """
 
 from __future__ import annotations
@@ -15,14 +39,16 @@ from confluent_kafka import KafkaError, KafkaException
 from causeway import failpoint
 from causeway.kafka.handle import ProducerHandle, error_in
 from causeway.kafka.lane import NEVER, OpenLane, Stretch
-from causeway.kafka.outcome import Again, Fenced, Unfit
+from causeway.kafka.outcome import Again, Fenced, Refused, Unfit
 from causeway.model.cluster import Cluster
 from causeway.model.order import Limits
+from causeway.model.position import Place
 from causeway.policy.provenance import marked
 from causeway.policy.quarantine import Label, labelled
 from causeway.policy.repeats import too_large_for_client, too_large_for_queue
 
 STUCK_SECONDS = 3.0
+MOST_RETRIES = 2_147_483_647
 
 
 class Owner(NamedTuple):
@@ -36,6 +62,7 @@ class IdempotentDelivery(ProducerHandle):
     """At-least-once: records first, the ledger record once they are acknowledged."""
 
     reports_every_record = True  # without a transaction nothing else tells of a record that failed
+    keeps_prefix = True  # visible at once, so a record must not be appended without the one before
 
     def __init__(
         self,
@@ -50,6 +77,7 @@ class IdempotentDelivery(ProducerHandle):
         self._ledger_error: KafkaError | None = None
         self._begun = 0.0
         self._origin: bytes | None = None
+        self._met: set[tuple[str, int]] = set()  # places where this producer has a record acknowledged
         self.records = 0
         self.bytes = 0
         super().__init__(
@@ -65,7 +93,11 @@ class IdempotentDelivery(ProducerHandle):
         )
 
     def _kind(self, limits: Limits) -> dict[str, object]:
-        return {"message_timeout_ms": int(limits.transaction_timeout * 1000)}
+        return {
+            "message_timeout_ms": 0,
+            "message_send_max_retries": MOST_RETRIES,
+            "enable_gapless_guarantee": True,
+        }
 
     def fence(self) -> None:
         """Nothing can be fenced without transactions; the lease alone keeps older instances away."""
@@ -102,6 +134,8 @@ class IdempotentDelivery(ProducerHandle):
         stretch = Stretch(0)
         topic, partition, expected, barrier = "", -1, -1, NEVER
         to_topic, to_partition, careful = "", -1, False
+        meeting: set[tuple[str, int]] = set()  # places that get their first record here
+        later: list[Any] = []  # what else is for them
         held: Any = None  # consumed, and produced as soon as its successor is known
         report: Any = None
         held_stamp = length = size = 0
@@ -129,6 +163,9 @@ class IdempotentDelivery(ProducerHandle):
                 expected = -1
                 if lane is None or lane.finding is not None:
                     continue
+                if meeting and (to_topic, to_partition) in meeting:
+                    later.append(message)
+                    continue
                 if offset < lane.next or not lane.recognized:
                     lane.recognize(offset, message.leader_epoch())
                     if offset < lane.next or lane.finding is not None:
@@ -144,6 +181,8 @@ class IdempotentDelivery(ProducerHandle):
                     else:
                         lane.stop_before(offset, stamp)
                     continue
+                if self._is_new(lane.lane.place):
+                    meeting.add((to_topic, to_partition))
                 stretch = Stretch(offset)
                 stretch.first_at = stamp
                 report = stretch.report_first
@@ -167,8 +206,22 @@ class IdempotentDelivery(ProducerHandle):
             length += 1
         if held is not None and lane is not None:
             self._end(lane, stretch, held, report, held_stamp, length, size)
+        if meeting:
+            self._meet(meeting)
+            self.carry(later, lanes, origin)
+            return
         self._poll()
         failpoint.reach("after-produce")
+
+    def _is_new(self, place: Place) -> bool:
+        """Whether this producer's next record there must be acknowledged before any other is produced."""
+        at = (place.topic, place.partition)
+        return self.keeps_prefix and place.partition >= 0 and at not in self._met
+
+    def _meet(self, places: Iterable[tuple[str, int]]) -> None:
+        """Wait for the first record to each of these places; where one is rejected, the next call says so."""
+        self._drain()
+        self._met.update(places)
 
     def _end(
         self, lane: OpenLane, stretch: Stretch, held: Any, report: Any, stamp: int, length: int, size: int
@@ -280,7 +333,7 @@ class IdempotentDelivery(ProducerHandle):
         began = moved = time.monotonic()
         last = -1
         refused = False
-        while left := self._left(0.5):
+        while left := self._left_of_all():
             if refused:
                 return
             refused = self.refused  # once more: the record's own report comes beside that word
@@ -291,6 +344,17 @@ class IdempotentDelivery(ProducerHandle):
                 raise Again(f"{self._cluster.alias} takes no more records of this transaction")
             if now - began > self._limits.transaction_timeout:
                 raise Again(f"{self._cluster.alias} does not acknowledge{self._why()}")
+
+    def _left_of_all(self) -> int:
+        """How many records are not acknowledged yet; 1 at least where a rejection was told just now.
+
+        Without a transaction the client raises it, as a fatal error. What it still holds is reported behind
+        that, the rejected record too: whoever waits for reports must ask once more.
+        """
+        try:
+            return self._left(0.5)
+        except Refused:
+            return 1
 
     def _on_ledger(self, error: KafkaError | None, _message: Any) -> None:
         self._ledger_error = error or self._ledger_error

@@ -105,6 +105,8 @@ class ProducerHandle:
         for error in (found, told):
             if error is not None and is_fenced(error):
                 return Fenced(f"{doing}: {error.str()}")
+            if error is not None and error.code() == KafkaError._GAPLESS_GUARANTEE:
+                self._refusal = self._trouble = str(error.str())
         kind = Refused if self.refused else Again
         why = found.str() if found is not None else exception
         return kind(f"{doing} on {self._cluster.alias}: {why}{self._why()}")

@@ -28,6 +28,7 @@ class TransactionalDelivery(IdempotentDelivery):
     """Exactly-once: records, their positions and their map become visible together, or not at all."""
 
     reports_every_record = False  # a record that fails makes the transaction fail
+    keeps_prefix = False  # and nothing of it is visible then
 
     def __init__(
         self,

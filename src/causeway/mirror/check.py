@@ -17,7 +17,7 @@ from causeway.kafka.ledger import read_image
 from causeway.kafka.versions import highest_versions
 from causeway.mirror.clusters import chosen, cluster_of, filters_of
 from causeway.mirror.remarks import Sight, remarks
-from causeway.mirror.routing import Known, edges, routes
+from causeway.mirror.routing import Known, Neighbours, edges, routes, selection_of
 from causeway.model.checkup import Checkup, Remark, Section, note, ok, problem
 from causeway.model.order import ledger_topic
 from causeway.pipeline.filters import make
@@ -51,7 +51,10 @@ def examine(settings: Settings, names: list[str]) -> Checkup:
     return Checkup(
         (
             *(Section("cluster", alias, tuple(side.remarks)) for alias, side in sides.items()),
-            *(Section("mirror", mirror.name, tuple(_mirror(mirror, sides, edges_of))) for mirror in mirrors),
+            *(
+                Section("mirror", mirror.name, tuple(_mirror(mirror, mirrors, sides, edges_of)))
+                for mirror in mirrors
+            ),
         )
     )
 
@@ -81,7 +84,10 @@ def _look(settings: Settings, alias: str) -> Side:
 
 
 def _mirror(
-    mirror: MirrorSettings, sides: Mapping[str, Side], edges_of: Mapping[str, Sequence[Known]]
+    mirror: MirrorSettings,
+    mirrors: Sequence[MirrorSettings],
+    sides: Mapping[str, Side],
+    edges_of: Mapping[str, Sequence[Known]],
 ) -> Iterator[Remark]:
     destination = sides[mirror.destination]
     closed = [f'"{alias}"' for alias in (*mirror.source, mirror.destination) if sides[alias].view is None]
@@ -97,8 +103,8 @@ def _mirror(
             return
         if not closed:
             sources = _views(mirror, sides)
-            elsewhere = [edge for name, known in edges_of.items() if name != mirror.name for edge in known]
-            yield from remarks(Sight(mirror, sources, destination.view, image, broker, tuple(elsewhere)))
+            others = _others(mirror, mirrors, sides, edges_of)
+            yield from remarks(Sight(mirror, sources, destination.view, image, broker, others))
     if closed:
         yield note(f"its topics were not looked at: {', '.join(closed)} cannot be read")
 
@@ -124,9 +130,28 @@ def _edges(mirror: MirrorSettings, sides: Mapping[str, Side]) -> Iterator[Known]
     try:
         sources = _views(mirror, sides)
         found = routes(mirror, sources, destination).values()
-        yield from ((edge, mirror.provenance) for edge in edges(found, sources, destination))
+        yield from (
+            Known(edge, mirror.provenance, mirror.name) for edge in edges(found, sources, destination)
+        )
     except CausewayError:
         return  # its own section says why
+
+
+def _others(
+    mirror: MirrorSettings,
+    mirrors: Sequence[MirrorSettings],
+    sides: Mapping[str, Side],
+    edges_of: Mapping[str, Sequence[Known]],
+) -> Neighbours:
+    """The other mirrors that are checked, as they would be in one process."""
+    earlier = []
+    for other in mirrors[: mirrors.index(mirror)]:
+        sources, destination = _views(other, sides), sides[other.destination].view
+        if destination is not None:
+            earlier.append(selection_of(other, sources, destination))
+    names = frozenset(other.name for other in mirrors if other is not mirror)
+    edges = tuple(edge for name, known in edges_of.items() if name != mirror.name for edge in known)
+    return Neighbours(names, edges, tuple(earlier))
 
 
 def _broker_config(view: ClusterView) -> dict[str, str] | None:

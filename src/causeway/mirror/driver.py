@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from causeway.config import MirrorSettings, Settings
@@ -28,14 +28,15 @@ from causeway.mirror.outlook import Outlook
 from causeway.mirror.plan import plan_of, prepare, survey
 from causeway.mirror.pulse import Pulse
 from causeway.mirror.refusing import refuse_at_start, refuse_paused, refuse_timeout, refuse_twins
-from causeway.mirror.routing import Known, edges
+from causeway.mirror.rivals import refuse_claimed
+from causeway.mirror.routing import Known, Neighbours, Selection, edges, selection_of
 from causeway.mirror.shape import UNKNOWN, refused, shape_of, stamped_since
 from causeway.mirror.starts import first_positions, wanted_starts
 from causeway.mirror.telling import Say, Telling, level
 from causeway.mirror.testimony import refuse_older
 from causeway.model.offsets import told, when
 from causeway.model.order import Order
-from causeway.model.plan import Plan
+from causeway.model.plan import Plan, Refusal
 from causeway.model.position import SourcePartition
 from causeway.model.record import CONTROL, CreatedTopic, Event, Gap, Heartbeat, Paused, Record, Stopped
 from causeway.model.snapshot import MirrorView, State
@@ -75,7 +76,7 @@ class Driver:
         self._shape = UNKNOWN
         self.fulfilled = False  # with --stop-at-end: whether nothing at all is left to do or to judge
         self.edges: list[Known] = []
-        self.others: Callable[[], list[Known]] = list  # the routes of other mirrors in this process
+        self.others: Callable[[], Neighbours] = Neighbours  # the other mirrors of this process
         self._until: dict[SourcePartition, int] = {}
         self.pulse = Pulse()
         self._otherwise: State = "starting"  # what it is when all answer
@@ -123,7 +124,9 @@ class Driver:
             if lost := ensure_quarantine(self._view, self.name, mirror.replication_factor, aside):
                 self.tell("warning", lost)
         self._look()
-        refuse_at_start(self.name, self._plan.refusals)
+        # A run with an end must not end well over partitions that it left out.
+        refuse_at_start(self.name, self._plan.refusals, goes_on=not self.stop_at_end)
+        self._tell_refusals(())
         self._begin(starts)
         self._look_at_logs()
         if self.stop_at_end:
@@ -151,6 +154,9 @@ class Driver:
         """Look at both sides again; what cannot be carried is said, and the rest goes on."""
         before = self._plan.refusals
         self._look()
+        self._tell_refusals(before)
+
+    def _tell_refusals(self, before: Sequence[Refusal]) -> None:
         for refusal in self._plan.refusals:
             if refusal not in before:
                 self.tell("error", f"not carried: {refusal}")
@@ -158,23 +164,44 @@ class Driver:
     def _look(self) -> None:
         """Look at both sides, and make the topics that are missing."""
         image = self._reader.image
-        found = survey(self.mirror, self._views, self._view, image, self.others())
+        others = self.others()
+        found = survey(self.mirror, self._views, self._view, image, others)
         made: list[CreatedTopic] = []
         try:
             made.extend(CreatedTopic(one.name, one.topic_id, now_ms()) for one in prepare(found, self._view))
         finally:  # where a later one fails: those that were made may grow
-            if made:
-                self._control.write((CONTROL, record) for record in made)
-            for record in made:
-                image.apply(CONTROL, record)
+            self._record(made)
+        refuse_claimed(
+            self.mirror,
+            found,
+            self._views,
+            self._view,
+            image,
+            others,
+            starting=self.slice_number == 0,
+            write=self._record,
+            warn=partial(self._telling.once, "warning"),
+        )
         for alias, name in found.absent:
             self._telling.once("warning", f'topic {name} does not exist on "{alias}" (yet)')
         for unmatched in found.unmatched:
             self._telling.once("warning", str(unmatched))
         self._plan = plan_of(found, self._views)
         self.edges = [
-            (edge, self.mirror.provenance) for edge in edges(found.routes.values(), self._views, self._view)
+            Known(edge, self.mirror.provenance, self.name)
+            for edge in edges(found.routes.values(), self._views, self._view)
         ]
+
+    def _record(self, records: Sequence[Record]) -> None:
+        """Commit records to the control partition."""
+        if records:
+            self._control.write((CONTROL, record) for record in records)
+        for record in records:
+            self._reader.image.apply(CONTROL, record)
+
+    def selection(self) -> Selection:
+        """What this mirror's settings select; the clusters are known."""
+        return selection_of(self.mirror, self._views, self._view)
 
     def orders(self, after: int = 0) -> list[Order]:
         """The next slice's orders, which may be given before the slice `after` has ended.
@@ -354,6 +381,7 @@ class Driver:
         self.outlook.measure(
             self._own_view(),
             self._plan.lanes,
+            self._refused(),
             self._reader.image,
             aliases,
             self.shards,
@@ -383,7 +411,7 @@ class Driver:
     def _look_at_logs(self) -> None:
         self.outlook.look_at_logs(
             self._views,
-            self._lane_sources(),
+            [*self._lane_sources(), *self._refused()],
             self._reader.image,
             starts=self._is_time("starts", STARTS_SECONDS),
         )
@@ -426,6 +454,14 @@ class Driver:
         name = self._ledger.name
         found = self._view.describe([name]).get(name)
         check_ledger(name, self._ledger.topic_id, found, self._destination.alias)
+
+    def _refused(self) -> dict[SourcePartition, Refusal]:
+        """Source partitions that are not carried as things are."""
+        return {
+            SourcePartition(self._views[refusal.source].cluster_id(), refusal.topic, number): refusal
+            for refusal in self._plan.refusals
+            for number in refusal.partitions
+        }
 
     def _lane_sources(self) -> list[SourcePartition]:
         return [lane.source for lane in self._plan.lanes]

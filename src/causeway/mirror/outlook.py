@@ -11,8 +11,9 @@ from causeway.kafka.admin import ClusterView
 from causeway.kafka.outcome import Again
 from causeway.mirror.ends import source_ends
 from causeway.mirror.progress import Gauge
-from causeway.mirror.view import Logs, Partitions, Shards, gaps
+from causeway.mirror.view import Logs, Partitions, Shards, gaps, refused_lane, refused_stop
 from causeway.model.order import Lane
+from causeway.model.plan import Refusal
 from causeway.model.position import SourcePartition
 from causeway.model.progress import MirrorProgress
 from causeway.model.snapshot import MirrorView
@@ -83,6 +84,7 @@ class Outlook:
         self,
         base: MirrorView,
         lanes: Sequence[Lane],
+        refused: Mapping[SourcePartition, Refusal],
         image: LedgerImage,
         aliases: Mapping[str, str],
         shards: int,
@@ -91,6 +93,8 @@ class Outlook:
         """Everything that follows from ledger and logs, beside what the driver says of itself."""
         positions, planned = image.positions, {lane.source for lane in lanes}
         stopped = {source: record for source, record in image.stopped.items() if source in planned}
+        stopped |= {source: refused_stop(source, one) for source, one in refused.items()}
+        shown = [*lanes, *(refused_lane(source, one) for source, one in refused.items())]
         progress = self._gauge.measure(
             base.name, base.state, positions, self._logs.ends, stopped, shards, until=until
         )
@@ -100,7 +104,7 @@ class Outlook:
         self.measured_at = now_ms()
         self.view = replace(
             base,
-            partitions=self._partitions.views(lanes, stopped, self._logs, aliases, shards),
+            partitions=self._partitions.views(shown, stopped, self._logs, aliases, shards),
             shards=self.shards.views(lanes, shards),
             gaps=gaps(image, aliases),
             records_per_second=sum(topic.records_per_second for topic in progress.topics),

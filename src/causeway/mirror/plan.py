@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from causeway.config import MirrorSettings
 from causeway.errors import AccessDenied, CausewayError, PlanRefused, Unreachable
 from causeway.kafka.admin import ClusterView
-from causeway.mirror.routing import Known, Routes, refusals, routes
+from causeway.mirror.routing import ALONE, Neighbours, Routes, refusals, routes
 from causeway.model.order import Lane
 from causeway.model.plan import Plan, Refusal, Unmatched
 from causeway.model.position import Place, Position, SourcePartition
@@ -32,7 +32,8 @@ LARGEST_BATCH = 1_000_000
 class Survey:
     """What both sides look like now, for one mirror."""
 
-    routes: Routes = field(default_factory=dict)  # those that can be taken
+    routes: Routes = field(default_factory=dict)  # those that can be taken, in part at least
+    every: Routes = field(default_factory=dict)  # the refused ones as well
     destinations: dict[str, TopicFacts] = field(default_factory=dict)
     actions: dict[str, Create | Grow] = field(default_factory=dict)  # by destination topic
     refusals: list[Refusal] = field(default_factory=list)
@@ -47,7 +48,7 @@ def survey(
     sources: Mapping[str, ClusterView],
     destination: ClusterView,
     image: LedgerImage,
-    elsewhere: Iterable[Known] = (),
+    neighbours: Neighbours = ALONE,
     *,
     adopting: bool = False,
 ) -> Survey:
@@ -64,8 +65,9 @@ def survey(
         there[alias] = names | gone
     result.unmatched = _unmatched(mirror, there)
     result.routes = routes(mirror, sources, destination)
+    result.every = dict(result.routes)
     result.gone += _left_over(image, result.routes, sources)
-    result.refusals = refusals(mirror, result.routes, sources, destination, image, elsewhere)
+    result.refusals = refusals(mirror, result.routes, sources, destination, image, neighbours)
     for refusal in result.refusals:
         del result.routes[refusal.source, refusal.topic]
     result.destinations = destination.describe({route.to for route in result.routes.values()})
@@ -100,8 +102,14 @@ def survey(
                     occupied[route.to] = _occupied(mirror, destination, found)
                 action = occupied[route.to]
         if isinstance(action, Refuse):
-            del result.routes[alias, name]
-            result.refusals.append(Refusal(alias, name, action.why, action.todo, action.integrity))
+            refusal = Refusal(alias, name, action.why, action.todo, action.integrity)
+            if action.short and (sources[alias].cluster_id(), name) in known:
+                # The source grew under the mirror: the partitions that have a place go on.
+                assert found is not None
+                refusal = _in_part(refusal, route, found.partitions)
+            else:
+                del result.routes[alias, name]
+            result.refusals.append(refusal)
         elif action is not None:
             result.actions[route.to] = _larger(action, result.actions.get(route.to))
     return result
@@ -135,6 +143,20 @@ def _left_over(image: LedgerImage, routes: Routes, sources: Mapping[str, Cluster
         and one.source.partition >= facts.partitions
         and not same_topic(one.topic_id, facts.topic_id)
     ]
+
+
+def _in_part(refusal: Refusal, route: Route, there: int) -> Refusal:
+    """It is about the partitions that have no place at the destination, where there are so many."""
+    numbers = range(route.source.partitions)
+    without = tuple(number for number in numbers if not has_place(route.placement, number, there))
+    return replace(refusal, to=route.to, partitions=without, partial=True)
+
+
+def _whole(refusal: Refusal, every: Routes) -> Refusal:
+    route = every.get((refusal.source, refusal.topic))
+    if route is None or refusal.partial:
+        return refusal
+    return replace(refusal, to=route.to, partitions=tuple(range(route.source.partitions)))
 
 
 def _larger(action: Create | Grow, before: Create | Grow | None) -> Create | Grow:
@@ -220,9 +242,12 @@ def _refuse(survey: Survey, name: str, error: CausewayError) -> None:
     action = survey.actions.pop(name)
     for (alias, topic), route in list(survey.routes.items()):
         if route.to == name:
-            survey.refusals.append(refusal_of(alias, topic, error))
+            refusal = refusal_of(alias, topic, error)
             if isinstance(action, Create):
                 del survey.routes[alias, topic]
+            else:
+                refusal = _in_part(refusal, route, survey.destinations[name].partitions)
+            survey.refusals.append(refusal)
 
 
 def refusal_of(alias: str, topic: str, error: CausewayError) -> Refusal:
@@ -253,7 +278,8 @@ def plan_of(
     lanes += [Lane(gone.source, gone.topic_id, gone.place, until=None) for gone in survey.gone]
     smallest = min([LARGEST_BATCH, *survey.max_bytes.values()])
     gone = frozenset(position.source for position in survey.gone)
-    return Plan(tuple(_marked(lanes)), tuple(survey.refusals), smallest, gone, tuple(survey.unmatched))
+    refused = tuple(_whole(refusal, survey.every) for refusal in survey.refusals)
+    return Plan(tuple(_marked(lanes)), refused, smallest, gone, tuple(survey.unmatched))
 
 
 def _marked(lanes: list[Lane]) -> Iterator[Lane]:

@@ -49,8 +49,13 @@ def refuse_paused(name: str, paused: Paused | None) -> None:
         )
 
 
-def refuse_at_start(name: str, refusals: Sequence[Refusal]) -> None:
-    """Topics that cannot be carried as they are: nothing begins. Later on, the others would go on."""
+def refuse_at_start(name: str, refusals: Sequence[Refusal], *, goes_on: bool = False) -> None:
+    """Topics that cannot be carried as they are: nothing begins. Later on, the others would go on.
+
+    A topic that was carried before, and has partitions without a place since it grew, does not keep the rest
+    from going on again: a restart must not make a part into the whole.
+    """
+    refusals = [refusal for refusal in refusals if not (refusal.partial and goes_on)]
     if not refusals:
         return
     where = f'mirror "{name}"'

@@ -11,7 +11,8 @@ from causeway.errors import CausewayError, IntegrityError, PlanRefused
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.ages import first_timestamps
 from causeway.mirror.plan import DEFAULT_MAX_BYTES, Survey, plan_of, survey
-from causeway.mirror.routing import Known
+from causeway.mirror.rivals import refuse_claimed
+from causeway.mirror.routing import ALONE, Neighbours
 from causeway.model.checkup import Remark, note, ok, problem, warning
 from causeway.model.position import Position, SourcePartition
 from causeway.model.route import Placement
@@ -34,16 +35,29 @@ class Sight:
     destination: ClusterView
     image: LedgerImage
     broker: Mapping[str, str] | None  # settings of the destination's brokers, where they may be read
-    elsewhere: tuple[Known, ...] = ()  # what other mirrors carry
+    others: Neighbours = ALONE  # the other mirrors that are checked
 
 
 def remarks(sight: Sight) -> Iterator[Remark]:
     """Remarks on every topic; a question that is not answered is one of them."""
     try:
-        found = survey(sight.mirror, sight.sources, sight.destination, sight.image, sight.elsewhere)
+        found = survey(sight.mirror, sight.sources, sight.destination, sight.image, sight.others)
+        unread: list[str] = []
+        refuse_claimed(
+            sight.mirror,
+            found,
+            sight.sources,
+            sight.destination,
+            sight.image,
+            sight.others,
+            starting=True,
+            write=lambda _claims: None,
+            warn=unread.append,
+        )
     except CausewayError as error:
         yield problem(error)
         return
+    yield from map(warning, unread)
     parts: tuple[Callable[[Sight, Survey], Iterator[Remark]], ...] = (
         _topics, _refused, _creatable, _identity, _positions, _sizes, _ages,
     )  # fmt: skip

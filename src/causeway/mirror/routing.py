@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from causeway.config import MirrorSettings
 from causeway.kafka.admin import ClusterView
@@ -15,7 +17,54 @@ from causeway.policy.selection import select
 
 Key = tuple[str, str]  # alias and source topic
 Routes = dict[Key, Route]
-Known = tuple[Edge, bool]  # an edge of some mirror, and whether that mirror marks where records came from
+
+
+class Known(NamedTuple):
+    """An edge of some mirror, and whether that mirror marks where records came from."""
+
+    edge: Edge
+    marks: bool
+    mirror: str
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What a mirror's settings select, whether or not it is there and can be replicated."""
+
+    mirror: MirrorSettings
+    sources: Mapping[str, str]  # alias by cluster id
+    destination: str  # the cluster's id
+
+    def to(self, here: Spot) -> Spot | None:
+        """Where it would replicate this topic to."""
+        alias = self.sources.get(here.cluster)
+        if alias is None:
+            return None
+        seen = self.mirror.seen_from(alias)
+        if not select([here.topic], seen.topics, seen.exclude):
+            return None
+        return Spot(self.destination, destination_name(here.topic, seen.prefix, seen.suffix, seen.rename))
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """The other mirrors of this process."""
+
+    names: frozenset[str] = frozenset()
+    edges: tuple[Known, ...] = ()  # what they replicate
+    # Of two with one route the later one is refused, whichever meets the topic first. Settings tell, so two
+    # threads that look at the same time cannot miss each other.
+    earlier: tuple[Selection, ...] = ()
+
+
+ALONE = Neighbours()
+
+
+def selection_of(
+    mirror: MirrorSettings, sources: Mapping[str, ClusterView], destination: ClusterView
+) -> Selection:
+    ids = {view.cluster_id(): alias for alias, view in sources.items()}
+    return Selection(mirror, ids, destination.cluster_id())
 
 
 def routes(mirror: MirrorSettings, sources: Mapping[str, ClusterView], destination: ClusterView) -> Routes:
@@ -70,15 +119,17 @@ def refusals(
     sources: Mapping[str, ClusterView],
     destination: ClusterView,
     image: LedgerImage,
-    elsewhere: Iterable[Known] = (),
+    neighbours: Neighbours = ALONE,
 ) -> list[Refusal]:
-    """Routes that would lose, mix or repeat records; `elsewhere` are the routes of other mirrors."""
+    """Routes that would lose, mix or repeat records, alone or together with those of other mirrors."""
     homes: dict[str, list[Key]] = {}
     for key, route in found.items():
         homes.setdefault(route.to, []).append(key)
-    own = [(edge, mirror.provenance) for edge in edges(found.values(), sources, destination)]
-    known = [*own, *elsewhere]
-    go_on = {here for (here, _), _ in known}  # from any other topic there is no way back
+    own = [
+        Known(edge, mirror.provenance, mirror.name) for edge in edges(found.values(), sources, destination)
+    ]
+    known = [*own, *neighbours.edges]
+    go_on = {one.edge[0] for one in known}  # from any other topic there is no way back
     carried = _carried_to(image)
     origins: dict[tuple[str, str], set[str]] = {}
     for spot, to in carried.items():
@@ -94,6 +145,11 @@ def refusals(
         if spots[0] == spots[1]:
             why = "it would be mirrored onto itself, in the same cluster"
             todo = "give it another name with prefix, suffix or rename, or exclude it"
+        elif twin := next(
+            (one.mirror.name for one in neighbours.earlier if one.to(spots[0]) == spots[1]), ""
+        ):
+            why = f'mirror "{twin}" replicates it to topic {route.to}, too: every record would come twice'
+            todo = "exclude it from one of the two mirrors, or give it another name in one of them"
         elif len(route.to) > LONGEST or route.to in (".", ".."):
             why = f"{route.to[:40]}… is no name that Kafka takes ({len(route.to)} characters)"
             todo = "give it another name with rename"
@@ -114,7 +170,7 @@ def refusals(
             )
             todo += " and `causeway adopt` what is there"
             integrity = True
-        elif spots[1] in go_on and (back := _way_back(spots, mirror.provenance, known)):
+        elif spots[1] in go_on and (back := way_back(spots, mirror.provenance, known)):
             steps = " → ".join(spot.topic for spot in (spots[0], *back))
             why = f"its records would come back to it without end ({steps})"
             todo = "set provenance = true on all mirrors of the circle, or use a prefix"
@@ -129,13 +185,13 @@ def _carried_to(image: LedgerImage) -> dict[Spot, str]:
     return {Spot(source.cluster, source.topic): one.place.topic for source, one in image.positions.items()}
 
 
-def _way_back(edge: Edge, marks: bool, known: list[Known]) -> list[Spot]:
+def way_back(edge: Edge, marks: bool, known: Sequence[Known]) -> list[Spot]:
     """How records would come back along the edges, unless every mirror on the way marks them."""
     source, destination = edge
-    every = [one for one, _ in known]
+    every = [one.edge for one in known]
     if not marks:
         return way(every, destination, source)
-    for (here, there), marked in known:
+    for (here, there), marked, _ in known:
         if not marked and (to := way(every, destination, here)) and (back := way(every, there, source)):
             return [*to, *back]
     return []

@@ -21,7 +21,7 @@ from causeway.errors import (
 )
 from causeway.mirror.clusters import chosen
 from causeway.mirror.driver import Driver
-from causeway.mirror.routing import Known
+from causeway.mirror.routing import Neighbours
 from causeway.mirror.slices import serve
 from causeway.mirror.telling import Say
 from causeway.model.progress import MirrorProgress
@@ -47,13 +47,18 @@ class Run:
     def prepare(self) -> None:
         """Everything that can be wrong from the start, before Spark is even started."""
         for driver in self._drivers:
-            driver.others = partial(self._edges, driver)
+            driver.others = partial(self._others, driver)
             driver.prepare(os.cpu_count() or 1)
         self._prepared = True
 
-    def _edges(self, driver: Driver) -> list[Known]:
-        """What the other mirrors carry: a route that brings records back is refused."""
-        return [edge for other in self._drivers if other is not driver for edge in other.edges]
+    def _others(self, driver: Driver) -> Neighbours:
+        """The other mirrors: a route that brings records back, or replicates them twice, is refused."""
+        others = [other for other in self._drivers if other is not driver]
+        return Neighbours(
+            names=frozenset(other.name for other in others),
+            edges=tuple(edge for other in others for edge in other.edges),
+            earlier=tuple(one.selection() for one in self._drivers[: self._drivers.index(driver)]),
+        )
 
     def start(self, on_spark: Callable[[Path], None]) -> None:
         """Start Spark, and a thread for each mirror that has something to do."""

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, fields, replace
 
 from causeway.model.offsets import told
 from causeway.model.order import Lane
-from causeway.model.position import NO_LATENCY, Position, SourcePartition
+from causeway.model.plan import Refusal
+from causeway.model.position import NO_LATENCY, Place, Position, SourcePartition
 from causeway.model.record import Gap, Heartbeat, Stopped
-from causeway.model.snapshot import GapView, PartitionView, ShardView
+from causeway.model.snapshot import UNROUTABLE, GapView, PartitionView, ShardView
 from causeway.policy.ages import Ages
 from causeway.policy.image import LedgerImage
 from causeway.policy.sharding import shard_of
@@ -181,6 +182,15 @@ def _partition(
         found=stopped.found if stopped else -1,
         gone=stopped.gone if stopped else 0,
     )
+
+
+def refused_lane(source: SourcePartition, refusal: Refusal) -> Lane:
+    """A partition without a place, to be shown among the others: what waits there is lag."""
+    return Lane(source, "", Place(refusal.to, "", -1), until=None)
+
+
+def refused_stop(source: SourcePartition, refusal: Refusal) -> Stopped:
+    return Stopped(*source, verdict=UNROUTABLE, what=refusal.why, todo=refusal.todo, at=0)
 
 
 def gaps(image: LedgerImage, aliases: Mapping[str, str]) -> tuple[GapView, ...]:

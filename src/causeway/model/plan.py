@@ -10,7 +10,7 @@ from causeway.model.position import SourcePartition
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A source topic that is not carried, why, and what would change that."""
+    """A source topic, or some of its partitions, that is not carried, why, and what would change that."""
 
     source: str  # alias
     topic: str
@@ -18,9 +18,13 @@ class Refusal:
     todo: str
     integrity: bool = False  # going on could repeat records
     denied: bool = False  # the destination's brokers do not allow it to this user
+    to: str = ""  # the destination topic
+    partitions: tuple[int, ...] = ()  # of the source topic, those that are not carried
+    partial: bool = False  # its other partitions are carried
 
     def __str__(self) -> str:
-        return f"{self.source}:{self.topic}: {self.why}; {self.todo}"
+        numbers = f"[{', '.join(map(str, self.partitions))}]" if self.partial else ""
+        return f"{self.source}:{self.topic}{numbers}: {self.why}; {self.todo}"
 
 
 @dataclass(frozen=True, slots=True)

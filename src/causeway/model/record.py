@@ -1,7 +1,7 @@
 """The ledger's records: what is written, under which key, as versioned JSON.
 
 Partition 0 is control, written by the driver alone: lease, heartbeat, generation, cut, whether it is paused,
-created topics, what was adopted.
+created topics, what was adopted, which routes are claimed.
 Partitions 1…n belong to one shard each: positions, heartbeats, events, verdicts, gaps, what is hidden.
 The topic is compacted, so a key holds the newest of its kind.
 """
@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar
 
 from causeway.model.position import Position, SourcePartition
+from causeway.model.route import Spot
 
 VERSION = 1
 CONTROL = 0
@@ -122,6 +123,30 @@ class CreatedTopic:
 
     def key(self) -> str:
         return f"{self.kind}|{self.topic}"
+
+
+@dataclass(frozen=True, slots=True)
+class RouteClaim:
+    """This mirror replicates that source topic to this destination topic; or, without one, no longer.
+
+    Other mirrors read it before they begin with the same route (policy/rivals.py).
+    """
+
+    kind: ClassVar[str] = "claim"
+    cluster: str
+    topic: str
+    to_topic: str
+    to_topic_id: str
+    provenance: bool  # whether records are marked with their origin, and do not go back there
+    settled: bool  # the other ledgers were read after the claim was committed, and none has the route
+    at: int
+
+    @property
+    def source(self) -> Spot:
+        return Spot(self.cluster, self.topic)
+
+    def key(self) -> str:
+        return f"{self.kind}|{self.cluster}|{self.topic}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +279,7 @@ class Adopted:
 
 
 Record = (
-    Lease | Heartbeat | Generation | Cut | Paused | CreatedTopic | Event
+    Lease | Heartbeat | Generation | Cut | Paused | CreatedTopic | RouteClaim | Event
     | Stopped | Gap | Hidden | Adopted | Position
 )  # fmt: skip
 
@@ -267,6 +292,7 @@ _KINDS: dict[str, type[Any]] = {
         Cut,
         Paused,
         CreatedTopic,
+        RouteClaim,
         Event,
         Stopped,
         Gap,

@@ -17,6 +17,8 @@ Level = Literal["info", "warning", "error"]
 State = Literal["starting", "running", "waiting", "paused", "done", "stopped", "failed"]
 ENDED: tuple[State, ...] = ("done", "stopped", "failed")
 """States of mirrors that a process still shows, and does not run any more."""
+UNROUTABLE = "unroutable"
+"""The verdict of a partition that the plan refuses: it has no place, or none that would take it as it is."""
 
 
 @dataclass(frozen=True, slots=True)

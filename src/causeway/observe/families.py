@@ -13,7 +13,7 @@ from typing import Literal, get_args
 from prometheus_client.metrics_core import Metric
 from prometheus_client.samples import Sample
 
-from causeway.model.snapshot import State
+from causeway.model.snapshot import UNROUTABLE, State
 
 Kind = Literal["counter", "gauge", "histogram", "summary", "unknown"]
 
@@ -21,9 +21,10 @@ STATES: tuple[State, ...] = get_args(State)
 STOPS = (
     "gap", "truncated", "recreated", "deleted", "corrupt", "destination-recreated", "destination-deleted",
     "destination-shrunk", "destination-truncated", "poison", "refused", "filter",
+    UNROUTABLE,
 )  # fmt: skip
 """Verdicts that stop a partition: each has its series at 0 before the first one is given."""
-MOVES = (*STOPS, "skip")
+MOVES = (*(verdict for verdict in STOPS if verdict != UNROUTABLE), "skip")
 """What a gap is written for; "skip" is somebody's wish without a verdict."""
 
 MIRROR = ("mirror",)

@@ -20,8 +20,9 @@ from pathlib import Path
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from causeway.config import SparkSettings
+from causeway.config import SparkSettings, secrets
 from causeway.errors import SetupError
+from causeway.pipeline import launching
 
 Spark = SparkSession
 
@@ -97,6 +98,9 @@ def start(
     """
     if not (os.environ.get("JAVA_HOME") or shutil.which("java")):
         raise SetupError("Spark needs Java 17 or newer", todo="install it, or set JAVA_HOME")
+    hidden = launching.confidential(settings.properties)
+    users = {name: secrets.resolve(value) for name, value in settings.properties.items()}
+    settings = settings.model_copy(update={"properties": users})
     log = log_file or log_directory(settings) / f"spark-{os.getpid()}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     log4j = log.with_suffix(".log4j2.properties")
@@ -110,15 +114,19 @@ def start(
     # py4j logs every call that a dead JVM does not answer, with its traceback; what it means is said by us.
     logging.getLogger().addHandler(logging.NullHandler())
     os.environ["CAUSEWAY_DRIVER_PID"] = str(os.getpid())
-    builder = SparkSession.builder.appName(app)
-    for name, value in {
+    properties = {
+        "spark.app.name": app,
         **_properties(settings, slots, log4j, shared_classes() if jvm is None else jvm),
-        **settings.properties,
-    }.items():
+        **users,
+        **launching.redaction(hidden, users.get(launching.REDACTION)),
+    }
+    builder = SparkSession.builder
+    for name, value in properties.items():
         builder = builder.config(name, value)
     before = _block_directories(settings)
     with _output_into(log):
         try:
+            launching.launch(properties, hidden)
             spark = builder.getOrCreate()
         except Exception as error:  # noqa: BLE001 - whatever Spark says, the user needs one line and the log
             raise SetupError(

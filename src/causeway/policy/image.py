@@ -17,8 +17,10 @@ from causeway.model.record import (
     Lease,
     Paused,
     Record,
+    RouteClaim,
     Stopped,
 )
+from causeway.model.route import Spot
 from causeway.policy.positions import newest
 
 
@@ -32,6 +34,7 @@ class LedgerImage:
     paused: Paused | None = None
     heartbeats: dict[int, Heartbeat] = field(default_factory=dict)
     created: dict[str, CreatedTopic] = field(default_factory=dict)
+    claims: dict[Spot, RouteClaim] = field(default_factory=dict)  # by source topic
     adopted: dict[int, Adopted] = field(default_factory=dict)  # by lease
     events: dict[str, Event] = field(default_factory=dict)
     verdicts_by: dict[tuple[int, SourcePartition], Stopped] = field(default_factory=dict)
@@ -86,6 +89,8 @@ class LedgerImage:
                 self.heartbeats[record.shard] = record
             case CreatedTopic():
                 self.created[record.topic] = record
+            case RouteClaim():
+                self.claims[record.source] = record
             case Adopted():
                 self.adopted[record.lease] = record
             case Event():

@@ -50,6 +50,7 @@ class Refuse:
     why: str
     todo: str
     integrity: bool = False  # going on could repeat records
+    short: bool = False  # only some of its partitions have no place
 
 
 Action = Create | Grow | Refuse | None
@@ -124,6 +125,7 @@ def fit(
         f"topic {name} has {destination.partitions} partitions, {needed} are needed",
         f"kafka-topics.sh --alter --topic {name} --partitions {needed}"
         ' (or modulo = true to fold them, or partitions = "by-key")',
+        short=True,
     )
 
 

@@ -7,10 +7,13 @@ from collections.abc import Callable, Iterator
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from causeway.model.snapshot import MirrorView, Snapshot
+from causeway.model.snapshot import UNROUTABLE, MirrorView, Snapshot
 from causeway.model.times import span
 from causeway.web.source import Source
-from causeway.web.words import stale, unreported
+from causeway.web.words import named, stale, unreported
+
+NAMED = 5
+"""Of the partitions that are refused for one reason, these many are named."""
 
 
 class Health:
@@ -54,7 +57,17 @@ def unprepared(snapshot: Snapshot) -> list[str]:
 
 
 def _reasons(mirror: MirrorView) -> Iterator[str]:
-    """A partition that stands still is none: the others go on, and a restart would not help it."""
+    """A partition that stands still is none: the others go on, and a restart would not help it.
+
+    One that the plan refuses is a reason: `topics` selects it, and it is not replicated.
+    """
+    refused: dict[str, list[str]] = {}
+    for one in mirror.partitions:
+        if one.verdict == UNROUTABLE:
+            refused.setdefault(one.what, []).append(named(mirror, one))
+    for what, names in refused.items():
+        more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
+        yield f"{mirror.name} does not replicate {', '.join(names[:NAMED])}{more}: {what}"
     if mirror.state == "waiting":
         yield f"{mirror.name} waits for {mirror.waiting_for or 'a cluster'}, which does not answer"
     elif mirror.state in ("stopped", "failed"):

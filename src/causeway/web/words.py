@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from causeway.errors import Unreachable
-from causeway.model.snapshot import MirrorView, PartitionView, Snapshot
+from causeway.model.snapshot import UNROUTABLE, MirrorView, PartitionView, Snapshot
 from causeway.model.times import span
 
 Level = Literal["error", "warning", "notice", "well"]
@@ -117,11 +117,14 @@ def _failures(mirror: MirrorView) -> Iterator[Finding]:
 
 
 def _standing(mirror: MirrorView) -> Iterator[Finding]:
-    """One for each verdict: a thousand partitions of a deleted topic are one thing to do."""
-    alike: dict[str, list[PartitionView]] = {}
+    """One for each verdict: a thousand partitions of a deleted topic are one thing to do.
+
+    Refusals differ from topic to topic, so there is one for each reason.
+    """
+    alike: dict[tuple[str, str], list[PartitionView]] = {}
     for one in mirror.standing:
-        alike.setdefault(one.verdict, []).append(one)
-    for verdict, stopped in sorted(alike.items()):
+        alike.setdefault((one.verdict, one.what if one.verdict == UNROUTABLE else ""), []).append(one)
+    for (verdict, _), stopped in sorted(alike.items()):
         first, others = stopped[0], len(stopped) - 1
         more = f" and {others:,} other{'s' if others > 1 else ''}" if others else ""
         stand = "stand" if others else "stands"

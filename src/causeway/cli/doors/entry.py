@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from causeway.cli.run import run_settings
+from causeway.doors.concealing import concealed
 from causeway.doors.translation import Translation
 from causeway.doors.wording import reworded
 
@@ -21,10 +22,11 @@ def enter(
 
 
 def convert(translation: Translation, directory: Path) -> None:
-    """Print the Causeway TOML; what it says must load."""
+    """Print the Causeway TOML; it must load once the variables for its secrets are set."""
     translation.settings([], directory)
-    _say(translation)
-    print(translation.toml(), end="")
+    printed = concealed(translation)
+    _say(printed)
+    print(printed.toml(), end="")
 
 
 def _say(translation: Translation) -> None:

@@ -7,7 +7,7 @@ when everything is flushed.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -19,6 +19,7 @@ from causeway.kafka.delivery import IdempotentDelivery, Owner
 from causeway.kafka.lane import NEVER, OpenLane, Unmapped
 from causeway.kafka.native import loop
 from causeway.kafka.native.intake import MOST, Batch
+from causeway.kafka.native.library import Message
 from causeway.kafka.native.producer import NativeProducer, arguments
 from causeway.kafka.outcome import Again
 from causeway.kafka.transaction import TransactionalDelivery
@@ -130,10 +131,13 @@ class _Native(IdempotentDelivery):
             rows = [int(row) for row in table.touched[:count]]
             for row in rows:
                 table.show(table.lanes[row])
+            end = 0
             while index < batch.count:
+                if index == end:
+                    end = self._met_up_to(batch, index, [table.lanes[row] for row in rows], lanes)
                 before = self._row
                 index = loop.carry(
-                    batch.addresses, index, batch.count, table.rows, self._rows, self._row,
+                    batch.addresses, index, end, table.rows, self._rows, self._row,
                     self._slots.ctypes.data, self._arguments, self._producer.handle, self._out,
                 )  # fmt: skip
                 how, self._row, error = (int(found) for found in self._out[:3])
@@ -151,6 +155,14 @@ class _Native(IdempotentDelivery):
                 batch.at(rest).destroy()
         self._poll()
         failpoint.reach("after-produce")
+
+    def _met_up_to(self, batch: Batch, begin: int, touched: Iterable[OpenLane], lanes: Lanes) -> int:
+        """How far the loop may go now; what was produced so far to new places is acknowledged before."""
+        new = [lane for lane in touched if self._is_new(lane.lane.place) and lane.finding is None]
+        if begin and new:
+            self._meet(_at(lane) for lane in new if lane.delivered)
+        places = {_at(lane) for lane in new} - self._met
+        return _first_ones(batch, begin, lanes, places) if places else batch.count
 
     def _decide(self, message: Any, table: Table, lanes: Lanes) -> bool:
         """A message that is not ordinary; answers whether the loop must not have it again."""
@@ -218,6 +230,31 @@ class _Native(IdempotentDelivery):
     def commit(self, ledger: Any) -> None:
         super().commit(ledger)
         self._row = 0
+
+
+def _at(lane: OpenLane) -> tuple[str, int]:
+    return lane.lane.place.topic, lane.lane.place.partition
+
+
+def _first_ones(batch: Batch, begin: int, lanes: Lanes, places: Collection[tuple[str, int]]) -> int:
+    """Move to the front what comes first to these places, one record to each; returns where that ends.
+
+    What comes before that record in its lane goes along: the lane must see its messages in their order.
+    """
+    first: list[int] = []
+    rest: list[int] = []
+    reached: set[tuple[str, int]] = set()
+    for address in batch.addresses[begin : batch.count].tolist():
+        fields = Message.from_address(address)
+        lane = lanes.get((batch.consumer.names.get(fields.rkt, ""), fields.partition))
+        if lane is None or _at(lane) not in places or _at(lane) in reached:
+            rest.append(address)
+            continue
+        first.append(address)
+        if fields.offset >= lane.next:
+            reached.add(_at(lane))
+    batch.addresses[begin : batch.count] = first + rest
+    return begin + len(first) if first else batch.count
 
 
 class NativeIdempotentDelivery(_Native):

@@ -1,0 +1,118 @@
+"""The ledgers of all mirrors that write to a cluster, as far as other mirrors have to know them.
+
+Read in one pass, up to the last stable offset: nothing is waited for. What a mirror has not committed by
+then, it commits later, and reads the other ledgers after that.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import time
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field
+
+from confluent_kafka import OFFSET_BEGINNING, KafkaError, KafkaException, TopicPartition
+
+from causeway.errors import Unreachable
+from causeway.kafka import clients
+from causeway.kafka.admin import ClusterView
+from causeway.kafka.failures import as_user_error, is_gone
+from causeway.model.position import Position
+from causeway.model.record import CONTROL, Heartbeat, Lease, Record, RouteClaim, UnknownRecord, decode
+from causeway.model.route import Spot
+
+READ_SECONDS = 15.0
+_LEDGER = re.compile(r"__causeway\.(.+)\.ledger")
+_CLAIM, _SIGNS = b"claim|", (b"heartbeat|0", b"lease")
+
+
+@dataclass(slots=True)
+class OtherLedger:
+    """What another mirror's ledger says about its routes."""
+
+    mirror: str
+    claims: dict[Spot, RouteClaim] = field(default_factory=dict)
+    beat: int = 0  # when its driver was heard of last, in milliseconds
+    begun: int = 0  # when its driver started last
+    positions: list[Position] = field(default_factory=list)  # where it has no claims: an older version's
+
+
+def other_ledgers(
+    view: ClusterView, group: str, leave_out: Collection[str], topics: Collection[Spot]
+) -> list[OtherLedger]:
+    """The ledgers of other mirrors on this cluster; positions of these source topics alone."""
+    names = {name: found[1] for name in view.topic_names() if (found := _LEDGER.fullmatch(name))}
+    names = {name: mirror for name, mirror in names.items() if mirror not in leave_out}
+    others = {name: OtherLedger(mirror) for name, mirror in names.items()}
+    control = [(name, CONTROL) for name in names]
+    for name, record in _newest(view, group, control, lambda key: key in _SIGNS or key.startswith(_CLAIM)):
+        match record:
+            case RouteClaim():
+                others[name].claims[record.source] = record
+            case Heartbeat():
+                others[name].beat = record.at
+            case Lease():
+                others[name].begun = record.at
+    older = [name for name, other in others.items() if not other.claims] if topics else []
+    wanted = {f"position|{spot.cluster}|{spot.topic}|".encode() for spot in topics}
+    facts = view.describe(older)
+    shards = [(name, n) for name in facts for n in range(1, facts[name].partitions)]
+    for name, record in _newest(view, group, shards, lambda key: key[: key.rfind(b"|") + 1] in wanted):
+        if isinstance(record, Position):
+            others[name].positions.append(record)
+    return list(others.values())
+
+
+def _newest(
+    view: ClusterView, group: str, partitions: Iterable[tuple[str, int]], wanted: Callable[[bytes], bool]
+) -> list[tuple[str, Record]]:
+    """The newest record of each wanted key, with the ledger that it is in."""
+    ends = {at: end for at, end in view.offsets(partitions, "stable").items() if end > 0}
+    if not ends:
+        return []
+    cluster, deadline = view.cluster, time.monotonic() + READ_SECONDS
+    consumer = clients.consumer(cluster, group, fetch_wait_max_ms=10)
+    values: dict[tuple[str, int, bytes], bytes | None] = {}
+    try:
+        with contextlib.suppress(KafkaException):
+            consumer.list_topics(
+                timeout=READ_SECONDS
+            )  # one that does not know the leaders waits for a second
+        consumer.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for topic, number in ends])
+        while ends:
+            if time.monotonic() > deadline:
+                raise Unreachable(
+                    f"the ledgers of other mirrors cannot be read ({len(ends)} partitions are left)",
+                    where=f'cluster "{cluster.alias}" at {cluster.bootstrap_servers}',
+                )
+            first = consumer.poll(0.1)
+            for message in [first, *consumer.consume(10_000, 0)] if first is not None else ():
+                at, error = (message.topic(), message.partition()), message.error()
+                if error is None:
+                    if wanted(message.key() or b""):
+                        values[(*at, message.key())] = message.value()
+                    reached = message.offset() + 1
+                elif error.code() == KafkaError._PARTITION_EOF or is_gone(error):
+                    reached = ends.get(at, 0)
+                elif error.retriable() or error.code() == KafkaError._ALL_BROKERS_DOWN:
+                    continue
+                else:
+                    doing = "reading the ledgers of other mirrors"
+                    raise as_user_error(error, cluster.alias, cluster.bootstrap_servers, doing)
+                if reached >= ends.get(at, 0):
+                    ends.pop(at, None)
+    finally:
+        consumer.close()
+    return [(topic, record) for (topic, _, _), value in values.items() if (record := _decoded(value))]
+
+
+def _decoded(value: bytes | None) -> Record | None:
+    """None for what a newer version wrote: what it means cannot be known here."""
+    try:
+        return decode(value) if value else None
+    except UnknownRecord:
+        return None
+
+
+__all__ = ["OtherLedger", "other_ledgers"]

@@ -1,0 +1,190 @@
+"""Routes that mirrors in other processes stand against: their ledgers tell (policy/rivals.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise
+
+from causeway.config import MirrorSettings
+from causeway.errors import CausewayError
+from causeway.kafka.admin import ClusterView
+from causeway.kafka.ledgers import OtherLedger, other_ledgers
+from causeway.mirror.plan import Survey
+from causeway.mirror.routing import Key, Known, Neighbours, edges, selection_of, way_back
+from causeway.model.order import ledger_topic
+from causeway.model.plan import Refusal
+from causeway.model.record import RouteClaim
+from causeway.model.route import Edge, Spot
+from causeway.pipeline.memory import now_ms
+from causeway.policy.image import LedgerImage
+from causeway.policy.rivals import ALIVE_MS, begun_topics, has_same_route, is_alive, is_settled
+
+
+def refuse_claimed(
+    mirror: MirrorSettings,
+    found: Survey,
+    sources: Mapping[str, ClusterView],
+    destination: ClusterView,
+    image: LedgerImage,
+    neighbours: Neighbours,
+    *,
+    starting: bool,
+    write: Callable[[Sequence[RouteClaim]], None],
+    warn: Callable[[str], None],
+) -> None:
+    """Claim the routes of a survey, and refuse those that mirrors in other processes stand against.
+
+    That is the same route of any other mirror, running or not, and a way back to the source topic over
+    mirrors that run. `write` commits claims. At a start all routes are compared, later on new ones.
+    """
+    claims = dict(_claims(mirror, found, sources, destination))
+    fresh = {
+        key: claim for key, claim in claims.items() if not is_settled(claim, image.claims.get(claim.source))
+    }
+    left = _left(mirror, sources, destination, image) if starting else []
+    if fresh or left:
+        write([*fresh.values(), *left])  # before the others are read
+    if not claims or not (fresh or starting):
+        return
+    begun = begun_topics(image.positions)
+    new = {claim.source for claim in fresh.values() if claim.source not in begun}
+    read = partial(_read, f"causeway.{mirror.name}.ledger", warn)
+    there = read(destination, {mirror.name, *neighbours.names}, new)
+    running = _running(there, destination)
+    for view in sources.values():
+        if view.cluster_id() != destination.cluster_id():
+            running += _running(read(view, neighbours.names, ()), view)  # there, its own name is another's
+    own = [
+        Known(one, mirror.provenance, mirror.name)
+        for one in edges(found.routes.values(), sources, destination)
+    ]
+    circle = Circle([*own, *neighbours.edges, *running]) if running else Circle([])
+    answers = []
+    for key, claim in claims.items():
+        edge = claim.source, Spot(destination.cluster_id(), claim.to_topic)
+        refusal = _same_route(key, claim, there, begun) if key in fresh else None
+        refusal = refusal or _comes_back(key, edge, mirror, circle)
+        if refusal is not None:
+            del found.routes[key]
+            found.refusals.append(refusal)
+        if key in fresh:
+            answers.append(replace(claim, settled=True) if refusal is None else _withdrawn(claim))
+    if answers:
+        write(answers)
+
+
+class Circle:
+    """All edges that are known, to find ways back."""
+
+    def __init__(self, known: Sequence[Known]) -> None:
+        self.known = known
+        self.sources = {one.edge[0] for one in known}  # from any other topic there is no way back
+        self.mirrors = {one.edge: one.mirror for one in known}
+
+
+def _left(
+    mirror: MirrorSettings,
+    sources: Mapping[str, ClusterView],
+    destination: ClusterView,
+    image: LedgerImage,
+) -> list[RouteClaim]:
+    """Claims of routes that the configuration does not have any more: others may have them."""
+    selection = selection_of(mirror, sources, destination)
+    return [
+        _withdrawn(claim)
+        for claim in image.claims.values()
+        if claim.to_topic and selection.to(claim.source) != Spot(destination.cluster_id(), claim.to_topic)
+    ]
+
+
+def _withdrawn(claim: RouteClaim) -> RouteClaim:
+    return replace(claim, to_topic="", to_topic_id="", settled=False, at=now_ms())
+
+
+def _claims(
+    mirror: MirrorSettings, found: Survey, sources: Mapping[str, ClusterView], destination: ClusterView
+) -> Iterable[tuple[Key, RouteClaim]]:
+    at = now_ms()
+    for key, spot, to in _spots(found, sources, destination):
+        facts = found.destinations.get(to.topic)
+        if facts is not None and facts.topic_id:  # without, it was deleted under the mirror
+            yield (
+                key,
+                RouteClaim(
+                    spot.cluster,
+                    spot.topic,
+                    to.topic,
+                    facts.topic_id,
+                    mirror.provenance,
+                    settled=False,
+                    at=at,
+                ),
+            )
+
+
+def _same_route(
+    key: Key, claim: RouteClaim, others: Iterable[OtherLedger], begun: Collection[Spot]
+) -> Refusal | None:
+    for other in others:
+        if has_same_route(claim, other.claims, other.positions, begun=claim.source in begun):
+            ledger = ledger_topic(other.mirror)
+            why = f'mirror "{other.mirror}" replicates it to topic {claim.to_topic}, too, as its ledger says'
+            todo = (
+                "give it another name here with prefix, suffix or rename; or exclude it there and start that"
+                f" mirror again; if that mirror will never run again, delete topic {ledger}"
+            )
+            return Refusal(*key, f"{why}: every record would come twice", todo, integrity=True)
+    return None
+
+
+def _comes_back(key: Key, edge: Edge, mirror: MirrorSettings, circle: Circle) -> Refusal | None:
+    if edge[1] not in circle.sources or not (back := way_back(edge, mirror.provenance, circle.known)):
+        return None
+    steps = " → ".join(spot.topic for spot in (edge[0], *back))
+    names = {circle.mirrors[step] for step in pairwise((edge[0], *back)) if step in circle.mirrors}
+    others = ", ".join(f'"{name}"' for name in sorted(names - {mirror.name}))
+    return Refusal(
+        *key,
+        f"its records would come back to it without end ({steps}), over the running mirror {others}",
+        "set provenance = true on all mirrors of the circle, or use a prefix;"
+        f" or stop that mirror, and wait until it has been silent for {ALIVE_MS // 1_000} s",
+    )
+
+
+def _running(others: Iterable[OtherLedger], view: ClusterView) -> list[Known]:
+    """What mirrors of other processes that run now replicate to this cluster."""
+    now = now_ms()
+    return [
+        Known((claim.source, Spot(view.cluster_id(), claim.to_topic)), claim.provenance, other.mirror)
+        for other in others
+        if is_alive(other.beat, other.begun, now)
+        for claim in other.claims.values()
+        if claim.to_topic
+    ]
+
+
+def _read(
+    group: str,
+    warn: Callable[[str], None],
+    view: ClusterView,
+    leave_out: Collection[str],
+    topics: Collection[Spot],
+) -> list[OtherLedger]:
+    """Where they cannot be read, that is said, and the mirror goes on: it may have no rights there."""
+    try:
+        return other_ledgers(view, group, leave_out, topics)
+    except CausewayError as error:
+        warn(f"whether another mirror has the same routes is not known: {error}")
+        return []
+
+
+def _spots(
+    found: Survey, sources: Mapping[str, ClusterView], destination: ClusterView
+) -> list[tuple[Key, Spot, Spot]]:
+    """Each route's key, source topic and destination topic."""
+    return [
+        (key, Spot(sources[key[0]].cluster_id(), key[1]), Spot(destination.cluster_id(), route.to))
+        for key, route in found.routes.items()
+    ]

@@ -1,0 +1,69 @@
+"""Whether another mirror replicates the same source topic to the same destination topic. Pure.
+
+Two mirrors in two processes know of each other by their ledgers. Each one commits a claim for a route, and
+only then reads the other ledgers, so of two that meet a topic at the same time at least one sees the other:
+
+    A commits its claim.   B commits its claim.
+    A reads B's ledger: claimed. A withdraws, and refuses the route.
+    B reads A's ledger: claimed, or withdrawn already. B withdraws too, or goes on.
+
+Where both withdraw, nothing is replicated twice, and both try again later. A claim is settled when no other
+was found; one that is not (a kill came between) is compared again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from causeway.model.position import Position, SourcePartition
+from causeway.model.record import RouteClaim
+from causeway.model.route import Spot
+from causeway.policy.integrity import same_topic
+
+ALIVE_MS, STARTING_MS = 30_000, 120_000
+"""A driver that was heard of within this time counts as running; one that starts waits for Spark first."""
+
+
+def is_settled(claim: RouteClaim, known: RouteClaim | None) -> bool:
+    """Whether the ledger has this claim already, looked at and found free."""
+    if known is None or not known.settled or claim.provenance != known.provenance:
+        return False
+    return _same_place(claim, known)
+
+
+def has_same_route(
+    claim: RouteClaim, claims: Mapping[Spot, RouteClaim], positions: Iterable[Position], *, begun: bool
+) -> bool:
+    """Whether another mirror's ledger has the route of this claim.
+
+    Without any claim it is of an older version, and its positions tell; but not where this mirror has `begun`
+    with the topic, since that one may be retired. If it ever runs again, it claims the route, and finds this
+    one.
+    """
+    other = claims.get(claim.source)
+    if other is not None and _same_place(claim, other):
+        return True
+    return not claims and not begun and any(_lies_there(claim, position) for position in positions)
+
+
+def begun_topics(positions: Iterable[SourcePartition]) -> set[Spot]:
+    return {Spot(source.cluster, source.topic) for source in positions}
+
+
+def is_alive(beat: int, begun: int, now: int) -> bool:
+    return beat > now - ALIVE_MS or begun > max(beat, now - STARTING_MS)
+
+
+def _same_place(claim: RouteClaim, other: RouteClaim) -> bool:
+    return bool(other.to_topic) and (
+        claim.to_topic == other.to_topic and same_topic(claim.to_topic_id, other.to_topic_id)
+    )
+
+
+def _lies_there(claim: RouteClaim, position: Position) -> bool:
+    source, place = position.source, position.place
+    return (
+        claim.source == Spot(source.cluster, source.topic)
+        and claim.to_topic == place.topic
+        and same_topic(claim.to_topic_id, place.topic_id)
+    )
