@@ -12,6 +12,7 @@ from causeway.model.position import Place, Position, SourcePartition
 from causeway.model.record import Gap
 from causeway.policy.coverage import Books, coverage_of, quarantine_books, set_apart
 from causeway.policy.gaps import begun_again, moved
+from causeway.policy.integrity import NO_TOPIC_ID
 
 FIRST = Position(
     source=SourcePartition("paris", "orders", 1),
@@ -102,3 +103,11 @@ def test_the_ledger_and_the_quarantine_must_agree() -> None:
     assert quarantine_books(1, {5: 1, 7: 1}, 10) == Books(uncounted=1)
     assert quarantine_books(1, {5: 1, 17: 1}, 10) == Books(), "the second came after the ledger was read"
     assert quarantine_books(2, {5: 1, 17: 1}, 10) == Books(), "or before a move back"
+
+
+def test_what_was_skipped_before_the_topic_had_an_id_was_skipped() -> None:
+    nameless, gap = move(replace(FIRST, topic_id=NO_TOPIC_ID), 30)
+    assert coverage_of(replace(nameless, topic_id="here"), [gap]).skipped() == ((20, 30),)
+    other, began = begun_again(replace(nameless, topic_id="here"), "other", 0, FIRST.place, 0, "", 1)
+    other = replace(other, offset=40)
+    assert coverage_of(other, [gap, began]).skipped() == (), "of another topic of the name"

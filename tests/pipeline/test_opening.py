@@ -14,7 +14,7 @@ from causeway.model.record import Stopped
 from causeway.pipeline.memory import Memory
 from causeway.pipeline.opening import Opening, open_lanes
 from causeway.policy.holes import Hole
-from causeway.policy.integrity import LOOKS, Found, Unreadable
+from causeway.policy.integrity import LOOKS, NO_TOPIC_ID, Found, Unreadable
 
 SOURCE = SourcePartition("c", "t", 0)
 PLACE = Place("t", "there", 0)
@@ -153,3 +153,15 @@ def test_of_another_topic_of_the_name_nothing_is_lost() -> None:
     memory = Memory(holes={SOURCE: Hole(70, 80)})
     (lane,) = opened(CARRIED, None, 60, memory, on_gap="continue").lanes
     assert (lane.hole, memory.holes) == (None, {})
+
+
+def test_a_position_that_was_begun_without_topic_ids_gets_them_before_the_first_fetch() -> None:
+    """Otherwise every later topic of the name would pass for the one that was carried."""
+    nameless = replace(CARRIED, topic_id=NO_TOPIC_ID, place=PLACE._replace(topic_id=NO_TOPIC_ID))
+    found = opened(nameless, None)
+    (lane,) = found.lanes
+    (record,) = found.records
+    assert record == lane.position
+    assert (lane.position.topic_id, lane.position.place) == ("id", PLACE)
+    assert (lane.position.place_start, lane.position.place_end) == (0, 50), "its place is still the same"
+    assert opened(CARRIED, None).records == []

@@ -6,6 +6,7 @@ import pytest
 
 from causeway.model.position import Place, Position, SourcePartition
 from causeway.model.record import Gap
+from causeway.policy.integrity import NO_TOPIC_ID
 from causeway.policy.testimony import Landed, contradicted
 
 SOURCE = SourcePartition("c", "t", 0)
@@ -61,3 +62,10 @@ def test_what_the_map_says_was_carried(known: Position | None, gaps: list[Gap], 
 def test_every_partition_is_asked_about() -> None:
     said = [carried(SOURCE, "a", 10), carried(OTHER, "a", 1)]
     assert contradicted(said, {SOURCE: position(10)}, []) == carried(OTHER, "a", 1)
+
+
+def test_what_was_carried_before_the_topic_had_an_id_counts() -> None:
+    said = [carried(SOURCE, NO_TOPIC_ID, 10)]
+    assert contradicted(said, {SOURCE: position(10)}, []) is None
+    assert contradicted(said, {SOURCE: position(9)}, []) == said[0]
+    assert contradicted(said, {SOURCE: position(0, "b")}, [gap(10, 0, "a", "b")]) is None

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from causeway.config import MirrorSettings, Settings
 from causeway.kafka.admin import At, ClusterView
@@ -23,12 +23,13 @@ from causeway.mirror.routing import routes
 from causeway.model.cluster import Cluster
 from causeway.model.order import quarantine_topic
 from causeway.model.pool import Pool
-from causeway.model.position import SourcePartition
+from causeway.model.position import Position, SourcePartition
 from causeway.model.record import Gap
 from causeway.model.topic import TopicFacts
 from causeway.model.verdict import Pair, Passage
 from causeway.pipeline import filters
 from causeway.pipeline.verify import Progress
+from causeway.policy.coverage import ids_of
 from causeway.policy.grouping import grouped
 from causeway.policy.image import LedgerImage
 from causeway.policy.pairing import Bounds, pair_of
@@ -123,7 +124,7 @@ class Capture:
                     source_compacted=(source.cluster, source.topic) in compacted,
                     stopped=stopped.what if stopped else "",
                     gaps=gaps.get(source, ()),
-                    labels=labels.get((source, position.topic_id), {}) if position else {},
+                    labels=_labels_of(position, gaps.get(source, ()), labels) if position else {},
                 )
             )
         begins = adopted(image, grounds)
@@ -238,3 +239,12 @@ class Capture:
 
 def _compacted_among(configs: Mapping[str, Mapping[str, str]]) -> set[str]:
     return {name for name, config in configs.items() if "compact" in config.get("cleanup.policy", "")}
+
+
+def _labels_of(
+    position: Position, gaps: Sequence[Gap], labels: Mapping[tuple[SourcePartition, str], Counter[int]]
+) -> Counter[int]:
+    found: Counter[int] = Counter()
+    for topic_id in ids_of(position, gaps):
+        found += labels.get((position.source, topic_id), Counter())
+    return found

@@ -21,7 +21,7 @@ from causeway.pipeline.memory import Memory, now_ms
 from causeway.pipeline.source_checks import is_still_lost
 from causeway.policy.gaps import settle
 from causeway.policy.holes import Hole, lost
-from causeway.policy.integrity import Finding, Found, corrupt, diverged
+from causeway.policy.integrity import Finding, Found, corrupt, diverged, with_ids
 from causeway.policy.positions import resume
 from causeway.policy.repeats import ATTEMPTS, Repeated
 
@@ -92,6 +92,9 @@ def open_lanes(
                 opening.records += _cleared(order, before, at)
                 memory.stopped.pop(source, None)
                 continue
+        if (known := with_ids(position, found)) != position:
+            position = replace(known, lease=order.lease)
+            opening.records.append(position)
         if position.place != lane.place:
             position = _moved(position, lane.place, _end(ends, lane.place))
         if before is not None and before.verdict == "refused":

@@ -15,6 +15,7 @@ from itertools import pairwise
 
 from causeway.model.position import Position
 from causeway.model.record import Gap
+from causeway.policy.integrity import NO_TOPIC_ID
 
 Ranges = tuple[tuple[int, int], ...]
 """From an offset up to another, rising, apart from each other."""
@@ -61,12 +62,23 @@ class Coverage:
             yield begin, end, times
 
 
+def ids_of(position: Position, gaps: Iterable[Gap]) -> set[str]:
+    """The topic ids under which the books of a position were written.
+
+    One that was begun without a topic id has got one since, unless it began again with another topic.
+    """
+    began_again = any(gap.topic_id != gap.to_topic_id == position.topic_id for gap in gaps)
+    return {position.topic_id} if began_again else {position.topic_id, NO_TOPIC_ID}
+
+
 def coverage_of(position: Position, gaps: Iterable[Gap]) -> Coverage:
     """Of the topic that the position is in; gaps of others of its name say nothing about it."""
     steps = Counter({position.start: 1})
     steps[position.offset] -= 1
+    gaps = list(gaps)
+    ids = ids_of(position, gaps)
     for gap in gaps:
-        if gap.topic_id == gap.to_topic_id == position.topic_id:
+        if gap.topic_id == gap.to_topic_id and gap.topic_id in ids:
             steps[gap.end] += 1
             steps[gap.begin] -= 1
     offsets = sorted(steps)

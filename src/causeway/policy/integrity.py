@@ -6,7 +6,7 @@ Invariant G: whatever could skip data stops the partition and names what is miss
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from causeway.model.order import Lane
@@ -70,6 +70,20 @@ class Unreadable:
 
 def same_topic(known: str, found: str) -> bool:
     return known == found or NO_TOPIC_ID in (known, found)
+
+
+def with_ids(position: Position, found: Found) -> Position:
+    """The position with the topic ids that the brokers report now, where it was begun without them.
+
+    Brokers before Kafka 2.8 report none. A position that kept none for ever would belong to every topic of
+    its name: one that is deleted and created again after the upgrade would pass for the old one.
+    """
+    topic_id, place = position.topic_id, position.place
+    if topic_id == NO_TOPIC_ID and found.topic_id is not None:
+        topic_id = found.topic_id
+    if place.topic_id == NO_TOPIC_ID and found.place_topic_id is not None:
+        place = place._replace(topic_id=found.place_topic_id)
+    return replace(position, topic_id=topic_id, place=place)
 
 
 def falls_short(position: Position | None, topic_id: str, reached: int) -> bool:

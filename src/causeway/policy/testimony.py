@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from causeway.model.position import Position, SourcePartition
 from causeway.model.record import Gap
+from causeway.policy.integrity import same_topic
 
 Spot = tuple[str, int]  # topic and partition
 
@@ -36,7 +37,9 @@ def contradicted(
     moves = list(gaps)
     for carried in said:
         position = positions.get(carried.source)
-        if position is not None and (position.topic_id != carried.topic_id or position.offset >= carried.end):
+        if position is not None and (
+            not same_topic(position.topic_id, carried.topic_id) or position.offset >= carried.end
+        ):
             continue
         if not any(_explains(move, carried) for move in moves):
             return carried
@@ -44,6 +47,8 @@ def contradicted(
 
 
 def _explains(move: Gap, carried: Landed) -> bool:
-    if move.source != carried.source or move.topic_id != carried.topic_id or move.begin < carried.end:
+    if move.source != carried.source or not same_topic(move.topic_id, carried.topic_id):
+        return False
+    if move.begin < carried.end:
         return False
     return move.to_topic_id != move.topic_id or move.end < carried.end

@@ -33,6 +33,7 @@ from dataclasses import dataclass
 
 from causeway.model.position import Position, SourcePartition
 from causeway.model.record import Hidden
+from causeway.policy.integrity import same_topic
 from causeway.policy.testimony import Landed, Spot
 
 
@@ -73,4 +74,6 @@ def to_abort(open_from: Mapping[Spot, int], known: Mapping[Spot, Known]) -> dict
 def counts(landed: Landed, positions: Mapping[SourcePartition, Position]) -> bool:
     """Whether the ledger counts what this record of the map says as carried."""
     position = positions.get(landed.source)
-    return position is not None and position.topic_id == landed.topic_id and position.offset >= landed.end
+    if position is None or not same_topic(position.topic_id, landed.topic_id):
+        return False
+    return position.offset >= landed.end
