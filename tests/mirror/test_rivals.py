@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from causeway.config import load
 from causeway.errors import IntegrityError, PlanRefused
 from causeway.kafka.admin import ClusterView
+from causeway.kafka.ledgers import other_ledgers
 from causeway.mirror.run import Run
 from causeway.model.cluster import Cluster
 from causeway.model.order import ledger_topic
@@ -196,3 +197,19 @@ def test_a_mirror_that_has_ended_brings_nothing_back(beat: int, begun: int, aliv
     """Whoever turns the direction round, once the old one has ended, is not refused."""
     now = 1_000_000_000
     assert is_alive(beat and now + 1_000 * beat, begun and now + 1_000 * begun, now) is alive
+
+
+def test_a_ledger_that_no_leader_answers_for_is_said() -> None:
+    class Leaderless:
+        def topic_names(self) -> list[str]:
+            return ["orders", ledger_topic("mine"), ledger_topic("theirs"), "__causeway.theirs.offsets"]
+
+        def offsets(self, _partitions: Any, _at: str) -> dict[tuple[str, int], int]:
+            return {}
+
+        def describe(self, _names: Any) -> dict[str, Any]:
+            return {}
+
+    view: Any = Leaderless()
+    (other,) = other_ledgers(view, "group", {"mine"}, ())
+    assert (other.mirror, other.unread) == ("theirs", True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import re
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from confluent_kafka import OFFSET_BEGINNING, KafkaError, KafkaException, TopicPartition
@@ -36,6 +36,7 @@ class OtherLedger:
     beat: int = 0  # when its driver was heard of last, in milliseconds
     begun: int = 0  # when its driver started last
     positions: list[Position] = field(default_factory=list)  # where it has no claims: an older version's
+    unread: bool = False  # a partition of it has no leader, or it does not answer
 
 
 def other_ledgers(
@@ -46,7 +47,9 @@ def other_ledgers(
     names = {name: mirror for name, mirror in names.items() if mirror not in leave_out}
     others = {name: OtherLedger(mirror) for name, mirror in names.items()}
     control = [(name, CONTROL) for name in names]
-    for name, record in _newest(view, group, control, lambda key: key in _SIGNS or key.startswith(_CLAIM)):
+    unread: set[str] = set()
+    signs = _newest(view, group, control, lambda key: key in _SIGNS or key.startswith(_CLAIM), unread)
+    for name, record in signs:
         match record:
             case RouteClaim():
                 others[name].claims[record.source] = record
@@ -58,17 +61,26 @@ def other_ledgers(
     wanted = {f"position|{spot.cluster}|{spot.topic}|".encode() for spot in topics}
     facts = view.describe(older)
     shards = [(name, n) for name in facts for n in range(1, facts[name].partitions)]
-    for name, record in _newest(view, group, shards, lambda key: key[: key.rfind(b"|") + 1] in wanted):
+    places = _newest(view, group, shards, lambda key: key[: key.rfind(b"|") + 1] in wanted, unread)
+    for name, record in places:
         if isinstance(record, Position):
             others[name].positions.append(record)
+    for name in unread:
+        others[name].unread = True
     return list(others.values())
 
 
 def _newest(
-    view: ClusterView, group: str, partitions: Iterable[tuple[str, int]], wanted: Callable[[bytes], bool]
+    view: ClusterView,
+    group: str,
+    partitions: Sequence[tuple[str, int]],
+    wanted: Callable[[bytes], bool],
+    unread: set[str],
 ) -> list[tuple[str, Record]]:
-    """The newest record of each wanted key, with the ledger that it is in."""
-    ends = {at: end for at, end in view.offsets(partitions, "stable").items() if end > 0}
+    """The newest record of each wanted key, with the ledger that it is in; `unread` gets those in doubt."""
+    answered = view.offsets(partitions, "stable")
+    unread |= {topic for topic, number in partitions if (topic, number) not in answered}
+    ends = {at: end for at, end in answered.items() if end > 0}
     if not ends:
         return []
     cluster, deadline = view.cluster, time.monotonic() + READ_SECONDS

@@ -21,6 +21,8 @@ from causeway.pipeline.memory import now_ms
 from causeway.policy.image import LedgerImage
 from causeway.policy.rivals import ALIVE_MS, begun_topics, has_same_route, is_alive, is_settled
 
+UNKNOWN = "whether another mirror has the same routes is not known"
+
 
 def refuse_claimed(
     mirror: MirrorSettings,
@@ -174,10 +176,13 @@ def _read(
 ) -> list[OtherLedger]:
     """Where they cannot be read, that is said, and the mirror goes on: it may have no rights there."""
     try:
-        return other_ledgers(view, group, leave_out, topics)
+        others = other_ledgers(view, group, leave_out, topics)
     except CausewayError as error:
-        warn(f"whether another mirror has the same routes is not known: {error}")
+        warn(f"{UNKNOWN}: {error}")
         return []
+    if unread := sorted(other.mirror for other in others if other.unread):
+        warn(f"{UNKNOWN}: no leader answers for the ledger of {', '.join(unread[:5])}")
+    return others
 
 
 def _spots(
