@@ -37,7 +37,7 @@ class Destination:
 
 def done(position: Position | None, end: int | None, lane: Lane = LANE, gone: bool = False) -> bool:
     lanes = (lane, Lane(EMPTY, "e", Place("empty", "e", 0), until=None))
-    plan = Plan(lanes, (), 0, frozenset([SOURCE] if gone else []))
+    plan = Plan(lanes, (), {}, frozenset([SOURCE] if gone else []))
     positions = {} if position is None else {SOURCE: position}
     ends = {} if end is None else {("t", 3): end}
     return all_there(plan, positions, {SOURCE: 100, EMPTY: 0}, cast(ClusterView, Destination(ends)))

@@ -120,6 +120,22 @@ def test_a_record_that_the_destination_refuses_is_named(
     assert [len(found[0]), len(found[1])] == [20, 40]
 
 
+def test_a_topic_that_takes_nothing_stops_alone(world: World) -> None:
+    """And one that takes only small batches is no reason to send small ones to all others."""
+    nothing, little, other = (world.topic(name, 1) for name in ("nothing", "little", "other"))
+    world.topic("nothing", 1, on="destination", config={"max.message.bytes": "0"})
+    world.topic("little", 1, on="destination", config={"max.message.bytes": "1000"})
+    for topic in (nothing, little, other):
+        world.produce(topic, world.numbers(500))
+
+    run = world.run(world.config(shards=1), "--stop-at-end")
+
+    assert run.wait() == 7, run.output
+    assert f"topic {nothing} takes no record: its max.message.bytes is 0" in run.output
+    assert world.read(nothing) == {0: []}
+    world.assert_mirrored(little, other)
+
+
 def test_a_record_without_a_timestamp_is_not_given_one(world: World) -> None:
     """Timestamp 0 would silently become the time of carrying."""
     topic = world.topic("t", 1)

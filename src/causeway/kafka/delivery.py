@@ -296,6 +296,10 @@ class IdempotentDelivery(ProducerHandle):
         size = len(value or b"") + len(key or b"")
         return Unfit(too_large_for_client(owner.lane.lane.source, owner.offset, size, self._cluster.alias))
 
+    def drain(self) -> None:
+        """Wait until everything that was produced is acknowledged, in the middle of a transaction."""
+        self._drain()
+
     def flush(self) -> float:
         """Wait until the destination has everything; answers how long that took."""
         began = time.monotonic()

@@ -223,6 +223,9 @@ class Intake:
             return Taken(messages)
         return self._sorted(messages)
 
+    def release(self, records: Any) -> None:
+        """Records that were taken, and are not going to be produced: nothing is to be done for objects."""
+
     def _sorted(self, messages: Iterable[Any]) -> Taken:
         """Records, ends and failures apart. Of a lane that failed nothing counts that came behind it.
 

@@ -71,7 +71,7 @@ class Driver:
         self._views = {alias: ClusterView(cluster) for alias, cluster in self._sources.items()}
         self._view = ClusterView(self._destination)
         self._control = Control(self._destination, mirror.name, mirror.delivery, limits_of(mirror))
-        self._plan = Plan((), (), 0)
+        self._plan = Plan((), (), {})
         self._filters = filters_of(mirror)
         self._shape = UNKNOWN
         self.fulfilled = False  # with --stop-at-end: whether nothing at all is left to do or to judge

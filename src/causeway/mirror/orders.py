@@ -12,6 +12,7 @@ from causeway.model.filtering import FilterSpec
 from causeway.model.order import Lane, Order, Seen, ledger_topic, offset_map_topic
 from causeway.model.plan import Plan
 from causeway.model.position import Position, SourcePartition
+from causeway.policy.batches import LARGEST, batch_bytes
 from causeway.policy.sharding import shard_of
 
 
@@ -40,10 +41,14 @@ def make_orders(
     lanes = tuple(_reached(lane, positions.get(lane.source)) for lane in plan.lanes)
     if until is not None:
         lanes = tuple(replace(lane, until=until.get(lane.source, 0)) for lane in lanes)
+    ledger, offset_map = ledger_topic(mirror.name), offset_map_topic(mirror.name)
     orders = []
     for shard in range(1, shards + 1):
         mine = tuple(lane for lane in lanes if shard_of(lane.source, shards) == shard)
         if mine:
+            own = (plan.batch_limits.get(name, LARGEST) for name in (ledger, offset_map))
+            places = {lane.place.topic for lane in mine}
+            batch = min(batch_bytes(plan.batch_limits.get(name, LARGEST) for name in places), *own)
             orders.append(
                 Order(
                     mirror=mirror.name,
@@ -55,12 +60,12 @@ def make_orders(
                     compression=mirror.compression,
                     sources=sources,
                     destination=destination,
-                    ledger=ledger_topic(mirror.name),
-                    offset_map=offset_map_topic(mirror.name),
+                    ledger=ledger,
+                    offset_map=offset_map,
                     groups=groups,
                     lanes=mine,
                     tail=None if until is not None else mirror.slice,
-                    limits=limits_of(mirror, plan.batch_bytes, working),
+                    limits=limits_of(mirror, max(1, batch), working),
                     partitioner=f"{mirror.partitioner}_random",
                     provenance=mirror.provenance,
                     destination_id=destination_id,

@@ -13,19 +13,17 @@ from causeway.config import MirrorSettings
 from causeway.errors import AccessDenied, CausewayError, PlanRefused, Unreachable
 from causeway.kafka.admin import ClusterView
 from causeway.mirror.routing import ALONE, Neighbours, Routes, refusals, routes
-from causeway.model.order import Lane
+from causeway.model.order import Lane, ledger_topic, offset_map_topic
 from causeway.model.plan import Plan, Refusal, Unmatched
 from causeway.model.position import Place, Position, SourcePartition
 from causeway.model.route import BY_KEY, Route
 from causeway.model.topic import TopicFacts
+from causeway.policy.batches import DEFAULT_MAX_BYTES, limit_of, small
 from causeway.policy.image import LedgerImage
 from causeway.policy.integrity import same_topic
 from causeway.policy.partitioning import has_place, needed, place_of, wished
 from causeway.policy.selection import absent, nearest, select
 from causeway.policy.topics import Action, Create, Grow, Refuse, fit, held, new_topic
-
-DEFAULT_MAX_BYTES = 1_048_588
-LARGEST_BATCH = 1_000_000
 
 
 @dataclass(slots=True)
@@ -41,6 +39,7 @@ class Survey:
     unmatched: list[Unmatched] = field(default_factory=list)
     gone: list[Position] = field(default_factory=list)  # of topics that were carried and are not there
     max_bytes: dict[str, int] = field(default_factory=dict)  # by destination topic that exists
+    batch_limits: dict[str, int] = field(default_factory=dict)  # of these, and of the mirror's own topics
 
 
 def survey(
@@ -74,6 +73,10 @@ def survey(
     configs = destination.configs(result.destinations)
     result.max_bytes = {
         name: int(config.get("max.message.bytes", DEFAULT_MAX_BYTES)) for name, config in configs.items()
+    }
+    own = destination.describe([ledger_topic(mirror.name), offset_map_topic(mirror.name)])
+    result.batch_limits = {
+        name: limit_of(config) for name, config in {**configs, **destination.configs(own)}.items()
     }
     known = {(source.cluster, source.topic) for source in image.positions}
     ours = {(position.place.topic, position.place.topic_id) for position in image.positions.values()}
@@ -224,7 +227,7 @@ def prepare(survey: Survey, destination: ClusterView) -> Iterator[TopicFacts]:
             )
         survey.destinations |= found
         if isinstance(action, Create):
-            survey.max_bytes[name] = int(action.config["max.message.bytes"])
+            survey.batch_limits[name] = limit_of(action.config)
         if fresh:
             yield found[name]
 
@@ -273,13 +276,13 @@ def plan_of(
                 continue  # the topic could not grow; a refusal says so
             place = Place(route.to, there.topic_id, place_of(route.placement, number, count))
             source = SourcePartition(cluster_id, name, number)
-            lanes.append(Lane(source, route.source.topic_id, place, until=None))
+            limit = small(survey.batch_limits.get(route.to, DEFAULT_MAX_BYTES))
+            lanes.append(Lane(source, route.source.topic_id, place, until=None, batch_limit=limit))
     # What was carried and does not exist any more is judged, not forgotten.
     lanes += [Lane(gone.source, gone.topic_id, gone.place, until=None) for gone in survey.gone]
-    smallest = min([LARGEST_BATCH, *survey.max_bytes.values()])
     gone = frozenset(position.source for position in survey.gone)
     refused = tuple(_whole(refusal, survey.every) for refusal in survey.refusals)
-    return Plan(tuple(_marked(lanes)), refused, smallest, gone, tuple(survey.unmatched))
+    return Plan(tuple(_marked(lanes)), refused, survey.batch_limits, gone, tuple(survey.unmatched))
 
 
 def _marked(lanes: list[Lane]) -> Iterator[Lane]:

@@ -10,12 +10,13 @@ from causeway.config import MirrorSettings
 from causeway.errors import CausewayError, IntegrityError, PlanRefused
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.ages import first_timestamps
-from causeway.mirror.plan import DEFAULT_MAX_BYTES, Survey, plan_of, survey
+from causeway.mirror.plan import Survey, plan_of, survey
 from causeway.mirror.rivals import refuse_claimed
 from causeway.mirror.routing import ALONE, Neighbours
 from causeway.model.checkup import Remark, note, ok, problem, warning
 from causeway.model.position import Position, SourcePartition
 from causeway.model.route import Placement
+from causeway.policy.batches import DEFAULT_MAX_BYTES
 from causeway.policy.image import LedgerImage
 from causeway.policy.integrity import Found, judge
 from causeway.policy.naming import alike

@@ -11,6 +11,7 @@ from causeway.kafka.admin import ClusterView
 from causeway.mirror.routing import Routes, routes
 from causeway.model.plan import Refusal
 from causeway.pipeline.memory import now_ms
+from causeway.policy.batches import LARGEST, limit_of
 from causeway.policy.topics import replaces_timestamps, stamping
 
 RESTS = 50
@@ -23,6 +24,7 @@ class Shape:
 
     routes: Routes = field(default_factory=dict)
     stamping: frozenset[str] = frozenset()  # destination topics that replace timestamps
+    small: frozenset[tuple[str, int]] = frozenset()  # those that take smaller batches than others, and which
     at: int = field(default=0, compare=False)  # when their settings were looked at
     again_at: float = field(default=0.0, compare=False)  # when that is due once more
 
@@ -46,7 +48,8 @@ def shape_of(
     configs = destination.configs({route.to for route in found.values()})
     now = time.monotonic()
     replacing = frozenset(name for name in configs if replaces_timestamps(configs[name]))
-    return Shape(found, replacing, at, now + RESTS * (now - began))
+    limits = frozenset((name, limit) for name in configs if (limit := limit_of(configs[name])) < LARGEST)
+    return Shape(found, replacing, limits, at, now + RESTS * (now - began))
 
 
 def stamped_since(before: Shape, now: Shape, topics: Iterable[str]) -> list[str]:

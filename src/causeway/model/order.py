@@ -29,6 +29,7 @@ class Lane:
     until: int | None  # carry at least to here; None where there is no end
     shared: bool = False  # other lanes write to the same place
     reached: int = -1  # where the driver knows it to be: a ledger that shows less was not read to its end
+    batch_limit: int | None = None  # the largest batch that its place takes, where that is unusually small
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class Limits:
     transaction_timeout: float
     queue_bytes: int
     queue_records: int
-    batch_bytes: int  # no larger than the smallest max.message.bytes of the destination topics
+    batch_bytes: int  # what every topic of the shard takes, but for lanes with a limit of their own
     heartbeat: float
     records_per_second: float = 0.0  # of this shard; 0 is no limit
     bytes_per_second: float = 0.0
@@ -113,6 +114,7 @@ class Order:
                 lane.until,
                 lane.shared,
                 lane.reached,
+                lane.batch_limit,
             ]
             for lane in self.lanes
         ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from causeway.model.order import Lane
@@ -48,7 +49,7 @@ class Unmatched:
 class Plan:
     lanes: tuple[Lane, ...]
     refusals: tuple[Refusal, ...]
-    batch_bytes: int  # the smallest max.message.bytes among the destination topics
+    batch_limits: Mapping[str, int]  # the largest batch that each destination topic takes
     gone: frozenset[SourcePartition] = frozenset()  # lanes whose source does not exist any more
     unmatched: tuple[Unmatched, ...] = ()
 

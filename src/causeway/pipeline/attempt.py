@@ -21,7 +21,7 @@ from causeway.errors import CausewayError
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.carrier import Carrier, carrier
 from causeway.kafka.delivery import IdempotentDelivery
-from causeway.kafka.intake import Intake, Lost
+from causeway.kafka.intake import Intake, Lost, Taken
 from causeway.kafka.lane import OpenLane
 from causeway.kafka.ledger import LedgerReader
 from causeway.kafka.outcome import Again, Fenced, Refused, Unfit
@@ -36,6 +36,7 @@ from causeway.pipeline.memory import Memory
 from causeway.pipeline.opening import open_lanes, stopped
 from causeway.pipeline.reckoning import check_lease, check_reached, find_ledger, positions
 from causeway.pipeline.sieve import Sieve
+from causeway.pipeline.small_batches import SmallBatches
 from causeway.pipeline.source_checks import is_cut_off
 from causeway.policy.integrity import unread
 from causeway.policy.pacing import Pace, first_pace, next_pace
@@ -59,6 +60,7 @@ class Attempt:
         self._positions: dict[SourcePartition, Position] = {}
         self._stopped_before: dict[SourcePartition, Stopped] = {}
         self._intakes: list[Intake] = []
+        self._small: list[SmallBatches] = []  # those of them whose places take only small batches
         self._records: list[Record] = []  # for the ledger, with the next transaction
         self._doubtful: dict[SourcePartition, list[Record]] = {}  # as soon as it shows that they go on
         self._quiet_at = 0.0
@@ -81,12 +83,7 @@ class Attempt:
     def run(self) -> Outcome:
         """Serve the order to its end."""
         order = self._order
-        for cluster_id, cluster in order.sources.items():
-            lanes = [lane for lane in order.lanes if lane.source.cluster == cluster_id]
-            if lanes:
-                group, kind = order.groups.get(cluster_id), self._carrier.intake
-                self._intakes.append(kind(cluster, cluster_id, lanes, group, order.mirror, order.limits))
-                self._intakes[-1].wake()
+        self._connect()
         # What the driver has seen saves reading it again; after a failure nothing but the ledger is believed.
         seen = order.seen if not self._memory.restarts else None
         self._reader = LedgerReader(order.destination, order.mirror, [CONTROL, order.shard], seen)
@@ -119,6 +116,23 @@ class Attempt:
                 return outcome
             self._step()
 
+    def _connect(self) -> None:
+        """An intake for each source; and one more for its lanes that take only small batches."""
+        order, kind = self._order, self._carrier.intake
+        for cluster_id, cluster in order.sources.items():
+            group = order.groups.get(cluster_id)
+            mine = [lane for lane in order.lanes if lane.source.cluster == cluster_id]
+            for small in (False, True):
+                lanes = [lane for lane in mine if (lane.batch_limit is not None) == small]
+                if not lanes:
+                    continue
+                intake = kind(cluster, cluster_id, lanes, group, order.mirror, order.limits)
+                group = None  # one of them advances the group, for both
+                intake.wake()
+                self._intakes.append(intake)
+                if small:
+                    self._small.append(SmallBatches(intake, self._delivery, order.provenance))
+
     def close(self) -> None:
         for intake in self._intakes:
             intake.close()
@@ -138,26 +152,52 @@ class Attempt:
         lost: list[tuple[Intake, Lost]] = []
         if not self._intakes:
             time.sleep(IDLE_WAIT_SECONDS)
+        apart = {one.intake for one in self._small}
         for intake in self._intakes:
-            taken = intake.take(self._most(), wait)
-            if taken.records:
-                found = True
-                at, count = time.monotonic(), delivery.records
-                self._carry(intake, taken.records)
-                self._taken.append((at, delivery.records - count))
-            for lane, offset in taken.ends:
-                lane.passed(offset)
-            lost += [(intake, one) for one in taken.lost]
+            if intake not in apart:
+                found |= self._take(intake, intake.take(self._most(), wait), lost)
+        for small in self._small:
+            found |= self._take_small(small, lost, busy=found)
+        if not found and len(apart) == len(self._intakes):
+            time.sleep(wait)
         if self._memory.apart and not found:
             time.sleep(IDLE_WAIT_SECONDS)
         if delivery.open:
-            full = self._pace.full(delivery.records, delivery.bytes, delivery.seconds)
-            if full or lost or not found:
+            if self._full() or lost or not found:
                 self._commit()
         elif lost or self._due():
             self._commit()
         for intake, one in lost:
             self._lose(intake, one)
+
+    def _take(self, intake: Intake, taken: Taken, lost: list[tuple[Intake, Lost]]) -> bool:
+        """Produce what was taken; returns whether there were records."""
+        if taken.records:
+            at, count = time.monotonic(), self._delivery.records
+            self._carry(intake, taken.records)
+            self._taken.append((at, self._delivery.records - count))
+        for lane, offset in taken.ends:
+            lane.passed(offset)
+        lost += [(intake, one) for one in taken.lost]
+        return bool(taken.records)
+
+    def _take_small(self, small: SmallBatches, lost: list[tuple[Intake, Lost]], *, busy: bool) -> bool:
+        """Produce what fits into small batches, for as long as its turn lasts."""
+        found = False
+        small.begin(busy=busy)  # also where the transaction is full: the others fill it every time
+        while small.has_turn and self._throttle.room(time.monotonic()) > 0:
+            taken = small.take()
+            if not taken.records and not taken.ends and not taken.lost:
+                break
+            found |= self._take(small.intake, taken, lost)
+            if taken.lost:
+                break  # of a lane that failed nothing counts that comes after it
+        small.end()
+        return found
+
+    def _full(self) -> bool:
+        delivery = self._delivery
+        return delivery.open and self._pace.full(delivery.records, delivery.bytes, delivery.seconds)
 
     def _lose(self, intake: Intake, lost: Lost) -> None:
         """A lane failed: judge it again soon. Behind a commit, so that it has the position it really has."""
@@ -243,6 +283,8 @@ class Attempt:
         records, size = self._delivery.records, self._delivery.bytes
         views = {intake.cluster_id: intake.view for intake in self._intakes}
         flushed = self._closing.commit(self._lanes.values(), self._records, views, final=final)
+        for small in self._small:
+            small.acknowledged()
         self._records = []
         now = time.monotonic()
         for at, count in self._taken:

@@ -19,6 +19,7 @@ from causeway.model.position import Place, Position, SourcePartition
 from causeway.model.record import Record, Stopped
 from causeway.pipeline.memory import Memory, now_ms
 from causeway.pipeline.source_checks import is_still_lost
+from causeway.policy.batches import takes_nothing
 from causeway.policy.gaps import settle
 from causeway.policy.holes import Hole, lost
 from causeway.policy.integrity import Finding, Found, corrupt, diverged, with_ids
@@ -74,6 +75,7 @@ def open_lanes(
         hole = _hole(order, intake, position, before, memory) if finding is None and position else None
         if hole is not None and position is not None and hole.expected == position.offset:
             finding = hole
+        finding = finding or takes_nothing(lane, position)
         if finding is not None:
             opening.closed.append(source)
             opening.records.append(stopped(order, lane, finding, position))

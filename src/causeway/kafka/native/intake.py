@@ -62,6 +62,11 @@ class NativeIntake(Intake):
             batch.count = self._without_what_came_behind(failed, batch.count)
         return taken
 
+    def release(self, records: Batch) -> None:
+        """Each message has to be destroyed by whoever took it."""
+        for index in range(records.count):
+            records.at(index).destroy()
+
     def _told(self, address: int, fields: Message, taken: Taken) -> bool:
         """As `_heard`. Under light load most are ends, so those go a short way."""
         name = self._consumer.names.get(fields.rkt)
