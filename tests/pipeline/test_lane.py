@@ -242,7 +242,7 @@ def test_holes_are_what_neither_arrived_nor_was_taken_out_nor_set_aside() -> Non
 
 
 def stopped_by_a_record(one: OpenLane) -> None:
-    one.stop_before(3, -1)
+    one.stop(3, one.why_not(3, -1))
 
 
 def stopped_by_a_filter(one: OpenLane) -> None:
@@ -262,7 +262,7 @@ def test_a_lane_that_has_stopped_does_not_move(stops: Callable[[OpenLane], None]
     stops(one)
     one.passed(100)
     one.sifted([50], 7, 10)
-    one.stop_before(60, -1)
+    one.stop(60, one.why_not(60, -1))
     one.stop(70, REFUSED)
     position, _ = one.settled(1)
     assert position.offset == 3

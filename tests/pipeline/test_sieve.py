@@ -38,6 +38,7 @@ class Message:
     at: int
     mark: bytes | None = None
     stamp: int = 1_000
+    unreadable: str = ""
 
     def topic(self) -> str:
         return "t"
@@ -79,7 +80,7 @@ def deliver(messages: list[Message], lane: OpenLane) -> list[int]:
         if lane.finding is not None or message.at < lane.next:
             continue
         if message.at >= lane.barrier or message.stamp <= 0:
-            lane.stop_before(message.at, message.stamp)
+            lane.stop(message.at, lane.why_not(message.at, message.stamp))
             continue
         stretch = Stretch(message.at)
         stretch.length = 1
@@ -169,3 +170,11 @@ def fate(
         carried += [at] if answer == "keep" else []
         dropped += answer == "drop"
     return carried, dropped, None
+
+
+def test_what_cannot_be_read_is_not_asked_about_and_stays_in_its_place() -> None:
+    """No filter may judge by headers that were not read; delivery refuses such a record."""
+    sieve = Sieve([spec(["drop", "keep", "drop"], "stop", "Filter")], "there")
+    lane = open_lane()
+    messages = [Message(0), Message(1, unreadable="why"), Message(2), Message(3, b"there"), Message(4)]
+    assert [message.at for message in sieve.sift(messages, {("t", 0): lane})] == [1, 4]

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from causeway.model.position import SourcePartition
+from causeway.policy.header_names import MOST_HEADERS, as_text, encoded, is_plain
 from causeway.policy.quarantine import PREFIX, Label, label_of, labelled
 
 names = st.text(min_size=1, max_size=20)
@@ -36,3 +37,31 @@ def test_what_is_no_label_is_none() -> None:
     whole = labelled([], Label(SourcePartition("c", "t", 0), "id", 1, 2, "why"))
     assert label_of(whole[:-1]) is None
     assert label_of([*whole, (f"{PREFIX}offset", b"far")]) is None
+
+
+@given(st.lists(st.tuples(st.binary(max_size=8).map(as_text), st.none() | st.binary(max_size=8)), max_size=4))
+def test_names_that_not_every_client_can_write_are_escaped_and_can_be_turned_back(
+    own: list[tuple[str, bytes | None]],
+) -> None:
+    label = Label(SourcePartition("c", "t", 0), "id", 1, 2, "why")
+    made = labelled(own, label, escape=True)
+
+    assert all(is_plain(name) for name, _ in made)
+    assert [value for _, value in made[: len(own)]] == [value for _, value in own]
+    said = (dict(made).get(f"{PREFIX}escaped-names") or b"").decode()
+    odd = {int(number) for number in said.split(",") if number}
+    for number, (name, _) in enumerate(own):
+        found = made[number][0]
+        if number in odd:
+            found = as_text(found.encode().decode("unicode_escape").encode("latin-1"))
+        assert encoded(found) == encoded(name)
+    assert label_of(made) == label
+
+
+def test_a_copy_with_too_many_headers_goes_without_them_and_says_so() -> None:
+    label = Label(SourcePartition("c", "t", 0), "id", 1, 2, "why")
+    made = labelled([("h", b"")] * MOST_HEADERS, label)
+    assert len(made) < 20
+    found = label_of(made)
+    assert found is not None
+    assert found.lacks == "headers"

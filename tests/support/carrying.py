@@ -40,6 +40,7 @@ class Carrying:
     delivery_kind: Delivery = "exactly-once"
     timeout: float = 10.0
     servers: str = ""  # of the destination, where the carrier reaches it by another way
+    compression: str = "lz4"
 
     def __enter__(self) -> Self:
         carried_by = carrier(self.kind, "")
@@ -64,12 +65,12 @@ class Carrying:
             carried_by.exactly_once(
                 destination,
                 limits,
-                "lz4",
+                self.compression,
                 transactional_id=f"{self.world.mirror}.{self.kind}",
                 single=self.single,
             )
             if self.delivery_kind == "exactly-once"
-            else carried_by.at_least_once(destination, limits, "lz4", single=self.single)
+            else carried_by.at_least_once(destination, limits, self.compression, single=self.single)
         )
         self.delivery.fence()
         self.lanes = [self._open(lane) for lane in lanes]

@@ -33,6 +33,8 @@ PLACE = Place("to", "there", 0)
 
 
 class Message:
+    unreadable = ""
+
     def __init__(self, offset: int, content: str, key: str = "") -> None:
         self._offset, self._content, self._key = offset, content.encode(), key.encode()
 

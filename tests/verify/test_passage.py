@@ -33,6 +33,8 @@ PAIR = Pair(SourcePartition("paris", "t", 0), 0, 40, 60, 60, Place("t", "id", 0)
 
 
 class Message:
+    unreadable = ""
+
     def __init__(self, offset: int, origin: str = "") -> None:
         self._offset = offset
         self._headers = [("a", b"1"), *([(HEADER, origin.encode())] if origin else [])]

@@ -19,7 +19,7 @@ from causeway.config import load
 from causeway.config.units import parse_duration
 from causeway.errors import UsageError, VerifyMismatch
 from causeway.mirror.verify import verify as compare
-from causeway.model.verdict import VerifyReport
+from causeway.model.verdict import Kind, VerifyReport
 from causeway.observe.bars import Watch
 from causeway.observe.verdict import summary, verdict_lines, verdict_table
 
@@ -100,7 +100,7 @@ def _judge(reports: Sequence[VerifyReport]) -> None:
     different = [report for report in reports if not report.equal]
     if different:
         raise VerifyMismatch(
-            "; ".join(f"both sides differ: {summary(report)}" for report in different),
+            "; ".join(f"{_said(report)}: {summary(report)}" for report in different),
             where=", ".join(f'mirror "{report.mirror}"' for report in different),
             todo=_advice(different),
         )
@@ -112,6 +112,17 @@ def _advice(different: Sequence[VerifyReport]) -> str:
             "let replicas lead that are whole; where there are none, declare what is lost:"
             ' `causeway offsets skip`, or on_gap = "continue"'
         )
-    if all({kind for kind, count in report.counts().items() if count} == {"behind"} for report in different):
+    if all(_kinds(report) == {"behind"} for report in different):
         return "run the mirror and verify with --wait"
+    if any("unreadable" in _kinds(report) for report in different):
+        return "compare the headers of the unreadable records with another client"
     return ""
+
+
+def _said(report: VerifyReport) -> str:
+    unknown = _kinds(report) == {"unreadable"}
+    return "some headers could not be compared" if unknown else "both sides differ"
+
+
+def _kinds(report: VerifyReport) -> set[Kind]:
+    return {kind for kind, count in report.counts().items() if count}

@@ -15,6 +15,7 @@ from confluent_kafka.admin import AdminClient
 
 from causeway.config import secrets
 from causeway.errors import ConfigError
+from causeway.kafka.native.library import Absent
 from causeway.model.cluster import Cluster
 
 MAX_MESSAGE_BYTES = 1_000_000_000
@@ -145,6 +146,13 @@ def consumer(
         return make(properties)
     except KafkaException as exception:
         raise _refused(cluster, exception) from None
+    except Absent as absent:
+        raise ConfigError(
+            "records cannot be read byte for byte with this confluent-kafka",
+            where=f'cluster "{cluster.alias}"',
+            why=str(absent),
+            todo="install a wheel of confluent-kafka 2.16",
+        ) from None
 
 
 def producer(

@@ -32,6 +32,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException
@@ -43,9 +44,12 @@ from causeway.kafka.outcome import Again, Fenced, Refused, Unfit
 from causeway.model.cluster import Cluster
 from causeway.model.order import Limits
 from causeway.model.position import Place
+from causeway.policy.header_names import odd_names
+from causeway.policy.integrity import Finding
 from causeway.policy.provenance import marked
 from causeway.policy.quarantine import Label, labelled
 from causeway.policy.repeats import too_large_for_client, too_large_for_queue
+from causeway.policy.unwritable import no_room_for_mark, odd_header_name, unreadable_headers
 
 STUCK_SECONDS = 3.0
 MOST_RETRIES = 2_147_483_647
@@ -63,6 +67,7 @@ class IdempotentDelivery(ProducerHandle):
 
     reports_every_record = True  # without a transaction nothing else tells of a record that failed
     keeps_prefix = True  # visible at once, so a record must not be appended without the one before
+    writes_any_name = False  # of headers: the client's Python class takes text, and ends it at a NUL
 
     def __init__(
         self,
@@ -149,6 +154,7 @@ class IdempotentDelivery(ProducerHandle):
                 or offset >= barrier
                 or stamp <= 0
                 or careful
+                or not message.plain
             ):
                 if held is not None and lane is not None:
                     self._end(lane, stretch, held, report, held_stamp, length, size)
@@ -174,12 +180,11 @@ class IdempotentDelivery(ProducerHandle):
                     barrier = lane.reached(offset)
                     if lane.finding is not None:
                         continue
-                if offset >= barrier or stamp <= 0:
-                    if lane.quarantine:
-                        self._set_aside(lane, message, stamp)
-                        barrier = lane.barrier
-                    else:
-                        lane.stop_before(offset, stamp)
+                ordinary = offset < barrier and stamp > 0 and message.plain
+                finding = None if ordinary else self._why_not(lane, message, stamp)
+                if finding is not None:
+                    self._take_out(lane, message, finding)
+                    barrier = lane.barrier
                     continue
                 if self._is_new(lane.lane.place):
                     meeting.add((to_topic, to_partition))
@@ -236,14 +241,44 @@ class IdempotentDelivery(ProducerHandle):
         self.records += length
         self.bytes += size
 
-    def _set_aside(self, lane: OpenLane, message: Any, stamp: int) -> None:
+    def _why_not(self, lane: OpenLane, message: Any, stamp: int) -> Finding | None:
+        """Why a record cannot be written to its place as it is; None where it can."""
+        offset = message.offset()
+        if offset >= lane.barrier or stamp <= 0:
+            return lane.why_not(offset, stamp)
+        if message.unreadable:
+            return unreadable_headers(lane.lane.source, offset, message.unreadable)
+        return self._unwritable(lane, message)
+
+    def _unwritable(self, lane: OpenLane, message: Any) -> Finding | None:
+        """Why the client's Python class cannot write the headers as they are."""
+        if message.plain:
+            return None
+        headers = message.headers() or ()
+        if odd := odd_names(headers):
+            return odd_header_name(lane.lane.source, message.offset(), headers[odd[0]][0])
+        if self._origin is not None and marked(headers, self._origin) is not headers:
+            return no_room_for_mark(lane.lane.source, message.offset(), len(headers))
+        return None
+
+    def _take_out(self, lane: OpenLane, message: Any, finding: Finding) -> None:
+        """A record that cannot go to its place: the quarantine takes it, or the lane stops before it."""
+        if lane.quarantine:
+            self._set_aside(lane, message, finding)
+        else:
+            lane.stop(message.offset(), finding)
+
+    def _set_aside(self, lane: OpenLane, message: Any, finding: Finding) -> None:
         """Into the quarantine, with everything that the source says about it; in the same transaction."""
         offset, value, key = message.offset(), message.value(), message.key()
-        reason = lane.why_not(offset, stamp).what
-        label = Label(lane.lane.source, lane.position.topic_id, offset, stamp, reason)
+        stamp = message.timestamp()[1]
+        label = Label(lane.lane.source, lane.position.topic_id, offset, stamp, finding.what)
         size = len(value or b"") + len(key or b"")
         aside = lane.set_aside(offset, message.leader_epoch(), size)
-        headers = labelled(message.headers(), label)
+        if message.unreadable:
+            headers = labelled((), replace(label, lacks="headers"))
+        else:
+            headers = labelled(message.headers(), label, escape=not self.writes_any_name)
         # Its own timestamp may be what was refused: it is in the label, and the client puts the time of now.
         owner = Owner(lane, offset)
         self._send("quarantining", owner, lane.quarantine, value, key, 0, aside.report, None, 0, headers)

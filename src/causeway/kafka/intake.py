@@ -11,13 +11,14 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from causeway.errors import CausewayError
 from causeway.kafka import clients
 from causeway.kafka.admin import ClusterView, TopicFacts
 from causeway.kafka.failures import error_of, is_corrupt
 from causeway.kafka.lane import OpenLane
+from causeway.kafka.native.consumer import ObjectConsumer
 from causeway.kafka.source_group import SourceGroup
 from causeway.model.cluster import Cluster
 from causeway.model.order import Lane, Limits
@@ -55,7 +56,7 @@ NOTHING = Taken([])
 class Intake:
     """Consumes the lanes of one source cluster."""
 
-    make: clients.Make = staticmethod(Consumer)
+    make: clients.Make = staticmethod(ObjectConsumer)
 
     def __init__(
         self,
@@ -196,7 +197,7 @@ class Intake:
             self._known |= topics
 
     def _ask_for(self, topics: set[str]) -> None:
-        self._consumer.list_topics(*topics if len(topics) == 1 else (), timeout=KNOW_SECONDS)
+        self._consumer.ask_for(topics, KNOW_SECONDS)
 
     def drop(self, lane: OpenLane, *, wait: bool) -> None:
         """Fetch no more of a lane; with `wait` it is judged again soon."""
@@ -212,13 +213,9 @@ class Intake:
 
     def take(self, most: int, seconds: float) -> Taken:
         """Records that are here; waits up to so long for the first."""
-        messages: list[Any] = []
-        if seconds > 0:
-            first = self._consumer.poll(seconds)
-            if first is None:
-                return NOTHING
-            messages.append(first)
-        messages += self._consumer.consume(most, 0)
+        messages = self._consumer.consume(most, seconds)
+        if not messages:
+            return NOTHING
         if all(message.error() is None for message in messages):
             return Taken(messages)
         return self._sorted(messages)

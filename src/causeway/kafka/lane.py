@@ -265,11 +265,6 @@ class OpenLane:
             self.next = max(self.next, offset)
             self.finding = finding
 
-    def stop_before(self, offset: int, stamp: int) -> None:
-        """This record must not be carried, so nothing behind it may be."""
-        if self.finding is None:
-            self.stop(offset, self.why_not(offset, stamp))
-
     def why_not(self, offset: int, stamp: int) -> Finding:
         """Why a record cannot be carried to its place."""
         if self.barrier <= offset:

@@ -1,4 +1,4 @@
-"""A client's message as a record."""
+"""A consumed message as a record that filters and `adopt` look at."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from causeway.model.filtering import Record
 
 
 def record_of(message: Any) -> Record:
+    """Without headers where they cannot be read: whoever judges by headers asks `unreadable` before."""
     return Record(
         message.topic(),
         message.partition(),
@@ -15,5 +16,5 @@ def record_of(message: Any) -> Record:
         message.timestamp()[1],
         message.key(),
         message.value(),
-        message.headers() or (),
+        () if message.unreadable else message.headers() or (),
     )

@@ -2,6 +2,8 @@
 
 A digest covers key, value, headers and, unless brokers set it, the timestamp. Every part goes in with
 its length before it and null as a length of its own, so no two different records look alike to it.
+Headers that the client cannot parse are not in it: those records are remembered as `unreadable`, since equal
+digests prove nothing about them.
 
 An end is reached by a record at or behind it, or by an end-of-partition event there: transaction
 markers at the end of a log never surface as records.
@@ -15,13 +17,15 @@ from hashlib import blake2b
 from struct import Struct
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from causeway.errors import CausewayError, IntegrityError, Unreachable
 from causeway.kafka import clients
 from causeway.kafka.failures import as_user_error, error_of, is_corrupt, is_denied, is_gone
+from causeway.kafka.native.consumer import ObjectConsumer
 from causeway.model.cluster import Cluster
 from causeway.policy.compaction import KeyedBatch
+from causeway.policy.header_names import encoded
 from causeway.policy.tape import Batch
 
 BATCH = 5_000
@@ -34,7 +38,7 @@ GROUP = "causeway.verify"
 
 FIELDS = ("key", "value", "headers", "timestamp")
 
-_NULL = -1
+_NULL = _UNREAD = -1
 _HEAD = Struct("<qiii").pack  # timestamp, length of key, length of value, number of headers
 _HEADER = Struct("<ii").pack  # length of name, length of value
 
@@ -54,11 +58,12 @@ class Partition:
         self._partition = partition
         self._end = end
         self._timestamps = timestamps
+        self.unreadable: set[int] = set()  # offsets of records with headers that could not be read
 
     def digests(self, start: int) -> Iterator[Batch]:
         """Offsets and digests of all committed records from an offset on."""
         for messages in self._messages(start):
-            yield [message.offset() for message in messages], _digests(messages, self._timestamps)
+            yield [message.offset() for message in messages], self._digests(messages)
 
     def keyed_digests(self, start: int) -> Iterator[KeyedBatch]:
         """The same with a digest of the key, and whether the record deletes it; none without a key."""
@@ -67,13 +72,17 @@ class Partition:
             yield (
                 [message.offset() for message in keyed],
                 [blake2b(message.key(), digest_size=16).digest() for message in keyed],
-                _digests(keyed, self._timestamps),
+                self._digests(keyed),
                 [message.value() is None for message in keyed],
             )
 
+    def _digests(self, messages: Sequence[Any]) -> list[bytes]:
+        self.unreadable.update(message.offset() for message in messages if message.unreadable)
+        return _digests(messages, self._timestamps)
+
     def log_start(self) -> int:
         """Where the log begins now."""
-        consumer = clients.consumer(self._cluster, GROUP)
+        consumer = clients.consumer(self._cluster, GROUP, make=ObjectConsumer)
         try:
             low, _ = consumer.get_watermark_offsets(
                 TopicPartition(self._topic, self._partition), PATIENCE_SECONDS
@@ -90,7 +99,8 @@ class Partition:
             message = messages[0]
             if message.offset() != offset:
                 break
-            return message.key(), message.value(), message.headers() or [], _timestamp(message)
+            headers = message.unreadable or list(message.headers() or ())
+            return message.key(), message.value(), headers, _timestamp(message)
         return None
 
     def _messages(self, start: int) -> Iterator[list[Any]]:
@@ -101,6 +111,7 @@ class Partition:
         consumer = clients.consumer(
             self._cluster,
             GROUP,
+            make=ObjectConsumer,
             on_error=errors.append,
             queued_max_messages_kbytes=QUEUE_KBYTES,
             topic_metadata_propagation_max_ms=5_000,  # the topic was there when its end was captured
@@ -123,7 +134,7 @@ class Partition:
         finally:
             consumer.close()
 
-    def _upto_end(self, messages: list[Any], consumer: Consumer, at: int) -> tuple[list[Any], bool]:
+    def _upto_end(self, messages: list[Any], consumer: ObjectConsumer, at: int) -> tuple[list[Any], bool]:
         """The records among messages that lie before the end, and whether it was reached; `at` is next."""
         if not messages:
             return messages, False
@@ -148,7 +159,7 @@ class Partition:
                 raise self._broken(error)
         return batch, False
 
-    def _go_on(self, consumer: Consumer, at: int, error: KafkaError) -> bool:
+    def _go_on(self, consumer: ObjectConsumer, at: int, error: KafkaError) -> bool:
         """Behind what cannot be read, where it need not be; whether that is the end."""
         behind = self._passed_over(at)
         if behind < 0:
@@ -160,7 +171,7 @@ class Partition:
         """Where a range ends that need not be compared; -1 where the offset is in none."""
         return -1
 
-    def _is_short(self, consumer: Consumer) -> bool:
+    def _is_short(self, consumer: ObjectConsumer) -> bool:
         """Whether the log ends before the end that was captured: it was truncated, or made anew."""
         try:
             _, high = consumer.get_watermark_offsets(TopicPartition(self._topic, self._partition), 10.0)
@@ -233,7 +244,9 @@ def _digests(messages: Sequence[Any], timestamps: bool) -> list[bytes]:
     add, head, hashed = digests.append, _HEAD, blake2b
     stamp = 0
     for message in messages:
-        key, value, headers = message.key(), message.value(), message.headers()
+        key, value = message.key(), message.value()
+        unread = message.unreadable
+        headers = () if unread else message.headers()
         if timestamps:
             kind, milliseconds = message.timestamp()
             stamp = milliseconds if kind else _NULL
@@ -242,7 +255,7 @@ def _digests(messages: Sequence[Any], timestamps: bool) -> list[bytes]:
                 stamp,
                 _NULL if key is None else len(key),
                 _NULL if value is None else len(value),
-                len(headers) if headers else 0,
+                _UNREAD if unread else len(headers) if headers else 0,
             )
         ]
         if key:
@@ -257,5 +270,5 @@ def _digests(messages: Sequence[Any], timestamps: bool) -> list[bytes]:
 
 def _add_headers(parts: list[bytes], headers: Sequence[tuple[str, bytes | None]]) -> None:
     for name, value in headers:
-        encoded = name.encode()
-        parts += (_HEADER(len(encoded), _NULL if value is None else len(value)), encoded, value or b"")
+        written = encoded(name)
+        parts += (_HEADER(len(written), _NULL if value is None else len(value)), written, value or b"")

@@ -12,12 +12,13 @@ from hashlib import blake2b
 from struct import Struct
 from typing import Any, Generic, TypeVar
 
-from confluent_kafka import Consumer, KafkaError, TopicPartition
+from confluent_kafka import KafkaError, TopicPartition
 
 from causeway.errors import CausewayError, IntegrityError, Unreachable
 from causeway.kafka import clients
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.failures import as_user_error, is_denied, is_gone
+from causeway.kafka.native.consumer import ObjectConsumer
 from causeway.kafka.records import record_of
 from causeway.model.cluster import Cluster
 from causeway.model.filtering import Record
@@ -129,9 +130,10 @@ class _Reading:
         self._open = dict(spans)
         self._next = {spot: begin for spot, (begin, _) in spans.items()}
         self._errors: list[KafkaError] = []
-        self._consumer: Consumer = clients.consumer(
+        self._consumer: ObjectConsumer = clients.consumer(
             cluster,
             GROUP,
+            make=ObjectConsumer,
             on_error=self._errors.append,
             isolation_level="read_committed" if committed else "read_uncommitted",
             queued_max_messages_kbytes=16 * 1024,

@@ -8,6 +8,7 @@ out_of_order   on both sides, at another place among the others
 changed        at the same place on both sides, with other content
 unexpected     on the destination alone, never on the source
 behind         on the source, not carried yet according to the ledger
+unreadable     on either side, with headers that the client cannot parse: they could not be compared
 
 What the ledger passed over by somebody's word (`skipped`), and what lies in quarantine instead, is counted
 beside them: it is no difference. Neither are offsets that the source lost in the middle of its log (`lost`),
@@ -25,7 +26,7 @@ from causeway.model.filtering import FilterSpec
 from causeway.model.position import Place, SourcePartition
 from causeway.model.route import BY_KEY
 
-Kind = Literal["missing", "duplicated", "out_of_order", "changed", "unexpected", "behind"]
+Kind = Literal["missing", "duplicated", "out_of_order", "changed", "unexpected", "behind", "unreadable"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 

@@ -13,8 +13,10 @@ LINES_SHOWN = 40
 OFFSETS_SHOWN = 5
 
 
-def verdict_table(report: VerifyReport, kinds: Sequence[Kind] = KINDS) -> Table:
+def verdict_table(report: VerifyReport, kinds: Sequence[Kind] | None = None) -> Table:
     """A column for each of the kinds: all of them, or those that a narrow terminal has room for."""
+    if kinds is None:
+        kinds = [kind for kind in KINDS if kind != "unreadable" or report.counts()[kind]]
     result = Table(box=None, pad_edge=False, header_style="bold")
     topics = report.topics()
     # Told beside the differences, by those few that have any.
@@ -26,7 +28,7 @@ def verdict_table(report: VerifyReport, kinds: Sequence[Kind] = KINDS) -> Table:
         result.add_column(heading, justify="right")
     result.add_column("verdict")
     for topic in topics:
-        verdict = "[green]equal[/green]" if topic.equal else "[red]different[/red]"
+        verdict = "[green]equal[/green]" if topic.equal else f"[red]{_verdict(topic)}[/red]"
         result.add_row(
             _route(report, topic),
             f"{topic.partitions:,}",
@@ -37,6 +39,11 @@ def verdict_table(report: VerifyReport, kinds: Sequence[Kind] = KINDS) -> Table:
             verdict,
         )
     return result
+
+
+def _verdict(topic: TopicVerdict) -> str:
+    known = any(count for kind, count in topic.counts.items() if kind != "unreadable")
+    return "different" if known else "not compared"
 
 
 def _route(report: VerifyReport, topic: TopicVerdict) -> str:
@@ -107,6 +114,8 @@ def _place(kind: Kind, one: Coordinates) -> str:
         there = f"{there} of partition {one.partition}"
     if one.source is None:
         return there
+    if one.destination is None:
+        return f"source offset {one.source}"
     if kind == "duplicated":
         return f"{there} repeats source offset {one.source}"
     fields = f" in {', '.join(one.fields)}" if one.fields else ""

@@ -22,7 +22,8 @@ from causeway.model.filtering import Record
 from causeway.model.verdict import Coordinates, Pair, Passage
 from causeway.pipeline.filters import MadeFilter, make
 from causeway.pipeline.source_holes import SourceHoles
-from causeway.policy.provenance import HEADER, Headers, comes_from, marked
+from causeway.policy.header_names import Headers
+from causeway.policy.provenance import HEADER, comes_from, marked
 
 ATTEMPTS = 3
 """Retention may take records away while they are read; then the log's start is asked for again."""
@@ -124,11 +125,15 @@ class Expected(Partition):
         dropped: set[int] = set()
         if back is not None:
             origin = back.encode()
-            dropped = {one.offset() for one in messages if comes_from(one.headers(), origin)}
+            dropped = {
+                one.offset() for one in messages if not one.unreadable and comes_from(one.headers(), origin)
+            }
         returned = frozenset(dropped)
         if filters:
             kept = [
-                record_of(one) for one in messages if one.offset() not in dropped and not self._behind(one)
+                record_of(one)
+                for one in messages
+                if one.offset() not in dropped and not self._behind(one) and not one.unreadable
             ]
             for one in filters:
                 kept = self._asked(one, kept, dropped)
@@ -208,7 +213,7 @@ class Arrived(Partition):
                 yield kept
 
     def _is_marked(self, message: Any) -> bool:
-        if any(name == HEADER for name, _ in message.headers() or ()):
+        if message.unreadable or any(name == HEADER for name, _ in message.headers() or ()):
             return True
         self.left_out.take(message)
         return False
@@ -217,12 +222,13 @@ class Arrived(Partition):
 class _Marked:
     """A message with the mark that the mirror gave it."""
 
-    __slots__ = ("_headers", "key", "offset", "timestamp", "value")
+    __slots__ = ("_headers", "key", "offset", "timestamp", "unreadable", "value")
 
     def __init__(self, message: Any, origin: bytes) -> None:
         self.offset, self.timestamp = message.offset, message.timestamp
         self.key, self.value = message.key, message.value
-        self._headers = marked(message.headers(), origin)
+        self.unreadable = message.unreadable
+        self._headers = () if self.unreadable else marked(message.headers(), origin)
 
     def headers(self) -> Headers:
         return self._headers

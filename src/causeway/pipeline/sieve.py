@@ -45,19 +45,28 @@ class Sieve:
             lane.lift(message.offset())
             if message.offset() >= lane.limit:
                 self._stop(lane, *lane.barred(message.offset()))  # no filter is asked about those
+            elif message.unreadable:
+                kept.append((lane, message))  # delivery refuses it: nothing here can judge by its headers
             elif self._not_back_to is not None and comes_from(message.headers(), self._not_back_to):
                 self._drop(lane, message)
             else:
                 kept.append((lane, message))
         if self._filters and kept:
-            records = [record_of(message) for _, message in kept]
-            for one in self._filters:
-                kept, records = self._ask(one, kept, records)
+            kept = self._asked(kept)
         return [
             message
             for lane, message in kept
             if lane not in self._stops or message.offset() < self._stops[lane][0]
         ]
+
+    def _asked(self, kept: list[tuple[OpenLane, Any]]) -> list[tuple[OpenLane, Any]]:
+        """Those that all filters keep, and those that no filter is asked about, in their order."""
+        asked = [one for one in kept if not one[1].unreadable]
+        records = [record_of(message) for _, message in asked]
+        for one in self._filters:
+            asked, records = self._ask(one, asked, records)
+        passed = {id(message) for _, message in asked}
+        return [one for one in kept if one[1].unreadable or id(one[1]) in passed]
 
     def settle(self) -> None:
         """Tell the lanes what was taken out, after delivery has taken the rest."""

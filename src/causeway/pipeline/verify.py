@@ -27,7 +27,7 @@ from causeway.pipeline.passage import ATTEMPTS, Arrived, Expected, with_fields
 from causeway.pipeline.verify_pool import compare_whole
 from causeway.policy.alignment import align
 from causeway.policy.compaction import compare_latest
-from causeway.policy.differences import Span
+from causeway.policy.differences import Span, with_unreadable
 
 PAIRS = pa.schema([("row", pa.int32()), ("pair", pa.string()), ("pool", pa.string())])
 FINDINGS = pa.schema([("row", pa.int32()), ("findings", pa.string()), ("failure", pa.binary())])
@@ -178,8 +178,9 @@ def compare(
             pair = _trimmed(pair, here, there)
             time.sleep(1)
     notes = (*here.notes(pair), *(there.notes() if there else ()))
+    unread = [offset for offset in here.unreadable if offset < pair.end]
     return replace(
-        findings,
+        with_unreadable(findings, unread, [(one, None) for one in there.unreadable] if there else ()),
         filtered=here.left_out.count,
         skipped=here.skipped.count,
         quarantined=here.quarantined.count,

@@ -14,6 +14,7 @@ from causeway.model.cluster import Cluster
 from causeway.model.pool import Pool, PoolFindings, PoolPlace
 from causeway.model.verdict import Findings, Pair, Passage
 from causeway.pipeline.passage import ATTEMPTS, Arrived, Expected, with_fields
+from causeway.policy.differences import with_unreadable
 from causeway.policy.explaining import Unseen
 from causeway.policy.fingerprints import Gathering, Rows, key_words
 from causeway.policy.pooling import compare_pool
@@ -49,16 +50,22 @@ def compare_whole(
     )
     found = compare_pool(pool, source, arrived, unseen=unseen)
     places = {place.partition: side for place, side in zip(pool.places, there, strict=True)}
+    # A place is fed by many members: what cannot be read there is told with the first of them.
+    unread = [(offset, number) for number, side in places.items() for offset in sorted(side.unreadable)]
     members = [
         replace(
-            _with_fields(findings, side, places, timestamps),
+            with_unreadable(
+                _with_fields(findings, side, places, timestamps),
+                [offset for offset in side.unreadable if offset < member.end],
+                () if number else unread,
+            ),
             filtered=side.left_out.count,
             skipped=side.skipped.count,
             quarantined=side.quarantined.count,
             notes=tuple(side.notes(member)),
             lost=side.lost,
         )
-        for member, side, findings in zip(pool.members, here, found.members, strict=True)
+        for number, (member, side, findings) in enumerate(zip(pool.members, here, found.members, strict=True))
     ]
     own = [f"{pool.topic}[{number}]: {note}" for number, side in places.items() for note in side.notes()]
     return PoolFindings(tuple(members), (*(f"topic {pool.topic}: {note}" for note in found.notes), *own))

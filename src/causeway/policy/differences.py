@@ -16,7 +16,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from causeway.model.verdict import KINDS, Coordinates, Findings, Kind
 
@@ -35,6 +35,22 @@ class Span:
     end: int
     source_trimmed: bool = False
     destination_trimmed: bool = False
+
+
+def with_unreadable(
+    findings: Findings, here: Iterable[int], there: Iterable[tuple[int, int | None]], *, keep: int = 10
+) -> Findings:
+    """The same with records that could not be compared: offsets of the source, and of the destination with
+    their partition, where several are compared as a whole."""
+    found = [Coordinates(offset, None) for offset in sorted(here)]
+    found += [Coordinates(None, offset, partition=number) for offset, number in sorted(there)]
+    if not found:
+        return findings
+    return replace(
+        findings,
+        counts={**findings.counts, "unreadable": len(found)},
+        first={**findings.first, "unreadable": tuple(found[:keep])},
+    )
 
 
 class Catalogue:

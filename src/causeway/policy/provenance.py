@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from causeway.policy.header_names import Headers
 
 HEADER = "causeway-origin"
-
-Headers = Sequence[tuple[str, bytes | None]]
 
 
 def marked(headers: Headers | None, origin: bytes) -> Headers:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from causeway.model.position import SourcePartition
+from causeway.policy.header_names import MOST_HEADERS, Headers, escaped, odd_names
 
 PREFIX = "causeway-quarantine-"
-
-Headers = Sequence[tuple[str, bytes | None]]
+_MOST_PARTS = 9  # of a label
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +20,25 @@ class Label:
     offset: int
     timestamp: int
     reason: str
+    lacks: str = ""  # what of the record is not in the copy: its headers, where they could not be read
 
 
-def labelled(headers: Headers | None, label: Label) -> list[tuple[str, bytes | None]]:
-    """The record's own headers as they were, and the label behind them."""
+def labelled(
+    headers: Headers | None, label: Label, *, escape: bool = False
+) -> list[tuple[str, bytes | None]]:
+    """The record's own headers as they were, and the label after them.
+
+    With `escape`, names that not every client can write are escaped; the label says which headers these
+    are. A copy with more headers than the client parses could never be read again: it goes without them,
+    and says so.
+    """
     source = label.source
+    own = list(headers or ())
+    if len(own) + _MOST_PARTS > MOST_HEADERS:
+        own, label = [], replace(label, lacks="headers")
+    odd = odd_names(own) if escape else []
+    for number in odd:
+        own[number] = escaped(own[number][0]), own[number][1]
     parts = {
         "cluster": source.cluster,
         "topic": source.topic,
@@ -35,7 +48,11 @@ def labelled(headers: Headers | None, label: Label) -> list[tuple[str, bytes | N
         "timestamp": label.timestamp,
         "reason": label.reason,
     }
-    return [*(headers or ()), *((f"{PREFIX}{name}", str(value).encode()) for name, value in parts.items())]
+    if label.lacks:
+        parts["lacks"] = label.lacks
+    if odd:
+        parts["escaped-names"] = ",".join(map(str, odd))
+    return [*own, *((f"{PREFIX}{name}", str(value).encode()) for name, value in parts.items())]
 
 
 def label_of(headers: Headers | None) -> Label | None:
@@ -53,6 +70,7 @@ def label_of(headers: Headers | None) -> Label | None:
             int(said[f"{PREFIX}offset"]),
             int(said[f"{PREFIX}timestamp"]),
             said[f"{PREFIX}reason"],
+            said.get(f"{PREFIX}lacks", ""),
         )
     except (KeyError, ValueError):
         return None

@@ -1,4 +1,7 @@
-"""A consumer of our own, with as much of the client's Python class as intake uses."""
+"""Consumers of our own, with as much of the client's Python class as is used here.
+
+`NativeConsumer` hands out addresses, for the compiled loop; `ObjectConsumer` an object for each record.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,12 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from confluent_kafka import KafkaError, TopicPartition
+import numpy as np
+from confluent_kafka import TopicPartition
 
 from causeway.kafka.native import handle, library
-from causeway.kafka.native.library import Library, Message
+from causeway.kafka.native.library import Library
+from causeway.kafka.native.messages import Consumed, Reader
 
 SEEK_MS = 5_000
 
@@ -80,6 +85,50 @@ class NativeConsumer:
             self.handle = 0
 
 
+class ObjectConsumer(NativeConsumer):
+    """Copies each record into an object, with its headers byte for byte, and lets go of the message."""
+
+    def __init__(self, properties: Mapping[str, Any]) -> None:
+        super().__init__(properties)
+        self._found = np.zeros(0, np.int64)
+        self._reader = Reader(self.library, self._name)
+
+    def consume(self, most: int, seconds: float) -> list[Consumed]:
+        if len(self._found) < most:
+            self._found = np.zeros(most, np.int64)
+        count = self.fill(self._found, most, seconds)
+        addresses = self._found[:count].tolist()
+        try:
+            return [self._reader.read(address) for address in addresses]
+        finally:
+            for address in addresses:
+                self.library.message_destroy(address)
+
+    def _name(self, rkt: int) -> str:
+        """Of a topic that messages name by this address; held from now on, so that it stays its address."""
+        name = self.library.topic_name(rkt).decode()
+        self.topic(name)
+        return self.names.setdefault(rkt, name)
+
+    def assign(self, partitions: Iterable[TopicPartition]) -> None:
+        with _Partitions(self.library, partitions) as listed:
+            self.library.check_code(self.library.assign(self.handle, listed))
+
+    def get_watermark_offsets(self, partition: TopicPartition, timeout: float) -> tuple[int, int]:
+        low, high = ctypes.c_int64(), ctypes.c_int64()
+        self.library.check_code(
+            self.library.query_watermark_offsets(
+                self.handle,
+                partition.topic.encode(),
+                partition.partition,
+                ctypes.byref(low),
+                ctypes.byref(high),
+                math.ceil(timeout * 1000),
+            )
+        )
+        return low.value, high.value
+
+
 class _Partitions:
     """Partitions as the library takes them."""
 
@@ -100,61 +149,3 @@ class _Partitions:
 
     def __exit__(self, *_: object) -> None:
         self._library.topic_partition_list_destroy(self._listed)
-
-
-class NativeMessage:
-    """A message at an address, read as the client's Python class is: for the few that are not ordinary."""
-
-    def __init__(self, lib: Library, address: int) -> None:
-        self._library = lib
-        self._address = address
-        self._fields = Message.from_address(address)
-
-    def topic(self) -> str | None:
-        return self._library.topic_name(self._fields.rkt).decode() if self._fields.rkt else None
-
-    def partition(self) -> int:
-        return int(self._fields.partition)
-
-    def offset(self) -> int:
-        return int(self._fields.offset)
-
-    def error(self) -> KafkaError | None:
-        if not self._fields.err:
-            return None
-        text = self._library.message_errstr(self._address) or b""
-        return KafkaError(self._fields.err, text.decode(errors="replace"))
-
-    def key(self) -> bytes | None:
-        return _bytes(self._fields.key, self._fields.key_len)
-
-    def value(self) -> bytes | None:
-        return _bytes(self._fields.payload, self._fields.len)
-
-    def timestamp(self) -> tuple[int, int]:
-        kind = ctypes.c_int()
-        stamp = self._library.message_timestamp(self._address, ctypes.byref(kind))
-        return kind.value, int(stamp)
-
-    def leader_epoch(self) -> int | None:
-        epoch = int(self._library.message_leader_epoch(self._address))
-        return epoch if epoch >= 0 else None
-
-    def headers(self) -> list[tuple[str, bytes | None]] | None:
-        listed = ctypes.c_void_p()
-        if self._library.message_headers(self._address, ctypes.byref(listed)):
-            return None
-        found: list[tuple[str, bytes | None]] = []
-        name, value, size = ctypes.c_char_p(), ctypes.c_void_p(), ctypes.c_size_t()
-        while not self._library.header_get_all(
-            listed, len(found), ctypes.byref(name), ctypes.byref(value), ctypes.byref(size)
-        ):
-            found.append(((name.value or b"").decode(), _bytes(value.value, size.value)))
-        return found
-
-    def destroy(self) -> None:
-        self._library.message_destroy(self._address)
-
-
-def _bytes(address: int | None, size: int) -> bytes | None:
-    return ctypes.string_at(address, size) if address else None

@@ -100,6 +100,7 @@ class _Native(IdempotentDelivery):
 
     _producer: NativeProducer
     make = staticmethod(NativeProducer)
+    writes_any_name = True
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
@@ -174,20 +175,21 @@ class _Native(IdempotentDelivery):
             lane.recognize(offset, message.leader_epoch())
             table.show(lane)
             return offset < lane.next or lane.finding is not None
-        if offset < lane.barrier and stamp > 0:
-            raise Again(f"{lane.lane.source} offset {offset}: the loop did not take it")
-        if offset >= lane.reached(offset) or stamp <= 0:
-            if lane.finding is not None:
-                pass  # a hole lies before it
-            elif lane.quarantine:
-                self._set_aside(lane, message, stamp)
-            else:
-                lane.stop_before(offset, stamp)
-        else:
+        barrier = lane.barrier
+        lane.reached(offset)
+        if lane.finding is not None:  # a hole lies before it
             table.show(lane)
-            return False  # a refused record that is gone was in the way
+            return True
+        finding = self._why_not(lane, message, stamp)
+        if finding is not None:
+            self._take_out(lane, message, finding)
+        elif offset < barrier:
+            raise Again(f"{lane.lane.source} offset {offset}: the loop did not take it")
         table.show(lane)
-        return True
+        return finding is not None  # otherwise a refused record that is gone was in the way
+
+    def _unwritable(self, _lane: OpenLane, _message: Any) -> None:
+        """Headers are handed on as they are; of quarantined records names are written with their sizes."""
 
     def _wait_for_room(self, error: int, message: Any, lanes: Lanes) -> None:
         owner = Owner(lanes[message.topic(), message.partition()], message.offset())

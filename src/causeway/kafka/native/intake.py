@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from confluent_kafka import KafkaError
 
-from causeway.kafka.intake import KNOW_SECONDS, NOTHING, Intake, Taken
+from causeway.kafka.intake import NOTHING, Intake, Taken
 from causeway.kafka.native import loop
-from causeway.kafka.native.consumer import NativeConsumer, NativeMessage
+from causeway.kafka.native.consumer import NativeConsumer
 from causeway.kafka.native.library import Message
+from causeway.kafka.native.messages import NativeMessage
 
 MOST = 10_000
 
@@ -40,9 +41,6 @@ class NativeIntake(Intake):
         self._found = np.zeros(MOST + 1, np.int64)
         self._errors = np.zeros(MOST + 1, np.int64)
         self._places = np.zeros(MOST + 1, np.int64)
-
-    def _ask_for(self, topics: set[str]) -> None:
-        self._consumer.ask_for(topics, KNOW_SECONDS)
 
     def take(self, most: int, seconds: float) -> Taken:
         count = self._consumer.fill(self._found, most, seconds)

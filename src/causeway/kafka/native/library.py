@@ -1,23 +1,33 @@
 """The librdkafka that the confluent-kafka wheel ships, called directly.
 
 Handles are our own: a callback of the client's Python classes, served inside a loop that does not hold
-the interpreter's lock, would end the process. What is relied on here are public structs and functions; a
-library of a version that was never tried is not used (`Absent`), and the object lane carries instead.
+the interpreter's lock, would end the process. And those classes cannot tell a record without headers from one
+whose headers the client cannot parse, cut names of headers at a NUL, and fail on names that are not UTF-8; so
+every consumer of records is one of ours.
+
+What is relied on are public structs and functions, and one private field, the size of a header's name, which
+the public functions do not return (`HEADER_PREFIX`). `load` tries all of it before it returns a library. The
+compiled loop wants more: a version that it was tried with (`tried`).
 """
 
 from __future__ import annotations
 
 import ctypes
-from ctypes import POINTER, c_char_p, c_int, c_int32, c_int64, c_size_t, c_ssize_t, c_void_p
+from collections.abc import Iterator
+from ctypes import POINTER, c_char_p, c_int, c_int32, c_int64, c_size_t, c_ssize_t, c_void_p, string_at
 from functools import cache
 from pathlib import Path
+from struct import Struct
 from typing import Any
 
 import confluent_kafka
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, cimpl
 
 KNOWN = frozenset({(2, 16)})
 """Versions whose structs were seen to be as they are here."""
+
+HEADER_PREFIX = Struct("@NNNP")
+"""What lies before a header's name in memory: serialized size, value's size, name's size, value's address."""
 
 PRODUCER, CONSUMER = 0, 1
 NO_CONSUMER_CLOSE, IMMEDIATE = 0x8, 0x4
@@ -97,17 +107,13 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "headers_new": (_P, (c_size_t,)),
     "headers_destroy": (None, (_P,)),
     "header_add": (c_int, (_P, c_char_p, c_ssize_t, c_char_p, c_ssize_t)),
-    "header_get_all": (c_int, (_P, c_size_t, POINTER(c_char_p), POINTER(_P), POINTER(c_size_t))),
     "poll_set_consumer": (c_int, (_P,)),
     "queue_get_consumer": (_P, (_P,)),
     "queue_destroy": (None, (_P,)),
     "consumer_poll": (_P, (_P, c_int)),
     "consume_batch_queue": (c_ssize_t, (_P, c_int, _P, c_size_t)),
-    "message_destroy": (None, (_P,)),
     "message_errstr": (c_char_p, (_P,)),
-    "message_timestamp": (c_int64, (_P, POINTER(c_int))),
-    "message_leader_epoch": (c_int32, (_P,)),
-    "message_headers": (c_int, (_P, POINTER(_P))),
+    "query_watermark_offsets": (c_int, (_P, c_char_p, c_int32, POINTER(c_int64), POINTER(c_int64), c_int)),
     "incremental_assign": (_P, (_P, _P)),
     "incremental_unassign": (_P, (_P, _P)),
     "assign": (c_int, (_P, _P)),
@@ -117,19 +123,30 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "topic_partition_list_destroy": (None, (_P,)),
     "topic_partition_set_leader_epoch": (None, (_P, c_int32)),
 }
+_QUICK: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    "message_destroy": (None, (_P,)),
+    "message_timestamp": (c_int64, (_P, _P)),
+    "message_leader_epoch": (c_int32, (_P,)),
+    "message_headers": (c_int, (_P, _P)),
+    "header_get_all": (c_int, (_P, c_size_t, _P, _P, _P)),
+}
+"""Called for each record, and too short to let other threads run meanwhile."""
 
 
 class Library:
-    """Its functions by their names without `rd_kafka_`; each call lets other threads run."""
+    """Its functions by their names without `rd_kafka_`; all but the quick ones let other threads run."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            found = ctypes.CDLL(str(path))
-            for name, (result, arguments) in _SIGNATURES.items():
-                function = getattr(found, f"rd_kafka_{name}")
-                function.restype, function.argtypes = result, arguments
-                setattr(self, name, function)
+            for found, signatures in (
+                (ctypes.CDLL(str(path)), _SIGNATURES),
+                (ctypes.PyDLL(str(path)), _QUICK),
+            ):
+                for name, (result, arguments) in signatures.items():
+                    function = getattr(found, f"rd_kafka_{name}")
+                    function.restype, function.argtypes = result, arguments
+                    setattr(self, name, function)
         except (OSError, AttributeError) as error:
             raise Absent(f"{path.name}: {error}") from None
 
@@ -156,21 +173,34 @@ class Library:
 
 @cache
 def load() -> Library:
-    """The wheel's library, if it is one that we know. Raises Absent."""
-    beside = Path(confluent_kafka.__file__).parent.parent
-    found = [
-        *beside.glob("confluent_kafka.libs/librdkafka-*.so*"),
-        *beside.glob("confluent_kafka/.dylibs/librdkafka*"),
-    ]
-    if len(found) != 1:
-        raise Absent(f"{len(found)} libraries beside confluent_kafka")
-    library = Library(found[0])
+    """The library that the client uses, if its structs are as they are here. Raises Absent."""
+    # Where it is not in the wheel, its functions are found through the extension module that is linked to it.
+    beside = _beside()
+    library = Library(beside[0] if len(beside) == 1 else Path(cimpl.__file__))
+    _check_structs(library)
+    return library
+
+
+@cache
+def tried() -> Library:
+    """The wheel's library, if it is one that the compiled loop was tried with. Raises Absent."""
+    beside = _beside()
+    if len(beside) != 1:
+        raise Absent(f"{len(beside)} libraries beside confluent_kafka")
+    library = load()
     number = library.version()
     version = (number >> 24, number >> 16 & 0xFF)
     if version not in KNOWN:
         raise Absent(f"librdkafka {version[0]}.{version[1]} was never tried")
-    _check_structs(library)
     return library
+
+
+def _beside() -> list[Path]:
+    beside = Path(confluent_kafka.__file__).parent.parent
+    return [
+        *beside.glob("confluent_kafka.libs/librdkafka-*.so*"),
+        *beside.glob("confluent_kafka/.dylibs/librdkafka*"),
+    ]
 
 
 def _check_structs(library: Library) -> None:
@@ -178,5 +208,42 @@ def _check_structs(library: Library) -> None:
     added = library.topic_partition_list_add(partitions, b"causeway", 7).contents
     as_known = (added.topic, added.partition, added.offset, added.err) == (b"causeway", 7, -1001, 0)
     library.topic_partition_list_destroy(partitions)
-    if not as_known or ctypes.sizeof(Message) != 72:
+    if not as_known or ctypes.sizeof(Message) != 72 or not _reads_headers(library):
         raise Absent("its structs are laid out in another way")
+
+
+def _reads_headers(library: Library) -> bool:
+    """Whether headers are read as they were written, names with a NUL and all kinds of values among them."""
+    written = [
+        (b"a\0b\xff", b"\0value"),
+        (b"", b""),
+        (b"name", None),
+        (b"\0", b"x" * 300),
+        (b"n" * 300, None),
+    ]
+    made = library.headers_new(len(written))
+    try:
+        found = (c_size_t * 3)()
+        at = ctypes.addressof(found)
+        for number, (name, value) in enumerate(written):
+            library.header_add(made, name, len(name), value, len(value or b""))
+            library.header_get_all(made, number, at, at + 8, at + 16)
+            prefix = HEADER_PREFIX.unpack(string_at(found[0] - HEADER_PREFIX.size, HEADER_PREFIX.size))
+            if prefix[1:] != (len(value or b""), len(name), found[1]):
+                return False  # and no address is followed that may not be one
+        return list(headers_in(library, made)) == written
+    finally:
+        library.headers_destroy(made)
+
+
+def headers_in(library: Library, headers: int) -> Iterator[tuple[bytes, bytes | None]]:
+    """Names and values, byte for byte."""
+    found = (c_size_t * 3)()
+    at = ctypes.addressof(found)
+    get, read, before = library.header_get_all, string_at, HEADER_PREFIX.size
+    number = 0
+    while not get(headers, number, at, at + 8, at + 16):
+        name, value, size = found
+        name_size = HEADER_PREFIX.unpack(read(name - before, before))[2]
+        yield read(name, name_size), read(value, size) if value else None
+        number += 1

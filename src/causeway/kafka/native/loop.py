@@ -1,7 +1,8 @@
 """The hot loop, compiled: consumed messages in, produced messages out, no Python object for any of them.
 
 Everything out of the ordinary ends the loop at that message, and Python decides: a record before the
-position or at a barrier, one without a timestamp, a queue that is full. Numbers travel in arrays:
+position or at a barrier, one without a timestamp, one whose headers cannot be parsed, a queue that is full.
+Numbers travel in arrays:
 
     lanes    a row for each source partition, sorted by (topic handle, partition): see the columns below
     rows     a row for each record of the open transaction: lane, source offset, timestamp
@@ -19,7 +20,7 @@ from numba.extending import intrinsic
 
 from causeway.kafka.native import library
 
-binding.load_library_permanently(str(library.load().path))  # its functions are called by their names
+binding.load_library_permanently(str(library.tried().path))  # its functions are called by their names
 
 # Columns of `lanes`.
 RKT, PARTITION, NEXT, BARRIER, OPEN, TO_RKT, TO_PARTITION, EPOCH, RECORDS, BYTES, NUMBER, BATCH = range(12)
@@ -36,6 +37,7 @@ TAGS = (2, 3, 4, 5, 8, 6, 7, 10)
 ARGUMENTS = len(TAGS)
 COPY = 2
 
+NO_HEADERS = -156  # RD_KAFKA_RESP_ERR__NOENT; any other code: there are headers, and they cannot be parsed
 PENDING = -(1 << 62)
 DONE, ODD, FAILED = 0, 1, 2
 
@@ -201,9 +203,13 @@ def carry(
         arguments[V_OPAQUE * WORDS + 1] = slot
         _store64(slot + 8, PENDING)
         given = ARGUMENTS - 1
-        if _detach(message, scratch) == 0:
+        detached = _detach(message, scratch)
+        if detached == 0:
             arguments[V_HEADERS * WORDS + 1] = _load64(scratch)
             given = ARGUMENTS
+        elif detached != NO_HEADERS:
+            out[0] = ODD
+            break
         error = _produce(handle, call, given)
         if error != 0:
             if given == ARGUMENTS:

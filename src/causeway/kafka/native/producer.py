@@ -12,6 +12,7 @@ from confluent_kafka import KafkaError
 
 from causeway.kafka.native import handle, library, loop
 from causeway.kafka.native.loop import PENDING, WORDS
+from causeway.policy.header_names import encoded
 
 _TOPIC_NAME = 1  # the tag that names a topic by its name instead of by its handle
 
@@ -90,9 +91,8 @@ class NativeProducer:
     def _headers(self, headers: Sequence[tuple[str, bytes | None]]) -> int:
         made = self.library.headers_new(len(headers))
         for name, value in headers:
-            encoded = name.encode()
-            size = -1 if value is None else len(value)
-            self.library.header_add(made, encoded, len(encoded), value, max(size, 0))
+            written = encoded(name)
+            self.library.header_add(made, written, len(written), value, len(value or b""))
         return int(made)
 
     def failed(self, error: int) -> None:

@@ -1,0 +1,193 @@
+"""Consumed messages, read as the client's Python class is read, but with their headers byte for byte.
+
+Names of headers are bytes to Kafka and text to filters: `str` with surrogate escapes for whatever is not
+UTF-8, which `policy.header_names.encoded` turns back into the same bytes. Headers that the client cannot
+parse are not "no headers": asking for them raises `Unreadable`, and `unreadable` says why.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from ctypes import string_at
+from struct import Struct
+
+from confluent_kafka import KafkaError
+
+from causeway.kafka.native.library import Library, Message, headers_in
+from causeway.policy.header_names import MOST_HEADERS, Headers, as_text, is_plain
+
+_NO_ERROR = (0, KafkaError._NOENT)  # headers, or none
+_FIELDS = Struct("@iPiPNPNqP")  # as in library.Message
+
+
+class Unreadable(Exception):
+    """The client cannot parse the headers of a record."""
+
+
+class Consumed:
+    """A record, or what the client tells in the place of one; a copy, which outlives the message."""
+
+    __slots__ = (
+        "_epoch", "_error", "_headers", "_key", "_kind", "_offset", "_partition", "_stamp", "_topic",
+        "_value", "plain", "unreadable",
+    )  # fmt: skip
+
+    def __init__(
+        self, topic: str | None, partition: int, offset: int, error: KafkaError | None = None,
+        key: bytes | None = None, value: bytes | None = None, kind: int = 0, stamp: int = 0, epoch: int = -1,
+        headers: Headers | None = None, unreadable: str = "",
+    ) -> None:  # fmt: skip
+        self._topic, self._partition, self._offset, self._error = topic, partition, offset, error
+        self._key, self._value = key, value
+        self._kind, self._stamp, self._epoch = kind, stamp, epoch
+        self._headers = headers
+        # Why the headers cannot be read, "" where they can; and whether any client can write them, with room
+        # for one more.
+        self.unreadable = unreadable
+        self.plain = (headers is None and not unreadable) or _is_plain(headers)
+
+    def topic(self) -> str | None:
+        return self._topic
+
+    def partition(self) -> int:
+        return self._partition
+
+    def offset(self) -> int:
+        return self._offset
+
+    def error(self) -> KafkaError | None:
+        return self._error
+
+    def key(self) -> bytes | None:
+        return self._key
+
+    def value(self) -> bytes | None:
+        return self._value
+
+    def timestamp(self) -> tuple[int, int]:
+        return self._kind, self._stamp
+
+    def leader_epoch(self) -> int | None:
+        return self._epoch if self._epoch >= 0 else None
+
+    def headers(self) -> Headers | None:
+        if self.unreadable:
+            raise Unreadable(self.unreadable)
+        return self._headers
+
+
+class Reader:
+    """Copies messages. One thread at a time: what the library returns goes through buffers of its own."""
+
+    def __init__(self, lib: Library, topic_of: Callable[[int], str]) -> None:
+        self._library = lib
+        self._topic_of = topic_of
+        self._topics: dict[int, str] = {}
+        self._number = ctypes.c_int()
+        self._number_at = ctypes.addressof(self._number)
+        self._address = ctypes.c_void_p()
+        self._address_at = ctypes.addressof(self._address)
+
+    def read(self, address: int) -> Consumed:
+        lib = self._library
+        fields = _FIELDS.unpack(string_at(address, _FIELDS.size))
+        error, rkt, partition, payload, size, key, key_size, offset, _ = fields
+        topic = self._topics.get(rkt)
+        if topic is None and rkt:
+            topic = self._topics[rkt] = self._topic_of(rkt)
+        if error:
+            return Consumed(topic, partition, offset, _error(lib, address, error))
+        stamp = lib.message_timestamp(address, self._number_at)
+        code = lib.message_headers(address, self._address_at)
+        return Consumed(
+            topic,
+            partition,
+            offset,
+            None,
+            string_at(key, key_size) if key else None,
+            string_at(payload, size) if payload else None,
+            self._number.value,
+            stamp,
+            lib.message_leader_epoch(address),
+            None if code else _headers(lib, self._address.value or 0),
+            "" if code in _NO_ERROR else _why(code),
+        )
+
+
+class NativeMessage:
+    """A message at an address: for the few that are not ordinary in the compiled loop."""
+
+    def __init__(self, lib: Library, address: int) -> None:
+        self._library = lib
+        self._address = address
+        self._fields = Message.from_address(address)
+
+    def topic(self) -> str | None:
+        return self._library.topic_name(self._fields.rkt).decode() if self._fields.rkt else None
+
+    def partition(self) -> int:
+        return int(self._fields.partition)
+
+    def offset(self) -> int:
+        return int(self._fields.offset)
+
+    def error(self) -> KafkaError | None:
+        return _error(self._library, self._address, self._fields.err) if self._fields.err else None
+
+    def key(self) -> bytes | None:
+        return _bytes(self._fields.key, self._fields.key_len)
+
+    def value(self) -> bytes | None:
+        return _bytes(self._fields.payload, self._fields.len)
+
+    def timestamp(self) -> tuple[int, int]:
+        kind = ctypes.c_int()
+        stamp = self._library.message_timestamp(self._address, ctypes.byref(kind))
+        return kind.value, int(stamp)
+
+    def leader_epoch(self) -> int | None:
+        epoch = int(self._library.message_leader_epoch(self._address))
+        return epoch if epoch >= 0 else None
+
+    @property
+    def unreadable(self) -> str:
+        code, _ = self._listed()
+        return "" if code in _NO_ERROR else _why(code)
+
+    def headers(self) -> Headers | None:
+        code, listed = self._listed()
+        if code == KafkaError._NOENT:
+            return None
+        if code:
+            raise Unreadable(_why(code))
+        return _headers(self._library, listed)
+
+    def _listed(self) -> tuple[int, int]:
+        """What the client says of the headers, and where they are."""
+        listed = ctypes.c_void_p()
+        return self._library.message_headers(self._address, ctypes.byref(listed)), listed.value or 0
+
+    def destroy(self) -> None:
+        self._library.message_destroy(self._address)
+
+
+def _is_plain(headers: Headers | None) -> bool:
+    return headers is not None and len(headers) < MOST_HEADERS and all(is_plain(name) for name, _ in headers)
+
+
+def _headers(lib: Library, listed: int) -> Headers:
+    return [(as_text(name), value) for name, value in headers_in(lib, listed)]
+
+
+def _error(lib: Library, address: int, code: int) -> KafkaError:
+    text = lib.message_errstr(address) or b""
+    return KafkaError(code, text.decode(errors="replace"))
+
+
+def _why(code: int) -> str:
+    return f"{KafkaError(code).str()}; librdkafka parses up to {MOST_HEADERS:,} headers of a record"
+
+
+def _bytes(address: int | None, size: int) -> bytes | None:
+    return string_at(address, size) if address else None
