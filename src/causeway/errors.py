@@ -21,6 +21,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from causeway.printable import printable
+
 
 class CausewayError(Exception):
     """What failed, and optionally where, why and what to do about it."""
@@ -46,7 +48,7 @@ class CausewayError(Exception):
     def lines(self) -> list[str]:
         """The error as the CLI prints it: one labelled line for each thing known."""
         labelled = [("error", self.what), ("where", self.where), ("why", self.why), ("do", self.todo)]
-        return [f"{label}: {text}" for label, text in labelled if text]
+        return [f"{label}: {printable(text)}" for label, text in labelled if text]
 
 
 def _rebuild(kind: type[CausewayError], what: str, where: str, why: str, todo: str) -> CausewayError:
@@ -81,7 +83,7 @@ class ConfigError(CausewayError):
 
     def lines(self) -> list[str]:
         head, *rest = super().lines()
-        return [head, *(f"  - {problem}" for problem in self.problems), *rest]
+        return [head, *(f"  - {printable(problem)}" for problem in self.problems), *rest]
 
 
 def _rebuild_config(

@@ -14,6 +14,7 @@ from causeway.cli.options import ConfigFile, Mirrors, Overrides
 from causeway.config import load
 from causeway.mirror.check import examine
 from causeway.model.checkup import Checkup, Level
+from causeway.printable import printable
 
 _STYLES = {"ok": "green", "note": "cyan", "warning": "yellow", "problem": "bold red"}
 _WIDTH = max(map(len, _STYLES))
@@ -45,11 +46,10 @@ def _show(checkup: Checkup) -> None:
     for section in checkup.sections:
         console.print(Text(f"{section.kind} {section.name}", style="bold"))
         for remark in section.remarks:
-            console.print(
-                Text.assemble("  ", (remark.level.ljust(_WIDTH), _STYLES[remark.level]), "  ", remark.what)
-            )
+            level = remark.level.ljust(_WIDTH), _STYLES[remark.level]
+            console.print(Text.assemble("  ", level, "  ", printable(remark.what)))
             if remark.todo:
-                console.print(Text.assemble(" " * (_WIDTH + 4), ("do: ", "dim"), remark.todo))
+                console.print(Text.assemble(" " * (_WIDTH + 4), ("do: ", "dim"), printable(remark.todo)))
     console.print(_summary(checkup))
 
 

@@ -21,6 +21,7 @@ from causeway.mirror.skip import Skip, Wish
 from causeway.model.offsets import OffsetsReport, told
 from causeway.observe.offsets import offsets_lines, offsets_table
 from causeway.policy.skipping import Wanted
+from causeway.printable import printable
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -75,14 +76,14 @@ def skip(
     moving = Skip(settings, one, Wish(topic, wanted, tuple(partition or ()), source, back, why))
     moving.look()
     for line in moving.foretold:
-        print(line, flush=True)
+        print(printable(line), flush=True)
     if not moving.moves:
         print("nothing was written")
         return
     if not yes and not typer.confirm(_question(len(moving.moves))):
         raise UsageError("nothing was written")
     for gap in moving.write():
-        print(f"written to the ledger: {gap.source}: {told(gap)}")
+        print(printable(f"written to the ledger: {gap.source}: {told(gap)}"))
     print(f"go on with: {_command(config, one, settings)}")
 
 
@@ -113,4 +114,4 @@ def _print(report: OffsetsReport) -> None:
         # As wide as it needs to be: a topic's name must not be cut.
         Console(highlight=False, width=Console(width=10_000).measure(table).maximum).print(table)
     for line in offsets_lines(report):
-        console.print(escape(line), soft_wrap=True)
+        console.print(escape(printable(line)), soft_wrap=True)

@@ -13,6 +13,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from causeway.observe.pace import Bar, Pace
+from causeway.printable import printable
 
 WIDTH = 30
 LINE_SECONDS = 10.0
@@ -78,7 +79,7 @@ class Watch:
 
     def say(self, text: str) -> None:
         """Something begins, or there is something to say about it."""
-        self._said = text
+        self._said = text = printable(text)
         if self._console.is_terminal:
             self._bar.update(self._task, description=text)
         else:

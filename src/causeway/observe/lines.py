@@ -11,11 +11,12 @@ from typing import Any
 from causeway.errors import CausewayError, ConfigError
 from causeway.model.progress import MirrorProgress
 from causeway.model.snapshot import EventView
+from causeway.printable import printable
 
 
 def words(event: EventView) -> str:
     where = f"shard {event.shard}: " if event.shard else ""
-    return f"{where}{event.what}" + (f"; {event.todo}" if event.todo else "")
+    return printable(f"{where}{event.what}" + (f"; {event.todo}" if event.todo else ""))
 
 
 def plain(mirror: str, event: EventView) -> str:
@@ -82,4 +83,7 @@ def failure(error: CausewayError) -> str:
 def _line(at: int, level: str, what: str, fields: Mapping[str, Any]) -> str:
     moment = datetime.fromtimestamp(at / 1_000, UTC).isoformat(timespec="milliseconds")
     line = {"at": moment.replace("+00:00", "Z"), "level": level, "what": what, **fields}
-    return json.dumps({name: value for name, value in line.items() if value is not None}, ensure_ascii=False)
+    known = {name: value for name, value in line.items() if value is not None}
+    written = json.dumps(known, ensure_ascii=False)
+    # The same object: what cannot be printed is inside of texts, and escaped there.
+    return "".join(sign if sign.isprintable() else json.dumps(sign)[1:-1] for sign in written)

@@ -17,6 +17,7 @@ from causeway.model.offsets import when
 from causeway.model.times import span
 from causeway.observe.left_out import left_out
 from causeway.observe.table import duration
+from causeway.printable import printable
 
 Answer = Mapping[str, Any]
 
@@ -48,7 +49,7 @@ def line(status: Answer) -> str:
     first, *others = status["findings"]
     more = f" (and {len(others)} more)" if others else ""
     said = f"{when(status['now'])} {first['level']}: {_named(status, first)}{first['what']}{more}"
-    return _plain(" | ".join([said, *(_figures_line(status, one) for one in status["mirrors"])]))
+    return printable(" | ".join([said, *(_figures_line(status, one) for one in status["mirrors"])]))
 
 
 def _findings(status: Answer) -> Iterator[Text]:
@@ -59,9 +60,9 @@ def _findings(status: Answer) -> Iterator[Text]:
 
 
 def _remark(level: str, what: str, todo: str = "") -> Iterator[Text]:
-    yield Text.assemble((_plain(level).ljust(_WIDTH), _LEVELS.get(level, "")), "  ", _plain(what))
+    yield Text.assemble((printable(level).ljust(_WIDTH), _LEVELS.get(level, "")), "  ", printable(what))
     if todo:
-        yield Text.assemble(" " * (_WIDTH + 2), ("do: ", "dim"), _plain(todo))
+        yield Text.assemble(" " * (_WIDTH + 2), ("do: ", "dim"), printable(todo))
 
 
 def _mirrors(status: Answer, width: int | None) -> Iterator[Table]:
@@ -73,7 +74,7 @@ def _mirrors(status: Answer, width: int | None) -> Iterator[Table]:
             return
     for one in status["mirrors"]:
         listed = Table(box=None, pad_edge=False, show_header=False)
-        listed.add_row(Text(_plain(one["name"]), style="bold"), _state(one))
+        listed.add_row(Text(printable(one["name"]), style="bold"), _state(one))
         for figure, value in _figures(status, one).items():
             listed.add_row(f"  {figure}", value)
         yield listed
@@ -89,7 +90,9 @@ def _rows(status: Answer, gap: int, folded: bool) -> Table:
     for one, known in zip(status["mirrors"], figures, strict=True):
         if folded:
             known["catch-up"] = Text(fill(known["catch-up"].plain, _FOLDED))
-        table.add_row(Text(_plain(one["name"])), _state(one), *(known.get(name, Text("–")) for name in shown))
+        table.add_row(
+            Text(printable(one["name"])), _state(one), *(known.get(name, Text("–")) for name in shown)
+        )
     return table
 
 
@@ -99,7 +102,7 @@ def width_of(table: Table) -> int:
 
 
 def _state(one: Answer) -> Text:
-    return Text(_plain(one["state"]), style=_STATES.get(one["state"], "dim"))
+    return Text(printable(one["state"]), style=_STATES.get(one["state"], "dim"))
 
 
 def _figures(status: Answer, one: Answer) -> dict[str, Text]:
@@ -117,7 +120,7 @@ def _figures(status: Answer, one: Answer) -> dict[str, Text]:
         "shards": f"{one['shards']:,} {carriers}".strip(),
     }
     standing = {"standing": Text(f"{one['standing']:,}", style="bold red")} if one["standing"] else {}
-    return {name: Text(_plain(value)) for name, value in values.items()} | standing
+    return {name: Text(printable(value)) for name, value in values.items()} | standing
 
 
 def _figures_line(status: Answer, one: Answer) -> str:
@@ -138,14 +141,14 @@ def _carriers(shards: Iterable[Answer]) -> str:
 
 
 def _rpo(status: Answer) -> Iterator[Text]:
-    yield Text(_plain(status["rpo"]))
+    yield Text(printable(status["rpo"]))
 
 
 def _left_out(status: Answer) -> Iterator[Text]:
     for one in status["mirrors"]:
         details = status["details"][one["name"]]
         if told := left_out(one, details["gaps"]):
-            yield Text(_plain(f"{_named(status, {'mirror': one['name']})}{told}: {details['ledger']}"))
+            yield Text(printable(f"{_named(status, {'mirror': one['name']})}{told}: {details['ledger']}"))
 
 
 def _standing(status: Answer) -> Iterator[Text]:
@@ -158,10 +161,10 @@ def _standing(status: Answer) -> Iterator[Text]:
     for name, one in every[:STANDING_SHOWN]:
         where = _named(status, {"mirror": name})
         yield Text.assemble(
-            (_plain(f"{where}{one['name']}"), "red"), _plain(f" ({one['verdict']}): {one['what']}")
+            (printable(f"{where}{one['name']}"), "red"), printable(f" ({one['verdict']}): {one['what']}")
         )
         if one["todo"]:
-            yield Text.assemble(("  do: ", "dim"), _plain(one["todo"]))
+            yield Text.assemble(("  do: ", "dim"), printable(one["todo"]))
     if len(every) > STANDING_SHOWN:
         yield Text(f"… and {len(every) - STANDING_SHOWN:,} more: -o json has all of them", style="dim")
 
@@ -193,7 +196,7 @@ def _shards(status: Answer) -> Iterator[RenderableType]:
         known = (str(one["number"]), f"{one['partitions']:,}", one["host"] or "–", str(one["pid"] or "–"))
         heard = "–" if age is None else f"{span(max(0.0, age))} ago"
         cells = (*((name,) if several else ()), *known, one["carrier"] or "–", heard)
-        table.add_row(*(Text(_plain(cell)) for cell in cells))
+        table.add_row(*(Text(printable(cell)) for cell in cells))
     yield table
     if len(every) > SHARDS_SHOWN:
         yield Text(f"… and {len(every) - SHARDS_SHOWN:,} more: -o json has all of them", style="dim")
@@ -211,7 +214,7 @@ def _events(status: Answer) -> Iterator[Text]:
         level = one["level"]
         style = _LEVELS.get(level, "")
         yield Text.assemble(
-            (f"{ago + ' ago':>14}  ", "dim"), (_plain(level).ljust(_WIDTH), style), "  ", _plain(said)
+            (f"{ago + ' ago':>14}  ", "dim"), (printable(level).ljust(_WIDTH), style), "  ", printable(said)
         )
 
 
@@ -220,14 +223,9 @@ def _process(status: Answer) -> Text:
     said = (
         f"{status['url']}: process {status['pid']} on {status['host']} for {up}, causeway {status['version']}"
     )
-    return Text(_plain(said), style="dim")
+    return Text(printable(said), style="dim")
 
 
 def _named(status: Answer, about: Answer) -> str:
     """Which mirror it is about, where several are shown."""
     return f"{about['mirror']}: " if about["mirror"] and len(status["mirrors"]) > 1 else ""
-
-
-def _plain(text: str) -> str:
-    """What comes from somewhere else must not steer the terminal."""
-    return "".join(sign if sign.isprintable() else " " for sign in text)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from rich.table import Table
 
 from causeway.model.verdict import KINDS, Coordinates, Kind, PartitionVerdict, TopicVerdict, VerifyReport
+from causeway.printable import printable
 
 NAMES: dict[Kind, str] = {kind: kind.replace("_", " ") for kind in KINDS}
 LINES_SHOWN = 40
@@ -64,7 +65,7 @@ def verdict_lines(report: VerifyReport) -> list[str]:
     named = [(_named(report, one.source.cluster, one.source), one) for one in report.partitions]
     differences = [f"{name}: {line}" for name, one in named for line in _differences(one)]
     notes = [f"{name}: {line}" for name, one in named for line in _notes(one)]
-    return [*_shortened(differences), *_shortened(notes), *report.notes]
+    return [printable(line) for line in (*_shortened(differences), *_shortened(notes), *report.notes)]
 
 
 def summary(report: VerifyReport) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 from causeway.config import secrets
 from causeway.errors import ConfigError
 from causeway.model.filtering import FilterSpec, OnError, Record
+from causeway.printable import printable
 
 Ask = Callable[[Sequence[Record]], Sequence[object]]
 
@@ -38,7 +39,7 @@ class MadeFilter:
         try:
             return self._asked([record])[0]
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a stranger's code
-            return f"{type(error).__name__}: {error} ({_frames(error)})"
+            return printable(f"{type(error).__name__}: {error} ({_frames(error)})")
 
     def _asked(self, records: Sequence[Record]) -> list[bool | str]:
         answers = self._ask(records)
