@@ -6,17 +6,22 @@ from struct import Struct
 from typing import get_args
 
 import pytest
+from confluent_kafka import KafkaError, TopicPartition
 
+from causeway.kafka import clients
 from causeway.kafka.admin import ClusterView
-from causeway.kafka.native import library
+from causeway.kafka.native import consumer, library
+from causeway.kafka.native.consumer import ObjectConsumer
+from causeway.kafka.native.messages import Consumed, Unreadable
 from causeway.kafka.quarantine import read_labels
 from causeway.model.cluster import Cluster
 from causeway.model.order import CarrierChoice, quarantine_topic
-from causeway.policy.header_names import MOST_HEADERS
+from causeway.policy.header_names import MOST_HEADERS, encoded
 from causeway.policy.integrity import Finding
 from causeway.policy.quarantine import PREFIX, Label
 from support import raw
 from support.carrying import Carrying
+from support.process import eventually
 from support.raw import Raw
 from support.world import World, now_ms
 
@@ -122,6 +127,52 @@ def test_or_they_are_set_aside_and_the_label_says_what_the_copy_lacks(
     escaped = f"{PREFIX}escaped-names".encode()
     said = [dict(copy.headers).get(escaped) for copy in (nul, latin)]
     assert said == ([None, None] if kind == "native" else [b"0,2", b"0"])
+
+
+@pytest.mark.parametrize("compiled_from", [0, 1 << 60], ids=["compiled", "plain"])
+def test_records_are_read_as_they_are(
+    world: World, monkeypatch: pytest.MonkeyPatch, compiled_from: int
+) -> None:
+    """With numba and without it; parts of every size, null and empty."""
+    monkeypatch.setattr(consumer, "COMPILED_FROM", compiled_from)
+    large = bytes(range(256)) * 20
+    parts = [None, b"", b"\0", large[:1024], large[:1025], large]
+    written = [Raw(key, value, ((b"n", value), (large, key))) for key in parts for value in parts]
+    topic, _ = scene(world, *written, NUL, NOT_UTF8, AS_MANY_AS_CAN_BE, TOO_MANY)
+    reading = clients.consumer(
+        Cluster("source", {"bootstrap.servers": world.servers["source"]}), "g", make=ObjectConsumer
+    )
+    found: list[Consumed] = []
+
+    def read() -> KafkaError | None:
+        found.extend(reading.consume(100, 0.1))
+        return found[-1].error() if found else None
+
+    try:
+        reading.assign([TopicPartition(topic, 0, 0)])
+        eventually(lambda: read() is not None, "the end")
+    finally:
+        reading.close()
+    assert bool(reading._copier) == (compiled_from == 0)
+    *records, end = found
+    error = end.error()
+    assert error is not None
+    assert (error.code(), end.topic()) == (KafkaError._PARTITION_EOF, topic)
+    unread = [one for one in records if one.unreadable]
+    assert [one.offset() for one in unread] == [len(written) + 4]
+    with pytest.raises(Unreadable, match="up to 100,000 headers"):
+        unread[0].headers()
+    assert [one.offset() for one in records if not one.plain] == [len(written) + n for n in (1, 2, 3, 4)]
+    as_read = [
+        Raw(one.key(), one.value(), tuple((encoded(name), value) for name, value in one.headers() or ()))
+        for one in records
+        if not one.unreadable
+    ]
+    assert as_read == [FIRST, *written, NUL, NOT_UTF8, AS_MANY_AS_CAN_BE, LAST]
+    assert {(one.topic(), one.partition(), one.timestamp()[0], one.leader_epoch()) for one in records} == {
+        (topic, 0, 1, 0)
+    }
+    assert len({one.timestamp()[1] for one in records}) == 1
 
 
 def test_labels_beside_names_that_are_not_utf8_can_be_read(world: World) -> None:

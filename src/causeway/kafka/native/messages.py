@@ -17,6 +17,7 @@ from confluent_kafka import KafkaError
 from causeway.kafka.native.library import Library, Message, headers_in
 from causeway.policy.header_names import MOST_HEADERS, Headers, as_text, is_plain
 
+_NAMES_KEPT, _LONG_NAME = 1_000, 200
 _NO_ERROR = (0, KafkaError._NOENT)  # headers, or none
 _FIELDS = Struct("@iPiPNPNqP")  # as in library.Message
 
@@ -36,16 +37,15 @@ class Consumed:
     def __init__(
         self, topic: str | None, partition: int, offset: int, error: KafkaError | None = None,
         key: bytes | None = None, value: bytes | None = None, kind: int = 0, stamp: int = 0, epoch: int = -1,
-        headers: Headers | None = None, unreadable: str = "",
+        headers: Headers | None = None, plain: bool = True, unreadable: str = "",
     ) -> None:  # fmt: skip
         self._topic, self._partition, self._offset, self._error = topic, partition, offset, error
         self._key, self._value = key, value
         self._kind, self._stamp, self._epoch = kind, stamp, epoch
         self._headers = headers
-        # Why the headers cannot be read, "" where they can; and whether any client can write them, with room
-        # for one more.
+        # Whether any client can write the headers and one more; why they cannot be read, "" where they can.
+        self.plain = plain
         self.unreadable = unreadable
-        self.plain = (headers is None and not unreadable) or _is_plain(headers)
 
     def topic(self) -> str | None:
         return self._topic
@@ -77,6 +77,22 @@ class Consumed:
         return self._headers
 
 
+class Names:
+    """Names of headers as text, and whether any client can write them. Most names come again and again."""
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, tuple[str, bool]] = {}
+
+    def find(self, name: bytes) -> tuple[str, bool]:
+        known = self._known.get(name)
+        if known is None:
+            text = as_text(name)
+            known = text, is_plain(text)
+            if len(self._known) < _NAMES_KEPT and len(name) < _LONG_NAME:
+                self._known[name] = known
+        return known
+
+
 class Reader:
     """Copies messages. One thread at a time: what the library returns goes through buffers of its own."""
 
@@ -88,6 +104,7 @@ class Reader:
         self._number_at = ctypes.addressof(self._number)
         self._address = ctypes.c_void_p()
         self._address_at = ctypes.addressof(self._address)
+        self._names = Names()
 
     def read(self, address: int) -> Consumed:
         lib = self._library
@@ -97,9 +114,10 @@ class Reader:
         if topic is None and rkt:
             topic = self._topics[rkt] = self._topic_of(rkt)
         if error:
-            return Consumed(topic, partition, offset, _error(lib, address, error))
+            return Consumed(topic, partition, offset, error_at(lib, address, error))
         stamp = lib.message_timestamp(address, self._number_at)
         code = lib.message_headers(address, self._address_at)
+        headers, plain = (None, code == KafkaError._NOENT) if code else self._headers()
         return Consumed(
             topic,
             partition,
@@ -110,9 +128,19 @@ class Reader:
             self._number.value,
             stamp,
             lib.message_leader_epoch(address),
-            None if code else _headers(lib, self._address.value or 0),
-            "" if code in _NO_ERROR else _why(code),
+            headers,
+            plain,
+            "" if code in _NO_ERROR else why_unreadable(code),
         )
+
+    def _headers(self) -> tuple[Headers, bool]:
+        found: list[tuple[str, bytes | None]] = []
+        plain = True
+        for name, value in headers_in(self._library, self._address.value or 0):
+            text, is_so = self._names.find(name)
+            found.append((text, value))
+            plain &= is_so
+        return found, plain and len(found) < MOST_HEADERS
 
 
 class NativeMessage:
@@ -133,7 +161,7 @@ class NativeMessage:
         return int(self._fields.offset)
 
     def error(self) -> KafkaError | None:
-        return _error(self._library, self._address, self._fields.err) if self._fields.err else None
+        return error_at(self._library, self._address, self._fields.err) if self._fields.err else None
 
     def key(self) -> bytes | None:
         return _bytes(self._fields.key, self._fields.key_len)
@@ -153,14 +181,14 @@ class NativeMessage:
     @property
     def unreadable(self) -> str:
         code, _ = self._listed()
-        return "" if code in _NO_ERROR else _why(code)
+        return "" if code in _NO_ERROR else why_unreadable(code)
 
     def headers(self) -> Headers | None:
         code, listed = self._listed()
         if code == KafkaError._NOENT:
             return None
         if code:
-            raise Unreadable(_why(code))
+            raise Unreadable(why_unreadable(code))
         return _headers(self._library, listed)
 
     def _listed(self) -> tuple[int, int]:
@@ -172,20 +200,16 @@ class NativeMessage:
         self._library.message_destroy(self._address)
 
 
-def _is_plain(headers: Headers | None) -> bool:
-    return headers is not None and len(headers) < MOST_HEADERS and all(is_plain(name) for name, _ in headers)
-
-
 def _headers(lib: Library, listed: int) -> Headers:
     return [(as_text(name), value) for name, value in headers_in(lib, listed)]
 
 
-def _error(lib: Library, address: int, code: int) -> KafkaError:
+def error_at(lib: Library, address: int, code: int) -> KafkaError:
     text = lib.message_errstr(address) or b""
     return KafkaError(code, text.decode(errors="replace"))
 
 
-def _why(code: int) -> str:
+def why_unreadable(code: int) -> str:
     return f"{KafkaError(code).str()}; librdkafka parses up to {MOST_HEADERS:,} headers of a record"
 
 
