@@ -206,7 +206,7 @@ def test_a_record_after_a_hole_stops_the_lane_before_the_hole(
     took(one, 3, 7)
     one.reached(9)
     assert (one.finding, one.next) == (LOST, 4)
-    one.stop_before(9, -1)
+    one.stop(9, REFUSED)
     one.passed(20)
     assert (one.finding, one.next) == (LOST, 4)
     assert one.barred(9) == (4, LOST)
