@@ -18,9 +18,11 @@ from causeway.errors import IntegrityError, PlanRefused, UsageError
 from causeway.mirror.adopt import Adoption, Row
 from causeway.mirror.clusters import chosen
 from causeway.mirror.hints import Asked
+from causeway.model.seam import Count
 from causeway.observe.bars import Watch
+from causeway.policy.advice import LARGEST_WINDOW
 
-SMALLEST_WINDOW, LARGEST_WINDOW = 10, 1_000_000
+SMALLEST_WINDOW = 10
 NOT_KNOWN = (
     "What this cannot know: records that the old tool doubled or lost before what was compared.",
     "`causeway verify` compares what Causeway carries, from these offsets on.",
@@ -92,6 +94,7 @@ def adopt(
             "there is nothing to adopt: no destination topic holds records", todo=f"causeway run {config}"
         )
     _refuse(adoptions)
+    _say_costs(rows)
     for line in NOT_KNOWN:
         print(line)
     if dry_run:
@@ -138,13 +141,27 @@ def _refuse(adoptions: list[Adoption]) -> None:
         refused = [row for row in adoption.rows if row.offset is None]
         if refused:
             seam = refused[0].found.seam
+            wider = max(row.found.wider for row in refused)
+            look_further = f"look further: --window {wider}; or " if wider else ""
             raise IntegrityError(
                 f"{len(refused)} of {len(adoption.rows)} partitions cannot be taken over as they are;"
                 f" {refused[0].lane.source}: {seam.what}",
                 where=f'mirror "{adoption.mirror.name}"',
                 why="nothing was written",
-                todo=seam.todo,
+                todo=f"{look_further}{seam.todo}",
             )
+
+
+def _say_costs(rows: list[Row]) -> None:
+    """What was accepted, as numbers of records."""
+    for what, counts in (
+        ("come twice", [row.twice for row in rows]),
+        ("are lost", [row.lost for row in rows]),
+    ):
+        total = sum(counts, Count())
+        if total.most:
+            partitions = sum(bool(count.most) for count in counts)
+            print(f"accepted: {total} records of {partitions} partition{'s' * (partitions != 1)} {what}")
 
 
 def _show(adoption: Adoption) -> None:
@@ -199,4 +216,5 @@ def _verdict(row: Row) -> str:
     seam = row.found.seam
     if seam.verdict == "clean" or row.offset is None:
         return seam.what
-    return f"{seam.what}; accepted" if not row.unchecked else f"{seam.what}; not checked"
+    costs = [f"{count} {what}" for count, what in ((row.twice, "come twice"), (row.lost, "are lost"))]
+    return f"{seam.what}; {'not checked' if row.unchecked else 'accepted'}: {', '.join(costs)}"

@@ -47,6 +47,7 @@ class Ending(Generic[T]):
     seen: Sequence[T]
     begin: int
     end: int
+    log_start: int = 0
 
 
 def fingerprint(key: bytes | None, value: bytes | None) -> bytes:
@@ -90,7 +91,7 @@ def last_records(
             if len(seen) > most:
                 seen = seen[-most:]
                 begin = seen[0][0]
-            found[spot] = Ending([one for _, one in seen], begin, end)
+            found[spot] = Ending([one for _, one in seen], begin, end, starts[spot])
         # Markers and compaction leave fewer records than offsets.
         waiting = {
             spot: 4 * back
@@ -110,6 +111,25 @@ def read_spans(
 ) -> dict[Spot, list[T]]:
     """What `see` makes of the records between these offsets. The logs must reach that far."""
     found: dict[Spot, list[T]] = {spot: [] for spot in spans}
+    visit_spans(
+        cluster,
+        spans,
+        lambda spot, record: found[spot].append(see(record)),
+        committed=committed,
+        progress=progress,
+    )
+    return found
+
+
+def visit_spans(
+    cluster: Cluster,
+    spans: Mapping[Spot, Span],
+    take: Callable[[Spot, Record], None],
+    *,
+    committed: bool = True,
+    progress: Progress = unwatched,
+) -> None:
+    """Call `take` for each record between these offsets; nothing is kept of them here."""
     todo = [spot for spot, (begin, end) in spans.items() if begin < end]
     total, before = sum(end - begin for begin, end in (spans[spot] for spot in todo)), 0
     for first in range(0, len(todo), AT_ONCE):
@@ -118,9 +138,8 @@ def read_spans(
         def went(done: int, before: int = before) -> None:
             progress(before + done, total)
 
-        _Reading(cluster, some, committed).read(lambda spot, record: found[spot].append(see(record)), went)
+        _Reading(cluster, some, committed).read(take, went)
         before += sum(end - begin for begin, end in some.values())
-    return found
 
 
 class _Reading:

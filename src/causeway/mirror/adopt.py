@@ -8,7 +8,7 @@ this one; so adopting twice is refused, as is adopting under a running mirror or
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from causeway.config import MirrorSettings, Settings
@@ -24,15 +24,19 @@ from causeway.mirror.lease import Control
 from causeway.mirror.operator import who
 from causeway.mirror.plan import Survey, plan_of, survey
 from causeway.mirror.seams import Comparison, Found
+from causeway.mirror.sides import Sides
 from causeway.model.order import Lane
 from causeway.model.position import Position
 from causeway.model.record import CONTROL, Adopted
+from causeway.model.seam import Count
 from causeway.pipeline.memory import now_ms
 from causeway.policy.image import LedgerImage
 from causeway.policy.seam import settle
 from causeway.policy.sharding import shard_of
 
 LEDGER_SECONDS = 60.0
+IN_ONE_RECORD = 1_000
+"""Partitions in one record about an adoption: with the longest topic names still below 1 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,23 @@ class Row:
     @property
     def unchecked(self) -> bool:
         return self.offset is not None and self.found.seam.verdict in ("unmatched", "beyond")
+
+    @property
+    def twice(self) -> Count:
+        """What will be replicated although the destination has it."""
+        return self._cost(self.found.seam.twice, self.found.seam.repeat, self.found.window.log_end)
+
+    @property
+    def lost(self) -> Count:
+        """What will be skipped although the destination does not have it."""
+        return self._cost(self.found.seam.lost, self.found.seam.lose, self.found.window.log_start)
+
+    def _cost(self, known: Count, at: int | None, far: int) -> Count:
+        if self.offset is None:
+            return Count()
+        if self.unchecked:
+            return Count(0, abs(far - self.offset))
+        return known if self.offset == at else Count()
 
 
 class Adoption:
@@ -76,12 +97,12 @@ class Adoption:
         self._refuse(seen, image)
         self._partitions = sum(route.source.partitions for route in seen.routes.values())
         partitions = {name: facts.partitions for name, facts in seen.destinations.items()}
-        comparison = Comparison(self._asked, mirror, self._views, self._view, partitions, progress)
+        sides = Sides(self._asked, mirror, self._views, self._view, partitions, progress)
         every = plan_of(seen, self._views).lanes
         lanes = self._written(every, partitions)
         if lanes:
             say(f'reading the last records that mirror "{mirror.name}" would go on from')
-            self._endings = comparison.endings(every)
+            self._endings = sides.endings({lane.place.topic for lane in every})
             ends = {spot: ending.end for spot, ending in self._endings.items()}
             by_group = self._asked.origin == "group"
             hints = hints_of(self._asked, mirror, self._views, every if by_group else lanes, ends)
@@ -89,7 +110,7 @@ class Adoption:
             known = {source[:2] for source, hint in hints.items() if hint.known and by_group}
             lanes = [lane for lane in every if lane in lanes or lane.source[:2] in known]
             say(f"looking for the seams of {len(lanes)} partitions")
-            found = comparison.compare(lanes, hints, self._endings)
+            found = Comparison(self._asked, sides, self._view).compare(lanes, hints, self._endings)
             self.rows = [self._row(lane, hints[lane.source], found[lane.source]) for lane in lanes]
         self.left = sorted({name for _, name in seen.routes} - {lane.source.topic for lane in lanes})
 
@@ -110,7 +131,7 @@ class Adoption:
             control.write(
                 [
                     *((shard_of(position.source, shards), position) for position in positions),
-                    (CONTROL, self._adopted(control.lease, at)),
+                    *((CONTROL, part) for part in self._adopted(control.lease, at)),
                 ]
             )
         except (Again, Fenced) as error:
@@ -192,17 +213,26 @@ class Adoption:
             at=at,
         )
 
-    def _adopted(self, lease: int, at: int) -> Adopted:
-        begins: dict[str, list[str]] = {}
-        for row in self.rows:
-            begins.setdefault(row.lane.source.topic, []).append(str(row.offset))
-        return Adopted(
-            lease=lease,
-            by=who(),
-            hint=self._asked.said(self.mirror),
-            accepted=self._asked.accept,
-            unchecked={str(row.lane.source): row.hint.offset for row in self.rows if row.unchecked},
-            topics={topic: f"begins at {', '.join(offsets)}" for topic, offsets in begins.items()},
-            ends={f"{topic}[{number}]": one.end for (topic, number), one in self._endings.items()},
-            at=at,
-        )
+    def _adopted(self, lease: int, at: int) -> Iterator[Adopted]:
+        ends = [(f"{topic}[{number}]", one.end) for (topic, number), one in self._endings.items()]
+        for part, first in enumerate(range(0, max(len(self.rows), len(ends)), IN_ONE_RECORD)):
+            some = self.rows[first : first + IN_ONE_RECORD]
+            begins: dict[str, list[str]] = {}
+            for row in some:
+                begins.setdefault(row.lane.source.topic, []).append(f"{row.offset}")
+            first_of = {row.lane.source.topic: row.lane.source.partition for row in reversed(some)}
+            yield Adopted(
+                lease=lease,
+                by=who(),
+                hint=self._asked.said(self.mirror),
+                accepted=self._asked.accept,
+                unchecked={str(row.lane.source): row.hint.offset for row in some if row.unchecked},
+                topics={
+                    topic: f"{f'from partition {n} on ' if (n := first_of[topic]) else ''}begins at"
+                    f" {', '.join(offsets)}"
+                    for topic, offsets in begins.items()
+                },
+                ends=dict(ends[first : first + IN_ONE_RECORD]),
+                at=at,
+                part=part,
+            )

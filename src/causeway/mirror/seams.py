@@ -1,26 +1,22 @@
-"""Reading both sides around the hints, and finding the seams."""
+"""Finding the seams: each source partition is held against all partitions of its destination topic."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
-from causeway.config import MirrorSettings
 from causeway.kafka.admin import ClusterView
-from causeway.kafka.tails import Ending, Progress, Spot, fingerprint, last_records, read_spans, unwatched
-from causeway.mirror.clusters import filters_of
-from causeway.mirror.ends import offsets_of
+from causeway.kafka.tails import Ending, Spot
 from causeway.mirror.hints import Asked, Hint
-from causeway.model.filtering import Record
+from causeway.mirror.sides import Sides
 from causeway.model.order import Lane
 from causeway.model.position import SourcePartition
 from causeway.model.route import BY_KEY
-from causeway.model.seam import Seam, Seen, Tail, Window
-from causeway.pipeline.filters import make
-from causeway.policy.hashing import partition_of
-from causeway.policy.seam import find_seam, neighbourhood
+from causeway.model.seam import Seam, Tail, Window
+from causeway.policy import placement
+from causeway.policy.advice import SEARCHED, advice, larger_window
+from causeway.policy.seam import find_seam
 
 Endings = Mapping[Spot, Ending[bytes]]
 
@@ -32,152 +28,264 @@ class Found:
     window: Window
     tails: Sequence[Tail]
     seam: Seam
+    wider: int = 0  # the --window that would decide where this one did not
+
+
+@dataclass(slots=True)
+class Topic:
+    """The lanes that write to one destination topic, and the end of each of its partitions."""
+
+    name: str
+    lanes: list[Lane]
+    tails: list[Tail]
+    windows: dict[SourcePartition, Window]
+    lenient: Callable[[Lane], bool]
+    scattered: bool = False  # the old tool's records are not where the mirror would put them
+
+    def places(self, lane: Lane) -> list[Tail]:
+        """Where a lane's records may be."""
+        number = lane.place.partition
+        return self.tails if self.scattered or number == BY_KEY else [self.tails[number]]
+
+    def unowned(self) -> list[int]:
+        """Partitions that no lane writes to."""
+        if any(lane.place.partition == BY_KEY for lane in self.lanes):
+            return []
+        return sorted(set(range(len(self.tails))) - {lane.place.partition for lane in self.lanes})
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """What lies before the tails of a topic was searched for these contents, and those were there."""
+
+    wanted: set[bytes]
+    held: set[bytes]
+
+    def of(self, window: Window) -> int | None:
+        """How many contents of this window were there; None if none of them was searched for."""
+        mine = {seen.print for seen in window.records}
+        return None if mine.isdisjoint(self.wanted) else len(mine & self.held)
 
 
 class Comparison:
-    """Both sides of a mirror's lanes; each lane's places are partitions of one destination topic."""
-
-    def __init__(
-        self,
-        asked: Asked,
-        mirror: MirrorSettings,
-        sources: Mapping[str, ClusterView],
-        destination: ClusterView,
-        partitions: Mapping[str, int],  # of the destination's topics
-        progress: Progress = unwatched,
-    ) -> None:
-        self._progress = progress
+    def __init__(self, asked: Asked, sides: Sides, destination: ClusterView) -> None:
         self._asked = asked
-        self._mirror = mirror
-        self._sources = sources
+        self._sides = sides
         self._destination = destination
-        self._partitions = partitions
-        self._filters = [make(spec) for spec in filters_of(mirror)]
-
-    def spots(self, lane: Lane) -> list[Spot]:
-        """The partitions where a lane's records may be."""
-        topic, number = lane.place.topic, lane.place.partition
-        return [(topic, n) for n in range(self._partitions[topic])] if number == BY_KEY else [(topic, number)]
-
-    def endings(self, lanes: Sequence[Lane]) -> dict[Spot, Ending[bytes]]:
-        """The destination's last records."""
-        spots = sorted({spot for lane in lanes for spot in self.spots(lane)})
-        return last_records(self._destination, spots, self._asked.window, self._print, self._progress)
 
     def compare(
         self, lanes: Sequence[Lane], hints: Mapping[SourcePartition, Hint], endings: Endings
     ) -> dict[SourcePartition, Found]:
-        windows = self._windows(lanes, hints)
-        compacted, there = self._compacted(lanes), self._destination.cluster_id()
+        topics = self._topics(lanes, hints, endings)
+        found: dict[SourcePartition, Found] = {}
+        for topic in topics:
+            found |= self._seams(topic, hints)
+        searched = self._search(topics, hints, found)
+        for topic in topics:
+            self._explain(topic, hints, found, searched.get(topic.name))
+        self._advise(topics, hints, found)
+        return found
+
+    def _topics(
+        self, lanes: Sequence[Lane], hints: Mapping[SourcePartition, Hint], endings: Endings
+    ) -> list[Topic]:
+        """What was read, with windows as wide as the old tool's placement asks for."""
+        partitions = {lane.place.topic: len(self._sides.spots(lane.place.topic)) for lane in lanes}
+        windows = self._sides.windows(
+            lanes,
+            hints,
+            lambda lane: partitions[lane.place.topic] if lane.place.partition == BY_KEY else 1,
+            by_key=True,
+        )
+        compacted, there = self._sides.compacted(lanes), self._destination.cluster_id()
+        by_name: dict[str, list[Lane]] = {}
+        for lane in lanes:
+            by_name.setdefault(lane.place.topic, []).append(lane)
+        topics = []
+        for name, mine in by_name.items():
+            tails = [
+                Tail(one.seen, one.begin, one.end, one.log_start)
+                for one in (endings[spot] for spot in self._sides.spots(name))
+            ]
+            homes = [None if lane.place.partition == BY_KEY else lane.place.partition for lane in mine]
+            topic = Topic(
+                name,
+                mine,
+                tails,
+                windows,
+                lambda lane: not compacted.isdisjoint((lane.source[:2], (there, lane.place.topic))),
+                placement.is_elsewhere([windows[lane.source] for lane in mine], homes, tails),
+            )
+            topics.append(topic)
+        # Records of many partitions lie in each: what the tails hold reaches further back on the source.
+        scattered = [lane for topic in topics if topic.scattered for lane in topic.lanes]
+        if scattered:
+            windows |= self._sides.windows(
+                scattered, hints, lambda lane: partitions[lane.place.topic], by_key=False
+            )
+        return topics
+
+    def _seams(self, topic: Topic, hints: Mapping[SourcePartition, Hint]) -> dict[SourcePartition, Found]:
         found = {}
-        for group in _sharing(lanes):
-            prints = [{seen.print for seen in windows[lane.source].records} for lane in group]
-            windows_with = Counter(print for some in prints for print in some)
-            complete = all(windows[lane.source].start == 0 for lane in group)
-            for lane in group:
-                hint, window = hints[lane.source], windows[lane.source]
-                some = [endings[spot] for spot in self.spots(lane)]
-                tails = [Tail(ending.seen, ending.begin, ending.end) for ending in some]
+        for group in _sharing(topic):
+            windows = [topic.windows[lane.source] for lane in group]
+            windows_with = Counter(print for one in windows for print in {seen.print for seen in one.records})
+            complete = all(window.start == 0 for window in windows)
+            for lane, window in zip(group, windows, strict=True):
+                hint = hints[lane.source]
+                offset = hint.offset
+                if topic.scattered and self._asked.origin == "destination-end":
+                    offset = min(offset, window.log_end)  # the end of records of many partitions
                 seam = find_seam(
                     window,
-                    tails,
-                    hint.offset,
+                    topic.places(lane),
+                    offset,
                     hinted=hint.known,
-                    exclusive=not lane.shared,
-                    lenient=not compacted.isdisjoint((lane.source[:2], (there, lane.place.topic))),
+                    exclusive=not lane.shared and not topic.scattered,
+                    lenient=topic.lenient(lane),
                     complete=complete,
                     windows_with=windows_with,
                 )
-                found[lane.source] = Found(window, tails, seam)
-            if any(found[lane.source].seam.found for lane in group):
-                for lane in group:
-                    found[lane.source] = _never_carried(found[lane.source], hints[lane.source])
+                found[lane.source] = Found(window, topic.places(lane), seam)
         return found
 
-    def _windows(
-        self, lanes: Sequence[Lane], hints: Mapping[SourcePartition, Hint]
-    ) -> dict[SourcePartition, Window]:
-        windows = {}
-        for view in self._sources.values():
-            mine = {lane.source: lane for lane in lanes if lane.source.cluster == view.cluster_id()}
-            starts, ends = offsets_of(view, mine, "earliest"), offsets_of(view, mine, "latest")
-            spans = {
-                (one.topic, one.partition): neighbourhood(
-                    hints[one].offset, self._asked.window, len(self.spots(lane)), starts[one], ends[one]
-                )
-                for one, lane in mine.items()
-            }
-            by_key = {
-                one.topic: len(self.spots(lane))
-                for one, lane in mine.items()
-                if lane.place.partition == BY_KEY
-            }
-            # Most tools read what is not committed too, so all of it is looked at.
-            read = read_spans(
-                view.cluster,
-                spans,
-                partial(self._seen, by_key),
-                committed=False,
-                progress=self._progress,
+    def _search(
+        self,
+        topics: Iterable[Topic],
+        hints: Mapping[SourcePartition, Hint],
+        found: Mapping[SourcePartition, Found],
+    ) -> dict[str, Searched]:
+        """By topic: which records after the seams lie on the destination before the tails.
+
+        Only topics where that is in question, and whose partitions are not too long, are searched.
+        """
+        searched: dict[str, Searched] = {}
+        spans: dict[Spot, tuple[int, set[bytes]]] = {}
+        for topic in topics:
+            nothing = any(_is_nothing(topic, lane, found[lane.source], hints) for lane in topic.lanes)
+            if not nothing and not _unexplained(topic, found):
+                continue
+            if not 0 < placement.unread(topic.tails) <= self._most():
+                continue
+            mine = [found[lane.source] for lane in topic.lanes]
+            wanted = placement.following(
+                (one.window, one.seam.repeat or 0)
+                for one in mine
+                if one.seam.verdict in ("clean", "unmatched")
             )
-            self._mark_uncommitted(view, spans, read)
-            for one in mine:
-                (begin, end), seen = spans[one.topic, one.partition], read[one.topic, one.partition]
-                windows[one] = Window(seen, begin, end, starts[one], ends[one])
-        return windows
+            searched[topic.name] = Searched(wanted, set())
+            spans |= {
+                (topic.name, number): (tail.begin, wanted)
+                for number, tail in enumerate(topic.tails)
+                if wanted and tail.begin > tail.log_start
+            }
+        for (name, _), prints in self._sides.held_before(spans).items() if spans else ():
+            searched[name].held.update(prints)
+        return searched
 
-    def _mark_uncommitted(
-        self, view: ClusterView, spans: Mapping[Spot, tuple[int, int]], read: dict[Spot, list[Seen]]
+    def _explain(
+        self,
+        topic: Topic,
+        hints: Mapping[SourcePartition, Hint],
+        found: dict[SourcePartition, Found],
+        searched: Searched | None,
     ) -> None:
-        """Records of transactions that were aborted, or are open: the old tool may have left them out."""
-        gaps = [spot for spot, (begin, end) in spans.items() if len(read[spot]) < end - begin]
-        stable = view.all_offsets(spans, "stable")
-        behind = [spot for spot, (_, end) in spans.items() if stable[spot] < end]
-        some = {spot: (spans[spot][0], min(spans[spot][1], stable[spot])) for spot in {*gaps, *behind}}
-        for spot, kept in read_spans(view.cluster, some, lambda record: record.offset).items():
-            committed = set(kept)
-            read[spot] = [
-                one if one.offset in committed else Seen(one.offset, one.print, True, one.place)
-                for one in read[spot]
-            ]
+        """Hold the seams against all that the destination topic has."""
+        comparable = any(found[lane.source].seam.found for lane in topic.lanes)
+        known = {seen.print for lane in topic.lanes for seen in topic.windows[lane.source].records}
+        held = Counter(print for tail in topic.tails for print in tail.prints)
+        strangers = sum(count for print, count in held.items() if print not in known)
+        extra, unowned = _unexplained(topic, found), set(topic.unowned())
+        doubts = extra if searched is None else {n: count for n, count in extra.items() if n in unowned}
+        for lane in topic.lanes:
+            one, hint = found[lane.source], hints[lane.source]
+            seam, window = one.seam, one.window
+            if _is_nothing(topic, lane, one, hints):
+                seam = placement.not_found(
+                    window,
+                    topic.tails,
+                    hint.offset,
+                    hinted=hint.known,
+                    comparable=comparable,
+                    buried=searched.of(window) if searched is not None else None,
+                    held=held,
+                    strangers=strangers,
+                )
+            elif seam.verdict == "clean" and searched is not None:
+                seam = placement.contradicted(seam, window, searched.held)
+            if doubts and seam.verdict == "clean":
+                where, count = max(doubts.items(), key=lambda item: item[1])
+                seam = placement.doubted(seam, window, f"{topic.name}[{where}]", count, searched is not None)
+            found[lane.source] = replace(one, seam=seam)
 
-    def _compacted(self, lanes: Iterable[Lane]) -> set[tuple[str, str]]:
-        """Topics that lose records by key, by their clusters' ids."""
-        topics = {(lane.source.cluster, lane.source.topic) for lane in lanes}
-        topics |= {(self._destination.cluster_id(), lane.place.topic) for lane in lanes}
-        return {
-            (view.cluster_id(), name)
-            for view in (*self._sources.values(), self._destination)
-            for name, config in view.configs(
-                name for cluster, name in topics if cluster == view.cluster_id()
-            ).items()
-            if "compact" in config.get("cleanup.policy", "")
-        }
+    def _advise(
+        self,
+        topics: Iterable[Topic],
+        hints: Mapping[SourcePartition, Hint],
+        found: dict[SourcePartition, Found],
+    ) -> None:
+        lost: dict[SourcePartition, tuple[Window, set[bytes]]] = {}
+        for topic in topics:
+            prints = {print for tail in topic.tails for print in tail.prints}
+            sought = {
+                lane.source: (one.window, prints)
+                for lane in topic.lanes
+                if (one := found[lane.source]).seam.verdict in ("unmatched", "beyond", "absent")
+            }
+            outside = sum(
+                window.log_end - window.log_start - (window.end - window.start)
+                for window, _ in sought.values()
+            )
+            if 0 < outside <= self._most():
+                lost.update(sought)
+        last = dict.fromkeys(lost, -1) | (self._sides.last_held(lost) if lost else {})
+        for topic in topics:
+            for lane in topic.lanes:
+                one, hint = found[lane.source], hints[lane.source].offset
+                wider = larger_window(
+                    one.seam,
+                    one.window,
+                    topic.tails,
+                    hint,
+                    places=len(one.tails),
+                    size=self._asked.window,
+                    last=last.get(lane.source),
+                )
+                todo = "" if one.seam.verdict == "clean" else advice(one.seam, one.window, hint)
+                found[lane.source] = replace(one, seam=replace(one.seam, todo=todo), wider=wider)
 
-    def _print(self, record: Record) -> bytes:
-        return fingerprint(None if self._asked.values_only else record.key, record.value)
-
-    def _seen(self, by_key: Mapping[str, int], record: Record) -> Seen:
-        """`by_key`: for topics whose keys choose a partition, among how many."""
-        filtered = any(one.judge([record])[0] is not True for one in self._filters)
-        place = None
-        if record.topic in by_key and record.key is not None:
-            place = partition_of(record.key, by_key[record.topic], self._mirror.partitioner)
-        return Seen(record.offset, self._print(record), filtered, place)
+    def _most(self) -> int:
+        return SEARCHED * self._asked.window
 
 
-def _never_carried(found: Found, hint: Hint) -> Found:
-    """A partition of which nothing is known, and nothing is there, where all that there is was read."""
-    window, whole = found.window, all(tail.begin == 0 for tail in found.tails)
-    read = (window.start, window.end) == (window.log_start, window.log_end)
-    if hint.known or found.seam.verdict != "unmatched" or not (whole and read):
-        return found
-    return replace(found, seam=Seam("clean", hint.offset, hint.offset, "nothing was carried yet"))
+def _is_nothing(topic: Topic, lane: Lane, found: Found, hints: Mapping[SourcePartition, Hint]) -> bool:
+    """Whether nothing of the lane is where it may be: then the rest of the topic decides."""
+    hint = hints[lane.source]
+    if found.window.log_start == found.window.log_end:
+        return False
+    if all(tail.end == 0 for tail in found.tails):
+        return True
+    own = not lane.shared and not topic.scattered  # a partition of its own, with records of others
+    known = not hint.known or found.window.log_start <= hint.offset <= found.window.log_end
+    return found.seam.verdict == "unmatched" and not found.seam.found and not own and known
 
 
-def _sharing(lanes: Sequence[Lane]) -> list[list[Lane]]:
+def _unexplained(topic: Topic, found: Mapping[SourcePartition, Found]) -> dict[int, int]:
+    """Partitions that hold more records than the seams explain, and how many more."""
+    extra = {}
+    if not topic.scattered:
+        for lane in topic.lanes:
+            one = found[lane.source]
+            if not lane.shared and one.seam.verdict == "clean" and one.seam.found:
+                tail = topic.tails[lane.place.partition]
+                extra[lane.place.partition] = placement.unexplained(one.window, tail, one.seam.repeat or 0)
+        extra |= {number: len(topic.tails[number].prints) for number in topic.unowned()}
+    return {number: count for number, count in extra.items() if count}
+
+
+def _sharing(topic: Topic) -> list[list[Lane]]:
     """Lanes whose records may meet in one partition, together; others alone."""
     groups: dict[object, list[Lane]] = {}
-    for lane in lanes:
-        groups.setdefault(lane.place.topic if lane.shared else lane.source, []).append(lane)
+    for lane in topic.lanes:
+        groups.setdefault("" if lane.shared or topic.scattered else lane.source, []).append(lane)
     return list(groups.values())

@@ -261,7 +261,8 @@ class Hidden:
 class Adopted:
     """Topics were taken over from another tool: by whom, from what hint, and what was accepted.
 
-    Written in one transaction with the first positions.
+    Written in one transaction with the first positions; in several parts where these are many, since a record
+    must stay below the brokers' limit.
     """
 
     kind: ClassVar[str] = "adopted"
@@ -273,9 +274,10 @@ class Adopted:
     topics: dict[str, str]  # source topic → where its partitions begin
     ends: dict[str, int]  # destination partition → where the old tool's records end
     at: int
+    part: int = 0
 
     def key(self) -> str:
-        return f"{self.kind}|{self.lease}"
+        return f"{self.kind}|{self.lease}{f'|{self.part}' if self.part else ''}"
 
 
 Record = (

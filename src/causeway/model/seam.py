@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-Verdict = Literal["clean", "torn", "ambiguous", "strange", "beyond", "unmatched"]
+Verdict = Literal["clean", "torn", "ambiguous", "strange", "beyond", "unmatched", "absent"]
 """clean      everything before the seam is on the destination, nothing behind it
 torn       records are there behind others that are missing
 ambiguous  contents repeat themselves, so several offsets are possible
 strange    the destination's last records are not the source's
 beyond     the destination holds all that was looked at, and the source goes on
 unmatched  nothing of the source was found
+absent     nothing of this source partition was found, and not all of the destination was compared
 """
 
 Accept = Literal["", "repeat", "lose"]
@@ -46,6 +47,21 @@ class Tail:
     prints: Sequence[bytes]
     begin: int
     end: int
+    log_start: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How many records: at least, and at most."""
+
+    least: int = 0
+    most: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.most:,}" if self.least == self.most else f"{self.least:,} to {self.most:,}"
+
+    def __add__(self, other: Count) -> Count:
+        return Count(self.least + other.least, self.most + other.most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,3 +74,5 @@ class Seam:
     what: str
     todo: str = ""
     found: int = 0  # records of the source that are on the destination
+    twice: Count = Count()  # what `repeat` replicates although the destination has it
+    lost: Count = Count()  # what `lose` skips although the destination does not have it

@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from causeway.model.seam import Seen, Tail, Window
+from causeway.model.seam import Count, Seen, Tail, Window
 
 NEVER = sys.maxsize
 
@@ -44,9 +44,7 @@ class Evidence:
     _placed: bool = field(init=False)  # records are where their keys say
 
     def __post_init__(self) -> None:
-        self._offsets = {}
-        for seen in self.window.records:
-            self._offsets.setdefault(seen.print, []).append(seen)
+        self._offsets = _by_print(self.window.records)
         self.certain = {
             print: copies[0].offset
             for print, copies in self._offsets.items()
@@ -91,6 +89,21 @@ class Evidence:
                 short[seen.print] -= 1
                 found.append(seen)
         return found
+
+    def present_from(self, start: int) -> Count:
+        """How many records from this offset on would come twice: the destination has them."""
+        later = [seen for seen in self.window.records if seen.offset >= start and not seen.optional]
+        least = most = 0
+        for print, copies in _by_print(later).items():
+            before = [seen for seen in self._offsets[print] if seen.offset < start]
+            there = self.there[print]
+            hidden = sum(not self._is_covered(seen) for seen in copies)
+            if self._is_shared(print):
+                most += min(len(copies), there + hidden)
+                continue
+            most += min(len(copies), max(0, there - sum(map(self._is_needed, before))) + hidden)
+            least += min(len(copies), max(0, there - len(before)))
+        return Count(least, most)
 
     def behind(self, last: int) -> tuple[list[Seen], bool]:
         """Uncertain records behind the last certain one, up to one that is certainly absent, if there is."""
@@ -168,6 +181,10 @@ class Evidence:
             return seen.offset >= max(self._from)
         return seen.offset >= self._from[seen.place]
 
+    def _is_needed(self, seen: Seen) -> bool:
+        """Whether one of the copies in the tails is this record."""
+        return self._is_covered(seen) and not seen.optional
+
     def _may_be_counted(self, seen: Seen) -> bool:
         return any(seen.offset >= first for first in self._firsts if first is not None)
 
@@ -176,3 +193,10 @@ class Evidence:
         prints = self.tails[0].prints
         at = max(n for n, print in enumerate(prints) if self.certain.get(print) == last)
         return prints[at + 1 :]
+
+
+def _by_print(records: Iterable[Seen]) -> dict[bytes, list[Seen]]:
+    found: dict[bytes, list[Seen]] = {}
+    for seen in records:
+        found.setdefault(seen.print, []).append(seen)
+    return found

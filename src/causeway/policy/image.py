@@ -35,7 +35,7 @@ class LedgerImage:
     heartbeats: dict[int, Heartbeat] = field(default_factory=dict)
     created: dict[str, CreatedTopic] = field(default_factory=dict)
     claims: dict[Spot, RouteClaim] = field(default_factory=dict)  # by source topic
-    adopted: dict[int, Adopted] = field(default_factory=dict)  # by lease
+    adopted: dict[str, Adopted] = field(default_factory=dict)
     events: dict[str, Event] = field(default_factory=dict)
     verdicts_by: dict[tuple[int, SourcePartition], Stopped] = field(default_factory=dict)
     gaps: dict[str, Gap] = field(default_factory=dict)
@@ -92,7 +92,7 @@ class LedgerImage:
             case RouteClaim():
                 self.claims[record.source] = record
             case Adopted():
-                self.adopted[record.lease] = record
+                self.adopted[record.key()] = record
             case Event():
                 self.events[record.key()] = record
             case Gap():

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from causeway.model.seam import Accept, Seam, Seen, Tail, Window
+from causeway.model.seam import Accept, Count, Seam, Seen, Tail, Window
 from causeway.policy.evidence import Evidence
 
 MOST_PLACES = 16
@@ -50,7 +50,7 @@ def find_seam(
     many windows contents occur, and `complete` whether all of these begin at offset 0.
     """
     if all(tail.end == 0 for tail in tails):
-        return _never_written(window, hint, hinted)
+        return begins_new(window, hint, hinted)
     if window.log_start == window.log_end and (not hinted or hint == window.log_end):
         return _clean(window.log_end, "the source holds nothing to compare")
     strange = _strange(window, tails[0]) if exclusive else 0
@@ -85,13 +85,13 @@ def _judged(evidence: Evidence, exclusive: bool, strange: int) -> Seam:
     if not ended and window.end < window.log_end:
         return _beyond(window, last, found)
     if trusted != last:
-        return _ambiguous(trusted + 1, evidence.furthest(last, uncertain), found)
+        return _ambiguous(window, trusted + 1, evidence.furthest(last, uncertain), found)
     low, high = evidence.extend(last, uncertain, ordered=exclusive)
     missing = evidence.missing(last)
     if missing:
         return _torn(evidence, missing, high)
     if low != high:
-        return _ambiguous(low, high, found)
+        return _ambiguous(window, low, high, found)
     if strange:
         return Seam(
             "strange",
@@ -99,24 +99,23 @@ def _judged(evidence: Evidence, exclusive: bool, strange: int) -> Seam:
             high,
             f"the last {_records(strange)} of the destination are not among the source's offsets"
             f" {_span(window)}, and the source's from {high} on are not there",
-            f"find out who wrote them; --accept repeat begins at {high} all the same",
-            found,
+            found=found,
         )
     return _clean(high, f"{_records(found)} of the source found, none behind them", found)
 
 
 def _torn(evidence: Evidence, missing: Sequence[Seen], lose: int) -> Seam:
     first = missing[0].offset
-    behind = sum(seen.offset > first for seen in evidence.present)
+    twice = evidence.present_from(first)
     return Seam(
         "torn",
         first,
         lose,
         f"{_records(len(missing))} from offset {first} on are missing on the destination,"
-        f" {behind:,} behind them are there",
-        f"--accept repeat begins at {first}: {behind:,} come twice;"
-        f" --accept lose begins at {lose}: {len(missing):,} stay lost",
-        len(evidence.present),
+        f" {twice} behind them are there",
+        found=len(evidence.present),
+        twice=twice,
+        lost=Count(len(missing), len(missing)),
     )
 
 
@@ -148,7 +147,7 @@ def _row_of(window: Window, records: Sequence[Seen], tail: Tail, hint: int) -> S
     if begins and records[length - 1].offset + 1 == hint:
         rows = [length - 1]
     if len(rows) > 1:
-        return _ambiguous(records[rows[0]].offset + 1, records[rows[-1]].offset + 1, length)
+        return _ambiguous(window, records[rows[0]].offset + 1, records[rows[-1]].offset + 1, length)
     last = records[rows[0]].offset
     if rows[0] == len(records) - 1 and window.end < window.log_end:
         return _beyond(window, last, length)
@@ -159,33 +158,27 @@ def _is_within(row: Seam, seam: Seam) -> bool:
     return (seam.repeat or 0) <= (row.repeat or 0) <= (seam.lose or 0)
 
 
-def _never_written(window: Window, hint: int, hinted: bool) -> Seam:
-    if not hinted:
-        return _clean(hint, "nothing was carried yet")
-    if hint <= window.log_start:
-        return _clean(window.log_start, "nothing was carried yet")
-    return Seam(
-        "torn",
-        window.log_start,
-        hint,
-        f"offsets up to {hint} should have been carried, and the destination never held a record",
-        f"--accept repeat begins at {window.log_start}; --accept lose begins at {hint}",
-    )
+def begins_new(window: Window, hint: int, hinted: bool) -> Seam:
+    """Nothing of the partition is on the destination: all of it is replicated, whatever was committed."""
+    begin = window.log_start if hinted else hint
+    return _clean(begin, "nothing was carried yet")
 
 
 def _clean(offset: int, what: str, found: int = 0) -> Seam:
     return Seam("clean", offset, offset, what, found=found)
 
 
-def _ambiguous(low: int, high: int, found: int) -> Seam:
+def _ambiguous(window: Window, low: int, high: int, found: int) -> Seam:
+    between = Count(0, sum(low <= seen.offset < high and not seen.optional for seen in window.records))
     return Seam(
         "ambiguous",
         low,
         high,
         f"the seam lies somewhere from offset {low} to {high}: contents repeat themselves, or may be there"
         " before what was looked at",
-        f"--accept repeat begins at {low}, --accept lose at {high}; a larger --window may decide it",
-        found,
+        found=found,
+        twice=between,
+        lost=between,
     )
 
 
@@ -196,8 +189,7 @@ def _beyond(window: Window, last: int, found: int) -> Seam:
         None,
         f"the destination holds offset {last} of the source and may hold more: the source was looked at up"
         f" to {window.end}",
-        "look further with a larger --window",
-        found,
+        found=found,
     )
 
 
@@ -207,8 +199,6 @@ def _unmatched(window: Window, what: str) -> Seam:
         None,
         None,
         f"the seam cannot be confirmed: {what} among the source's offsets {_span(window)}",
-        "look further with a larger --window, or begin elsewhere (--from timestamp, another --group);"
-        " --unchecked takes the hint as it is",
     )
 
 
@@ -218,7 +208,7 @@ def _outside(window: Window, hint: int) -> Seam:
         what = f"{gone}, and nothing shows that they were carried"
     else:
         what = f"the source ends at offset {window.log_end}, before the hint {hint}: is it the same topic?"
-    return Seam("unmatched", None, None, what, "begin elsewhere: --from timestamp, or another --group")
+    return Seam("unmatched", None, None, what)
 
 
 def _span(window: Window) -> str:

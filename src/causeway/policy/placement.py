@@ -1,0 +1,168 @@
+"""Whether an old tool put records where the mirror would put them, and what that leaves unexplained.
+
+A seam in the partition that the mirror chooses proves nothing by itself: the tool may have written the rest
+to other partitions of the same topic. So each seam is held against all of them:
+
+- A record that is found in a partition other than its own: the tool placed records in its own way, and the
+  seams are searched in all partitions.
+- A source partition of which nothing is found has nothing there only if all of the destination was compared
+  with it.
+- A destination partition with more records than its source partition explains may hold records of others.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from causeway.model.seam import Count, Seam, Tail, Window
+from causeway.policy.seam import begins_new
+
+
+def is_elsewhere(windows: Sequence[Window], homes: Sequence[int | None], tails: Sequence[Tail]) -> bool:
+    """Whether a record is in a partition other than its own, and not in its own.
+
+    `homes`: the partition of each window's records; None where the key of each chooses (`Seen.place`). Only
+    contents that occur once decide.
+    """
+    copies = Counter(seen.print for window in windows for seen in window.records)
+    held = [set(tail.prints) for tail in tails]
+    anywhere = set().union(*held)
+    for window, home in zip(windows, homes, strict=True):
+        for seen in window.records:
+            own = seen.place if home is None else home
+            if own is None or seen.print not in anywhere or seen.print in held[own]:
+                continue
+            if copies[seen.print] == 1:
+                return True
+    return False
+
+
+def is_whole(window: Window) -> bool:
+    return (window.start, window.end) == (window.log_start, window.log_end)
+
+
+def unread(tails: Iterable[Tail]) -> int:
+    """Offsets before the tails that may hold records."""
+    return sum(tail.begin - tail.log_start for tail in tails)
+
+
+def is_trimmed(tails: Iterable[Tail]) -> bool:
+    """Whether the destination lost records: nobody can say what they were."""
+    return any(tail.log_start > 0 for tail in tails)
+
+
+def not_found(
+    window: Window,
+    tails: Sequence[Tail],
+    hint: int,
+    *,
+    hinted: bool,
+    comparable: bool,
+    buried: int | None,
+    held: Mapping[bytes, int],
+    strangers: int,
+) -> Seam:
+    """The verdict on a source partition of which nothing was found in its place.
+
+    `comparable`: of other source partitions something was found, so contents can be compared. `buried`:
+    how many of this window's records lie before the tails; None where that was not searched. `held`: how
+    often contents occur in the tails. `strangers`: how many records of the tails are in no window.
+    """
+    new = begins_new(window, hint, hinted)
+    if all(tail.end == 0 for tail in tails) or window.log_start == window.log_end:
+        return new
+    mine = {seen.print for seen in window.records}
+    here = sum(held.get(print, 0) for print in mine)
+    compared = not is_trimmed(tails) and (buried == 0 or not unread(tails))
+    explained = not strangers and not unread(tails)
+    if comparable and not here and compared and (is_whole(window) or explained):
+        return new
+    begin = new.repeat or 0
+    most = min(window.log_end - begin, strangers + unread(tails) + here)
+    lose = hint if hinted and begin < hint <= window.log_end else None
+    return Seam(
+        "absent",
+        begin,
+        lose,
+        _why(window, tails, here, buried or 0, compared=compared, comparable=comparable),
+        twice=Count(min(buried or 0, most), most),
+        lost=Count(0, (lose or begin) - begin),
+    )
+
+
+def unexplained(window: Window, tail: Tail, seam: int) -> int:
+    """How many records a partition holds beyond those of its source partition before the seam.
+
+    Where the tail is all of it they are counted. Elsewhere offsets are, less the share that held no record in
+    the tail: markers, and what compaction removed.
+    """
+    if tail.begin == tail.log_start:
+        known = {seen.print for seen in window.records}
+        return max(0, sum(print not in known for print in tail.prints) - window.start)
+    offsets = tail.end - tail.begin
+    records = tail.end * len(tail.prints) // offsets if offsets else 0
+    return max(0, records - seam)
+
+
+def following(windows: Iterable[tuple[Window, int]]) -> set[bytes]:
+    """Contents after the seams: none of them may be on the destination.
+
+    Contents that also occur before a seam decide nothing, and are left out.
+    """
+    after: set[bytes] = set()
+    before: set[bytes] = set()
+    for window, seam in windows:
+        for seen in window.records:
+            (before if seen.offset < seam else after).add(seen.print)
+    return after - before
+
+
+def doubted(seam: Seam, window: Window, where: str, extra: int, searched: bool) -> Seam:
+    """A clean seam beside records that it does not explain; `searched`: they are not the following ones."""
+    begin = seam.repeat or 0
+    return replace(
+        seam,
+        verdict="strange",
+        what=f"{where} holds {extra:,} records that no seam explains",
+        twice=Count(0, 0 if searched else min(extra, window.log_end - begin)),
+    )
+
+
+def contradicted(seam: Seam, window: Window, found: Iterable[bytes]) -> Seam:
+    """A clean seam, and records after it that are on the destination all the same."""
+    prints, begin = set(found), seam.repeat or 0
+    there = [seen for seen in window.records if seen.offset >= begin and seen.print in prints]
+    if not there:
+        return seam
+    last = there[-1].offset
+    after = [seen for seen in window.records if begin <= seen.offset <= last and not seen.optional]
+    return replace(
+        seam,
+        verdict="ambiguous",
+        lose=last + 1,
+        what=f"the destination holds records from offset {begin} on, of which the last seen is {last}, in"
+        " another partition or before what was looked at",
+        twice=Count(sum(seen.print in prints for seen in after), window.log_end - begin),
+        lost=Count(0, sum(seen.print not in prints for seen in after)),
+    )
+
+
+def _why(
+    window: Window, tails: Sequence[Tail], here: int, buried: int, *, compared: bool, comparable: bool
+) -> str:
+    if buried:
+        return f"{buried:,} of its records are on the destination, before what was looked at"
+    if here:
+        why = f"{here:,} records of the destination have the same contents"
+    elif not comparable:
+        why = "no record of the destination was found on the source, so contents do not tell"
+    elif not compared and is_trimmed(tails):
+        why = "the destination has lost records to retention"
+    elif not compared:
+        why = f"{unread(tails):,} offsets of the destination were not compared"
+    else:
+        read = window.end - window.start
+        why = f"{window.log_end - window.log_start - read:,} offsets of the source were not compared"
+    return f"nothing of it was found, but it may be there: {why}"
