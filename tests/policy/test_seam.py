@@ -312,8 +312,8 @@ def test_a_destination_that_never_held_anything_begins_with_the_log() -> None:
     nothing = [Tail([], 0, 0)]
     assert find_seam(window(numbered(9), 0, first=3), nothing, 0).repeat == 3
     assert find_seam(window(numbered(9), 12, first=3), nothing, 12, hinted=False).repeat == 12
-    promised = find_seam(window(numbered(9), 5, first=3), nothing, 5)
-    assert (promised.verdict, promised.repeat, promised.lose) == ("torn", 3, 5)
+    committed = find_seam(window(numbered(9), 5, first=3), nothing, 5)
+    assert (committed.verdict, committed.repeat) == ("clean", 3), "nothing is there, whatever was committed"
 
 
 def test_a_destination_whose_records_expired_confirms_nothing() -> None:

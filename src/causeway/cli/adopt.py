@@ -18,6 +18,7 @@ from causeway.errors import IntegrityError, PlanRefused, UsageError
 from causeway.mirror.adopt import Adoption, Row
 from causeway.mirror.clusters import chosen
 from causeway.mirror.hints import Asked
+from causeway.mirror.seams import window_to_try
 from causeway.model.seam import Count
 from causeway.observe.bars import Watch
 from causeway.policy.advice import LARGEST_WINDOW
@@ -141,7 +142,7 @@ def _refuse(adoptions: list[Adoption]) -> None:
         refused = [row for row in adoption.rows if row.offset is None]
         if refused:
             seam = refused[0].found.seam
-            wider = max(row.found.wider for row in refused)
+            wider = window_to_try(row.found for row in refused)
             look_further = f"look further: --window {wider}; or " if wider else ""
             raise IntegrityError(
                 f"{len(refused)} of {len(adoption.rows)} partitions cannot be taken over as they are;"

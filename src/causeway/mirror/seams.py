@@ -15,7 +15,7 @@ from causeway.model.position import SourcePartition
 from causeway.model.route import BY_KEY
 from causeway.model.seam import Seam, Tail, Window
 from causeway.policy import placement
-from causeway.policy.advice import SEARCHED, advice, larger_window
+from causeway.policy.advice import SEARCHED, advice, larger_window, reads_all
 from causeway.policy.seam import find_seam
 
 Endings = Mapping[Spot, Ending[bytes]]
@@ -49,7 +49,7 @@ class Topic:
 
     def unowned(self) -> list[int]:
         """Partitions that no lane writes to."""
-        if any(lane.place.partition == BY_KEY for lane in self.lanes):
+        if self.scattered or any(lane.place.partition == BY_KEY for lane in self.lanes):
             return []
         return sorted(set(range(len(self.tails))) - {lane.place.partition for lane in self.lanes})
 
@@ -163,7 +163,8 @@ class Comparison:
         spans: dict[Spot, tuple[int, set[bytes]]] = {}
         for topic in topics:
             nothing = any(_is_nothing(topic, lane, found[lane.source], hints) for lane in topic.lanes)
-            if not nothing and not _unexplained(topic, found):
+            torn = any(found[lane.source].seam.verdict in ("torn", "strange") for lane in topic.lanes)
+            if not nothing and not torn and not _unexplained(topic, found):
                 continue
             if not 0 < placement.unread(topic.tails) <= self._most():
                 continue
@@ -171,7 +172,7 @@ class Comparison:
             wanted = placement.following(
                 (one.window, one.seam.repeat or 0)
                 for one in mine
-                if one.seam.verdict in ("clean", "unmatched")
+                if one.seam.verdict in ("clean", "torn", "strange", "unmatched")
             )
             searched[topic.name] = Searched(wanted, set())
             spans |= {
@@ -195,8 +196,11 @@ class Comparison:
         known = {seen.print for lane in topic.lanes for seen in topic.windows[lane.source].records}
         held = Counter(print for tail in topic.tails for print in tail.prints)
         strangers = sum(count for print, count in held.items() if print not in known)
-        extra, unowned = _unexplained(topic, found), set(topic.unowned())
-        doubts = extra if searched is None else {n: count for n, count in extra.items() if n in unowned}
+        doubts, unowned = _unexplained(topic, found), set(topic.unowned())
+        if searched is not None:
+            doubts = {number: count for number, count in doubts.items() if number in unowned}
+        by_key = not topic.scattered and topic.lanes[0].place.partition == BY_KEY
+        last = {number: placement.amid(tail, known, by_key=by_key) for number, tail in enumerate(topic.tails)}
         for lane in topic.lanes:
             one, hint = found[lane.source], hints[lane.source]
             seam, window = one.seam, one.window
@@ -211,11 +215,18 @@ class Comparison:
                     held=held,
                     strangers=strangers,
                 )
-            elif seam.verdict == "clean" and searched is not None:
-                seam = placement.contradicted(seam, window, searched.held)
-            if doubts and seam.verdict == "clean":
-                where, count = max(doubts.items(), key=lambda item: item[1])
-                seam = placement.doubted(seam, window, f"{topic.name}[{where}]", count, searched is not None)
+            elif searched is None:
+                seam = placement.unsure(seam, topic.tails)
+            elif seam.verdict in ("clean", "torn", "strange"):
+                seam = placement.contradicted(seam, window, searched.held, held)
+            mixed = lane.shared or topic.scattered
+            extra = last if mixed and window.end < window.log_end else doubts
+            if seam.verdict == "clean" and any(extra.values()):
+                where, count = max(extra.items(), key=lambda item: item[1])
+                seam = placement.doubted(seam, f"{topic.name}[{where}]", count)
+            seam = placement.beside_strangers(
+                seam, window, topic.tails, strangers, sum(last.values()), searched=searched is not None
+            )
             found[lane.source] = replace(one, seam=seam)
 
     def _advise(
@@ -240,6 +251,15 @@ class Comparison:
                 lost.update(sought)
         last = dict.fromkeys(lost, -1) | (self._sides.last_held(lost) if lost else {})
         for topic in topics:
+            comparable = any(found[lane.source].seam.found for lane in topic.lanes)
+            whole = reads_all(
+                (
+                    (one.window, hints[lane.source].offset, len(one.tails))
+                    for lane in topic.lanes
+                    for one in (found[lane.source],)
+                ),
+                topic.tails,
+            )
             for lane in topic.lanes:
                 one, hint = found[lane.source], hints[lane.source].offset
                 wider = larger_window(
@@ -249,6 +269,8 @@ class Comparison:
                     hint,
                     places=len(one.tails),
                     size=self._asked.window,
+                    whole=whole,
+                    comparable=comparable,
                     last=last.get(lane.source),
                 )
                 todo = "" if one.seam.verdict == "clean" else advice(one.seam, one.window, hint)
@@ -272,14 +294,14 @@ def _is_nothing(topic: Topic, lane: Lane, found: Found, hints: Mapping[SourcePar
 
 def _unexplained(topic: Topic, found: Mapping[SourcePartition, Found]) -> dict[int, int]:
     """Partitions that hold more records than the seams explain, and how many more."""
-    extra = {}
-    if not topic.scattered:
-        for lane in topic.lanes:
-            one = found[lane.source]
-            if not lane.shared and one.seam.verdict == "clean" and one.seam.found:
-                tail = topic.tails[lane.place.partition]
-                extra[lane.place.partition] = placement.unexplained(one.window, tail, one.seam.repeat or 0)
-        extra |= {number: len(topic.tails[number].prints) for number in topic.unowned()}
+    extra = {number: len(topic.tails[number].prints) for number in topic.unowned()}
+    for lane in topic.lanes if not topic.scattered else ():
+        if not lane.shared:
+            one, number = found[lane.source], lane.place.partition
+            if one.seam.verdict == "clean":
+                extra[number] = placement.unexplained(one.window, topic.tails[number], one.seam.repeat or 0)
+            elif one.seam.verdict == "unmatched":
+                extra[number] = len(topic.tails[number].prints)
     return {number: count for number, count in extra.items() if count}
 
 
@@ -289,3 +311,13 @@ def _sharing(topic: Topic) -> list[list[Lane]]:
     for lane in topic.lanes:
         groups.setdefault("" if lane.shared or topic.scattered else lane.source, []).append(lane)
     return list(groups.values())
+
+
+def window_to_try(found: Iterable[Found]) -> int:
+    """The `--window` that would decide all of these; 0 where none would.
+
+    Where a seam was not found at all, that comes first: the others may be in doubt for its records alone.
+    """
+    refused = [one for one in found if one.seam.verdict != "clean"]
+    first = [one.wider for one in refused if one.seam.verdict in ("unmatched", "beyond") and one.wider]
+    return max(first or [one.wider for one in refused], default=0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from causeway.model.seam import Count, Seam, Tail, Window
 from causeway.policy.placement import is_trimmed, is_whole, unread
@@ -35,37 +35,49 @@ def larger_window(
     *,
     places: int,
     size: int,
+    whole: int,
+    comparable: bool,
     last: int | None = None,
 ) -> int:
     """The `--window` that would decide, where it was `size`; 0 where no other one would.
 
-    `last`: where all of the source was searched, the last offset outside the window whose contents are on the
-    destination; -1 where there is none.
+    `whole`: the one that reads all of the topic, on both sides. `comparable`: something of the topic's source
+    partitions was found. `last`: where all of the source was searched,
+    the last offset outside the window whose contents are on the destination; -1 where there is none.
     """
-    needed = [0]
-    nowhere, hidden = last == -1, seam.verdict == "ambiguous" or seam.twice.least > 0
-    if seam.verdict == "beyond" and nowhere:
-        last, hidden = window.end, True  # it may lie before the tails
-    elif nowhere:
-        last = None
-    pointless = seam.verdict == "unmatched" and nowhere
-    if seam.verdict in ("unmatched", "beyond", "absent") and not pointless and not is_whole(window):
-        needed.append(_to_read(window, hint, places, seam.verdict == "beyond", last, size))
-    if hidden and unread(tails):
-        needed.append(max(tail.end - tail.log_start for tail in tails))
-    if seam.verdict in ("absent", "strange") and seam.twice.most and not is_trimmed(tails):
-        needed.append(-(-unread(tails) // SEARCHED))
-    most = min(max(needed), LARGEST_WINDOW)
+    needed, outside = 0, not is_whole(window)
+    match seam.verdict:
+        case "unmatched" if outside and last != -1:
+            needed = _to_read(window, hint, places, last, size)
+        case "beyond" if outside and last is not None and last >= 0:
+            needed = _to_read(window, hint, places, last, size)
+        case "unmatched" if comparable:
+            needed = whole  # records of others lie in its partition
+        case "beyond" | "ambiguous" | "strange":
+            needed = whole  # what would decide may lie before the tails
+        case "absent" if outside or seam.found or seam.twice.least or not unread(tails):
+            needed = whole
+        case "absent" if seam.twice.most and not is_trimmed(tails):
+            needed = -(-unread(tails) // SEARCHED)
+    most = min(needed, LARGEST_WINDOW)
     return most if most > size else 0
 
 
-def _to_read(window: Window, hint: int, places: int, later: bool, last: int | None, size: int) -> int:
+def reads_all(windows: Iterable[tuple[Window, int, int]], tails: Iterable[Tail]) -> int:
+    """The `--window` with which all of these is read; each window with its hint, and in how many places."""
+    return max(
+        *(_to_read(window, hint, places) for window, hint, places in windows),
+        *(tail.end - tail.log_start for tail in tails),
+    )
+
+
+def _to_read(window: Window, hint: int, places: int, last: int | None = None, size: int = 0) -> int:
     """So many records to either side of the hint reach the last one that is there, or all of the source."""
     middle = min(max(hint, window.log_start), window.log_end)
     begin, end = window.log_start, window.log_end
     if last is not None:
         begin, end = max(begin, last - size), min(end, last + size)
-    forward, backward = max(0, end - middle), 0 if later else max(0, middle - begin)
+    forward, backward = max(0, end - middle), max(0, middle - begin)
     return max(-(-forward // 2), -(-backward // (1 + min(places, MOST_PLACES))))
 
 

@@ -13,7 +13,7 @@ to other partitions of the same topic. So each seam is held against all of them:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from causeway.model.seam import Count, Seam, Tail, Window
@@ -87,6 +87,7 @@ def not_found(
         begin,
         lose,
         _why(window, tails, here, buried or 0, compared=compared, comparable=comparable),
+        found=here,
         twice=Count(min(buried or 0, most), most),
         lost=Count(0, (lose or begin) - begin),
     )
@@ -119,34 +120,66 @@ def following(windows: Iterable[tuple[Window, int]]) -> set[bytes]:
     return after - before
 
 
-def doubted(seam: Seam, window: Window, where: str, extra: int, searched: bool) -> Seam:
-    """A clean seam beside records that it does not explain; `searched`: they are not the following ones."""
+def doubted(seam: Seam, where: str, extra: int) -> Seam:
+    """A clean seam beside records that it does not explain."""
+    return replace(seam, verdict="strange", what=f"{where} holds {extra:,} records that no seam explains")
+
+
+def amid(tail: Tail, known: Container[bytes], *, by_key: bool) -> int:
+    """How many records of a tail no window explains, from the first one that a window does explain on.
+
+    Where none does, keys that occur rarely may have chosen the partition: its records are older ones then.
+    """
+    first = next((n for n, print in enumerate(tail.prints) if print in known), None)
+    if first is None:
+        return 0 if by_key else len(tail.prints)
+    return sum(print not in known for print in tail.prints[first:])
+
+
+def beside_strangers(
+    seam: Seam, window: Window, tails: Sequence[Tail], strangers: int, last: int, *, searched: bool
+) -> Seam:
+    """Records that no window explains may be later ones of this source partition; `last`: the newest."""
+    if seam.verdict in ("torn", "ambiguous") and window.end < window.log_end:
+        most = min(window.log_end - (seam.repeat or 0), seam.twice.most + last)
+        return replace(seam, twice=Count(seam.twice.least, most))
+    if seam.verdict != "strange" or (searched and window.end == window.log_end):
+        return seam
+    most = min(window.log_end - (seam.repeat or 0), strangers + unread(tails))
+    return replace(seam, twice=Count(0, most))
+
+
+def contradicted(seam: Seam, window: Window, searched: Container[bytes], held: Container[bytes]) -> Seam:
+    """A seam, and records after it that lie before the tails all the same.
+
+    `searched`: the contents that were found there. `held`: those in the tails.
+    """
     begin = seam.repeat or 0
-    return replace(
-        seam,
-        verdict="strange",
-        what=f"{where} holds {extra:,} records that no seam explains",
-        twice=Count(0, 0 if searched else min(extra, window.log_end - begin)),
-    )
-
-
-def contradicted(seam: Seam, window: Window, found: Iterable[bytes]) -> Seam:
-    """A clean seam, and records after it that are on the destination all the same."""
-    prints, begin = set(found), seam.repeat or 0
-    there = [seen for seen in window.records if seen.offset >= begin and seen.print in prints]
+    wanted = [seen for seen in window.records if seen.offset >= begin and not seen.optional]
+    there = [seen for seen in wanted if seen.print in searched and seen.print not in held]
     if not there:
         return seam
-    last = there[-1].offset
-    after = [seen for seen in window.records if begin <= seen.offset <= last and not seen.optional]
+    last = max(there[-1].offset + 1, seam.lose or 0)
+    missing = sum(
+        seen.offset < last and seen.print not in searched and seen.print not in held for seen in wanted
+    )
     return replace(
         seam,
         verdict="ambiguous",
-        lose=last + 1,
-        what=f"the destination holds records from offset {begin} on, of which the last seen is {last}, in"
-        " another partition or before what was looked at",
-        twice=Count(sum(seen.print in prints for seen in after), window.log_end - begin),
-        lost=Count(0, sum(seen.print not in prints for seen in after)),
+        lose=last,
+        what=f"{len(there):,} records from offset {begin} on are on the destination, before what was looked"
+        " at",
+        twice=Count(len(there) + seam.twice.least, window.log_end - begin),
+        lost=Count(0, missing),
     )
+
+
+def unsure(seam: Seam, tails: Iterable[Tail]) -> Seam:
+    """A torn seam, where the missing records may lie before the tails: that was not searched."""
+    if seam.verdict != "torn" or not unread(tails):
+        return seam
+    twice, lost = seam.twice, seam.lost
+    return replace(seam, twice=Count(twice.least, twice.most + lost.most), lost=Count(0, lost.most))
 
 
 def _why(

@@ -85,7 +85,9 @@ def _judged(evidence: Evidence, exclusive: bool, strange: int) -> Seam:
     if not ended and window.end < window.log_end:
         return _beyond(window, last, found)
     if trusted != last:
-        return _ambiguous(window, trusted + 1, evidence.furthest(last, uncertain), found)
+        lacking = evidence.missing(trusted)
+        low = lacking[0].offset if lacking else trusted + 1
+        return _ambiguous(window, low, evidence.furthest(last, uncertain), found)
     low, high = evidence.extend(last, uncertain, ordered=exclusive)
     missing = evidence.missing(last)
     if missing:
