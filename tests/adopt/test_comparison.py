@@ -14,8 +14,9 @@ import pytest
 
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.tails import Ending, Spot
+from causeway.mirror.cross_check import Found, window_to_try
 from causeway.mirror.hints import Asked, Hint
-from causeway.mirror.seams import Comparison, Found, window_to_try
+from causeway.mirror.seams import Comparison
 from causeway.mirror.sides import Sides
 from causeway.model.order import Lane
 from causeway.model.position import Place, SourcePartition

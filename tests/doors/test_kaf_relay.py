@@ -90,15 +90,14 @@ def test_every_key_of_the_older_generation() -> None:
             "destination": "node3",
             "topics": ["orders"],
             "rename": {"orders": "machineX_orders"},
-            "partition_map": {"orders": [{"src": 0, "dest": 1}, {"src": 1, "dest": 2}]},
             "compression": "none",
             "source_group_name": "relay_group1",
         }
     ]
     assert found.translation.notes == [
         "app.metrics_server_addr: /metrics is there, with kaf-relay's names beside Causeway's own",
-        "producer.partitioning.orders: heeded; kaf-relay looks for the name of the target, machineX_orders, "
-        "and so did not",
+        "producer.partitioning.orders: has no effect, as in kaf-relay: it looks for the name of the target, "
+        "machineX_orders. Records keep their partition",
         "app.log_level: Causeway says what matters on stderr; Spark's own log is a file",
         "app.lag_threshold, app.node_health_check_frequency: the nodes are not watched, compared or changed "
         "while the mirror runs",

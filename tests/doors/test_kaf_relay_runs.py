@@ -129,7 +129,7 @@ def test_the_older_generation_fails_over_maps_filters_and_resumes(world: World, 
     text = runnable(OLDER)
     for before, after in {
         'orders = "machineX_orders"': f'"{topic}" = "{copy}"',
-        "orders = [": f'"{topic}" = [',
+        "orders = [": f'"{copy}" = [',
         "node1:9092": CLOSED,
         "node2:9092": world.servers["source"],
         "node3:9092": world.servers["destination"],

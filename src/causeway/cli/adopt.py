@@ -17,8 +17,8 @@ from causeway.config import load
 from causeway.errors import IntegrityError, PlanRefused, UsageError
 from causeway.mirror.adopt import Adoption, Row
 from causeway.mirror.clusters import chosen
+from causeway.mirror.cross_check import window_to_try
 from causeway.mirror.hints import Asked
-from causeway.mirror.seams import window_to_try
 from causeway.model.seam import Count
 from causeway.observe.bars import Watch
 from causeway.policy.advice import LARGEST_WINDOW

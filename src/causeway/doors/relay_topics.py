@@ -106,7 +106,10 @@ def _add(translation: Translation, found: dict[str, Topic], key: str, parts: lis
 
 
 def _meant(translation: Translation, key: str, name: str, found: dict[str, Topic]) -> list[Topic]:
-    """kaf-relay's sample has the source's name there, its code looks for the target's: both are taken."""
+    """kaf-relay looks for the target's name, and so the source's, which its sample has, changes nothing.
+
+    Nor does it here: a file must not send records elsewhere than the tool that it was written for.
+    """
     by_target = [topic for topic in found.values() if topic.target == name]
     if name not in found:
         if not by_target:
@@ -116,9 +119,10 @@ def _meant(translation: Translation, key: str, name: str, found: dict[str, Topic
         translation.problem(
             key, "is a source topic and the target of another: write the partitions into [topics] instead"
         )
-    elif found[name].target != name:
+    elif not by_target:
         translation.note(
             key,
-            f"heeded; kaf-relay looks for the name of the target, {found[name].target}, and so did not",
+            "has no effect, as in kaf-relay: it looks for the name of the target,"
+            f" {found[name].target}. Records keep their partition",
         )
-    return [found[name]]
+    return by_target

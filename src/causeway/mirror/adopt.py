@@ -19,11 +19,12 @@ from causeway.kafka.ledger_topics import ensure_topics
 from causeway.kafka.outcome import Again, Fenced
 from causeway.kafka.tails import Ending, Progress, Spot, unwatched
 from causeway.mirror.clusters import cluster_of, limits_of, shards_of
+from causeway.mirror.cross_check import Found
 from causeway.mirror.hints import Asked, Hint, hints_of
 from causeway.mirror.lease import Control
 from causeway.mirror.operator import who
 from causeway.mirror.plan import Survey, plan_of, survey
-from causeway.mirror.seams import Comparison, Found
+from causeway.mirror.seams import Comparison
 from causeway.mirror.sides import Sides
 from causeway.model.order import Lane
 from causeway.model.position import Position

@@ -53,6 +53,8 @@ def larger_window(
             needed = _to_read(window, hint, places, last, size)
         case "unmatched" if comparable:
             needed = whole  # records of others lie in its partition
+        case "strange" | "torn" if unread(tails) > SEARCHED * size:
+            needed = -(-unread(tails) // SEARCHED)
         case "beyond" | "ambiguous" | "strange":
             needed = whole  # what would decide may lie before the tails
         case "absent" if outside or seam.found or seam.twice.least or not unread(tails):

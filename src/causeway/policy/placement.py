@@ -174,12 +174,12 @@ def contradicted(seam: Seam, window: Window, searched: Container[bytes], held: C
     )
 
 
-def unsure(seam: Seam, tails: Iterable[Tail]) -> Seam:
-    """A torn seam, where the missing records may lie before the tails: that was not searched."""
+def unsure(seam: Seam, window: Window, tails: Sequence[Tail]) -> Seam:
+    """A torn seam, where missing records, and later ones, may lie before the tails: that was not searched."""
     if seam.verdict != "torn" or not unread(tails):
         return seam
-    twice, lost = seam.twice, seam.lost
-    return replace(seam, twice=Count(twice.least, twice.most + lost.most), lost=Count(0, lost.most))
+    most = min(window.log_end - (seam.repeat or 0), seam.twice.most + seam.lost.most + unread(tails))
+    return replace(seam, twice=Count(seam.twice.least, most), lost=Count(0, seam.lost.most))
 
 
 def _why(
