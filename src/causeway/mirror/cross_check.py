@@ -197,11 +197,11 @@ def advise(
 def window_to_try(found: Iterable[Found]) -> int:
     """The `--window` that would decide all of these; 0 where none would.
 
-    Where a seam was not found at all, that comes first: the others may be in doubt for its records alone.
+    A seam may be strange for another one's records alone: then what decides that one is enough.
     """
     refused = [one for one in found if one.seam.verdict != "clean"]
-    first = [one.wider for one in refused if one.seam.verdict in ("unmatched", "beyond") and one.wider]
-    return max(first or [one.wider for one in refused], default=0)
+    own = max((one.wider for one in refused if one.seam.verdict != "strange"), default=0)
+    return own or max((one.wider for one in refused), default=0)
 
 
 def _is_nothing(topic: Topic, lane: Lane, found: Found, hints: Mapping[SourcePartition, Hint]) -> bool:
