@@ -91,7 +91,7 @@ class Destination:
 
 def compared(lists: Lists, hints: Sequence[Hint], by_key: bool = False) -> list[Found]:
     lanes = [
-        Lane(source(n), "", Place("t", "", BY_KEY if by_key else n), "earliest", None, shared=by_key)
+        Lane(source(n), "", Place("t", "", BY_KEY if by_key else n), None, shared=by_key)
         for n in range(len(lists.sources))
     ]
     comparison = Comparison(

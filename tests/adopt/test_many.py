@@ -27,7 +27,7 @@ def test_25_000_partitions_are_adopted_at_once(world: World, monkeypatch: pytest
     unchecked = Found(Window([], 0, 0, 0, 10**9), (), Seam("unmatched", None, None, ""))
     adoption.rows = [
         Row(
-            Lane(SourcePartition("c", topic, n), "id", Place(topic, "id", n), "earliest", None),
+            Lane(SourcePartition("c", topic, n), "id", Place(topic, "id", n), None),
             Hint(10**8 + n, "committed"),
             unchecked,
             10**8 + n,

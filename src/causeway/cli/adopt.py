@@ -141,12 +141,14 @@ def _refuse(adoptions: list[Adoption]) -> None:
     for adoption in adoptions:
         refused = [row for row in adoption.rows if row.offset is None]
         if refused:
-            seam = refused[0].found.seam
+            # A seam may be in doubt for another one's records: the other one is named first.
+            named = min(refused, key=lambda row: row.found.seam.verdict == "strange")
+            seam = named.found.seam
             wider = window_to_try(row.found for row in refused)
             look_further = f"look further: --window {wider}; or " if wider else ""
             raise IntegrityError(
                 f"{len(refused)} of {len(adoption.rows)} partitions cannot be taken over as they are;"
-                f" {refused[0].lane.source}: {seam.what}",
+                f" {named.lane.source}: {seam.what}",
                 where=f'mirror "{adoption.mirror.name}"',
                 why="nothing was written",
                 todo=f"{look_further}{seam.todo}",
