@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from causeway.model.seam import Count, Seam, Seen, Tail, Window
 from causeway.policy.advice import LARGEST_WINDOW, advice, larger_window, reads_all
-from causeway.policy.placement import not_found
+from causeway.policy.placement import Rest, not_found
 
 
 def window(start: int, end: int, log_end: int, name: str = "") -> Window:
@@ -14,7 +14,7 @@ def window(start: int, end: int, log_end: int, name: str = "") -> Window:
 def wider(seam: Seam, looked_at: Window, tails: list[Tail], hint: int, last: int | None = None) -> int:
     whole = reads_all([(looked_at, hint, 1)], tails)
     return larger_window(
-        seam, looked_at, tails, hint, places=1, size=1_000, whole=whole, comparable=True, last=last
+        seam, looked_at, Rest.of(tails), hint, places=1, size=1_000, whole=whole, comparable=True, last=last
     )
 
 
@@ -52,7 +52,14 @@ def test_nothing_there_is_only_said_of_what_was_compared_whole() -> None:
 
     def verdict(looked_at: Window, tails: list[Tail], buried: int | None, comparable: bool = True) -> Seam:
         return not_found(
-            looked_at, tails, 15, hinted=True, comparable=comparable, buried=buried, held={}, strangers=2
+            looked_at,
+            Rest.of(tails),
+            15,
+            hinted=True,
+            comparable=comparable,
+            buried=buried,
+            held={},
+            strangers=2,
         )
 
     new = verdict(mine, [tail], None)

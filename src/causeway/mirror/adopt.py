@@ -109,7 +109,8 @@ class Adoption:
             hints = hints_of(self._asked, mirror, self._views, every if by_group else lanes, ends)
             # A group knows of topics that were never written to: why not is worth asking.
             known = {source[:2] for source, hint in hints.items() if hint.known and by_group}
-            lanes = [lane for lane in every if lane in lanes or lane.source[:2] in known]
+            written = {lane.source for lane in lanes}
+            lanes = [lane for lane in every if lane.source in written or lane.source[:2] in known]
             say(f"looking for the seams of {len(lanes)} partitions")
             found = Comparison(self._asked, sides, self._view).compare(lanes, hints, self._endings)
             self.rows = [self._row(lane, hints[lane.source], found[lane.source]) for lane in lanes]

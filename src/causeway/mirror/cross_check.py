@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from causeway.kafka.tails import Spot
 from causeway.mirror.hints import Hint
@@ -15,6 +15,7 @@ from causeway.model.route import BY_KEY
 from causeway.model.seam import Seam, Tail, Window
 from causeway.policy import placement
 from causeway.policy.advice import SEARCHED, advice, larger_window, reads_all
+from causeway.policy.placement import Rest
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,10 @@ class Topic:
     windows: dict[SourcePartition, Window]
     lenient: Callable[[Lane], bool]
     scattered: bool = False  # the old tool's records are not where the mirror would put them
+    rest: Rest = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.rest = Rest.of(self.tails)
 
     def places(self, lane: Lane) -> list[Tail]:
         """Where a lane's records may be."""
@@ -81,7 +86,7 @@ def search(
         torn = any(found[lane.source].seam.verdict in ("torn", "strange") for lane in topic.lanes)
         if not nothing and not torn and not _unexplained(topic, found):
             continue
-        if not 0 < placement.unread(topic.tails) <= most:
+        if not 0 < topic.rest.unread <= most:
             continue
         mine = [found[lane.source] for lane in topic.lanes]
         wanted = placement.following(
@@ -123,7 +128,7 @@ def explain(
         if _is_nothing(topic, lane, one, hints):
             seam = placement.not_found(
                 window,
-                topic.tails,
+                topic.rest,
                 hint.offset,
                 hinted=hint.known,
                 comparable=comparable,
@@ -132,7 +137,7 @@ def explain(
                 strangers=strangers,
             )
         elif searched is None:
-            seam = placement.unsure(seam, window, topic.tails)
+            seam = placement.unsure(seam, window, topic.rest)
         elif seam.verdict in ("clean", "torn", "strange"):
             seam = placement.contradicted(seam, window, searched.held, held)
         mixed = lane.shared or topic.scattered
@@ -140,7 +145,7 @@ def explain(
         if seam.verdict == "clean" and count:
             seam = placement.doubted(seam, f"{topic.name}[{where}]", count)
         seam = placement.beside_strangers(
-            seam, window, topic.tails, strangers, newest, searched=searched is not None
+            seam, window, topic.rest, strangers, newest, searched=searched is not None
         )
         found[lane.source] = replace(one, seam=seam)
 
@@ -182,7 +187,7 @@ def advise(
             wider = larger_window(
                 one.seam,
                 one.window,
-                topic.tails,
+                topic.rest,
                 hint,
                 places=len(one.tails),
                 size=size,

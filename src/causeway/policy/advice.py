@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from causeway.model.seam import Count, Seam, Tail, Window
-from causeway.policy.placement import is_trimmed, is_whole, unread
+from causeway.policy.placement import Rest, is_whole
 from causeway.policy.seam import MOST_PLACES
 
 LARGEST_WINDOW = 1_000_000
@@ -30,7 +30,7 @@ def advice(seam: Seam, window: Window, hint: int) -> str:
 def larger_window(
     seam: Seam,
     window: Window,
-    tails: Sequence[Tail],
+    rest: Rest,
     hint: int,
     *,
     places: int,
@@ -53,14 +53,14 @@ def larger_window(
             needed = _to_read(window, hint, places, last, size)
         case "unmatched" if comparable:
             needed = whole  # records of others lie in its partition
-        case "strange" | "torn" if unread(tails) > SEARCHED * size:
-            needed = -(-unread(tails) // SEARCHED)
+        case "strange" | "torn" if rest.unread > SEARCHED * size:
+            needed = -(-rest.unread // SEARCHED)
         case "beyond" | "ambiguous" | "strange":
             needed = whole  # what would decide may lie before the tails
-        case "absent" if outside or seam.found or seam.twice.least or not unread(tails):
+        case "absent" if outside or seam.found or seam.twice.least or not rest.unread:
             needed = whole
-        case "absent" if seam.twice.most and not is_trimmed(tails):
-            needed = -(-unread(tails) // SEARCHED)
+        case "absent" if seam.twice.most and not rest.trimmed:
+            needed = -(-rest.unread // SEARCHED)
     most = min(needed, LARGEST_WINDOW)
     return most if most > size else 0
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from causeway.model.seam import Count, Seam, Tail, Window
 from causeway.policy.seam import begins_new
@@ -43,19 +43,26 @@ def is_whole(window: Window) -> bool:
     return (window.start, window.end) == (window.log_start, window.log_end)
 
 
-def unread(tails: Iterable[Tail]) -> int:
-    """Offsets before the tails that may hold records."""
-    return sum(tail.begin - tail.log_start for tail in tails)
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """What the tails of a topic are not: computed once, since a topic may have very many."""
 
+    written: bool  # any partition was ever written to
+    unread: int  # offsets before the tails that may hold records
+    trimmed: bool  # the destination lost records, whatever they were
 
-def is_trimmed(tails: Iterable[Tail]) -> bool:
-    """Whether the destination lost records: nobody can say what they were."""
-    return any(tail.log_start > 0 for tail in tails)
+    @staticmethod
+    def of(tails: Sequence[Tail]) -> Rest:
+        return Rest(
+            any(tail.end for tail in tails),
+            sum(tail.begin - tail.log_start for tail in tails),
+            any(tail.log_start for tail in tails),
+        )
 
 
 def not_found(
     window: Window,
-    tails: Sequence[Tail],
+    rest: Rest,
     hint: int,
     *,
     hinted: bool,
@@ -71,22 +78,22 @@ def not_found(
     often contents occur in the tails. `strangers`: how many records of the tails are in no window.
     """
     new = begins_new(window, hint, hinted)
-    if all(tail.end == 0 for tail in tails) or window.log_start == window.log_end:
+    if not rest.written or window.log_start == window.log_end:
         return new
     mine = {seen.print for seen in window.records}
     here = sum(held.get(print, 0) for print in mine)
-    compared = not is_trimmed(tails) and (buried == 0 or not unread(tails))
-    explained = not strangers and not unread(tails)
+    compared = not rest.trimmed and (buried == 0 or not rest.unread)
+    explained = not strangers and not rest.unread
     if comparable and not here and compared and (is_whole(window) or explained):
         return new
     begin = new.repeat or 0
-    most = min(window.log_end - begin, strangers + unread(tails) + here)
+    most = min(window.log_end - begin, strangers + rest.unread + here)
     lose = hint if hinted and begin < hint <= window.log_end else None
     return Seam(
         "absent",
         begin,
         lose,
-        _why(window, tails, here, buried or 0, compared=compared, comparable=comparable),
+        _why(window, rest, here, buried or 0, compared=compared, comparable=comparable),
         found=here,
         twice=Count(min(buried or 0, most), most),
         lost=Count(0, (lose or begin) - begin),
@@ -137,7 +144,7 @@ def amid(tail: Tail, known: Container[bytes], *, by_key: bool) -> int:
 
 
 def beside_strangers(
-    seam: Seam, window: Window, tails: Sequence[Tail], strangers: int, last: int, *, searched: bool
+    seam: Seam, window: Window, rest: Rest, strangers: int, last: int, *, searched: bool
 ) -> Seam:
     """Records that no window explains may be later ones of this source partition; `last`: the newest."""
     if seam.verdict in ("torn", "ambiguous") and window.end < window.log_end:
@@ -145,7 +152,7 @@ def beside_strangers(
         return replace(seam, twice=Count(seam.twice.least, most))
     if seam.verdict != "strange" or (searched and window.end == window.log_end):
         return seam
-    most = min(window.log_end - (seam.repeat or 0), strangers + unread(tails))
+    most = min(window.log_end - (seam.repeat or 0), strangers + rest.unread)
     return replace(seam, twice=Count(0, most))
 
 
@@ -174,27 +181,25 @@ def contradicted(seam: Seam, window: Window, searched: Container[bytes], held: C
     )
 
 
-def unsure(seam: Seam, window: Window, tails: Sequence[Tail]) -> Seam:
+def unsure(seam: Seam, window: Window, rest: Rest) -> Seam:
     """A torn seam, where missing records, and later ones, may lie before the tails: that was not searched."""
-    if seam.verdict != "torn" or not unread(tails):
+    if seam.verdict != "torn" or not rest.unread:
         return seam
-    most = min(window.log_end - (seam.repeat or 0), seam.twice.most + seam.lost.most + unread(tails))
+    most = min(window.log_end - (seam.repeat or 0), seam.twice.most + seam.lost.most + rest.unread)
     return replace(seam, twice=Count(seam.twice.least, most), lost=Count(0, seam.lost.most))
 
 
-def _why(
-    window: Window, tails: Sequence[Tail], here: int, buried: int, *, compared: bool, comparable: bool
-) -> str:
+def _why(window: Window, rest: Rest, here: int, buried: int, *, compared: bool, comparable: bool) -> str:
     if buried:
         return f"{buried:,} of its records are on the destination, before what was looked at"
     if here:
         why = f"{here:,} records of the destination have the same contents"
     elif not comparable:
         why = "no record of the destination was found on the source, so contents do not tell"
-    elif not compared and is_trimmed(tails):
+    elif not compared and rest.trimmed:
         why = "the destination has lost records to retention"
     elif not compared:
-        why = f"{unread(tails):,} offsets of the destination were not compared"
+        why = f"{rest.unread:,} offsets of the destination were not compared"
     else:
         read = window.end - window.start
         why = f"{window.log_end - window.log_start - read:,} offsets of the source were not compared"
