@@ -45,7 +45,7 @@ class Comparison:
         self, lanes: Sequence[Lane], hints: Mapping[SourcePartition, Hint], endings: Endings
     ) -> list[Topic]:
         """What was read, with windows as wide as the old tool's placement asks for."""
-        partitions = {lane.place.topic: len(self._sides.spots(lane.place.topic)) for lane in lanes}
+        partitions = {name: len(self._sides.spots(name)) for name in {lane.place.topic for lane in lanes}}
         windows = self._sides.windows(
             lanes,
             hints,
