@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 from causeway.model.position import LATENCY_BOUNDS_MS, NO_LATENCY
-from causeway.model.snapshot import Snapshot
+from causeway.model.snapshot import UNROUTABLE, Snapshot
 from causeway.observe.families import FAMILIES, STATES, STOPS
 from causeway.observe.metrics import Metrics
 from causeway.policy.integrity import Verdict
@@ -203,8 +203,8 @@ def test_of_thousands_that_stand_still_the_first_are_named_and_all_are_counted()
     assert [named(limit) for limit in (1, 1_200, sys.maxsize)] == [1_000, 1_200, 1_500]
 
 
-def test_the_verdicts_are_those_of_the_policy() -> None:
-    assert set(STOPS) == set(get_args(Verdict))
+def test_the_verdicts_are_those_of_the_policy_and_the_one_of_the_plan() -> None:
+    assert set(STOPS) == {*get_args(Verdict), UNROUTABLE}
 
 
 def test_every_series_exists_before_anything_happens() -> None:
