@@ -6,19 +6,25 @@ import json
 import re
 import urllib.error
 import urllib.request
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 from confluent_kafka.admin import NewPartitions
 
+from causeway.config import MirrorSettings
 from causeway.errors import AccessDenied
 from causeway.kafka.admin import ClusterView
+from causeway.mirror import plan
 from causeway.mirror.plan import Survey, plan_of, prepare
 from causeway.mirror.refusing import refuse_at_start
 from causeway.model.cluster import Cluster
-from causeway.model.route import Route
+from causeway.model.plan import Refusal
+from causeway.model.route import Placement, Route
 from causeway.model.topic import TopicFacts
+from causeway.policy.selection import select
 from causeway.policy.topics import Grow
 from support.process import Causeway
 from support.world import World
@@ -117,6 +123,43 @@ def test_a_topic_that_may_not_grow_keeps_the_places_it_has() -> None:
     refuse_at_start("m", plan.refusals, goes_on=True)
     with pytest.raises(AccessDenied):
         refuse_at_start("m", plan.refusals)
+
+
+def test_a_topic_that_may_not_grow_and_has_a_place_for_all_is_not_refused() -> None:
+    route = Route("paris", TopicFacts("t", "i", 6, 1), "t", Placement(by_key=True))
+    there = TopicFacts("t", "u", 4, 1)
+    routes = {("paris", "t"): route}
+    found = Survey(routes=dict(routes), every=routes, destinations={"t": there}, actions={"t": Grow(6)})
+
+    assert list(prepare(found, cast(ClusterView, Destination()))) == []
+    plan = plan_of(found, {"paris": cast(ClusterView, Source())})
+
+    assert len(plan.lanes) == 6
+    assert plan.refusals == ()
+
+
+def test_a_refusal_that_only_counts_more_records_is_the_same_one() -> None:
+    first = Refusal("paris", "t", "topic t already holds up to 10 records", "adopt it", integrity=True)
+
+    assert first.identity == replace(first, why="topic t already holds up to 11 records").identity
+    assert first.identity != replace(first, todo="rename it").identity
+
+
+def test_named_topics_are_looked_up_and_not_compared_with_every_topic(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compared = []
+
+    def counting(names: Iterable[str], entries: Sequence[str], exclude: Sequence[str] = ()) -> list[str]:
+        compared.append(len(set(names)))
+        return select(names, entries, exclude)
+
+    monkeypatch.setattr(plan, "select", counting)
+    names = {f"t{number}" for number in range(1_000)}
+    mirror = MirrorSettings(name="m", source=["paris"], destination="tokyo", topics=sorted(names))
+
+    assert plan._unmatched(mirror, {"paris": names}) == []
+    assert set(compared) == {1}
 
 
 @pytest.mark.deep

@@ -81,5 +81,5 @@ def test_what_counts_as_a_name(entry: str, name: bool) -> None:
     ],
 )
 def test_the_nearest_topic_is_the_one_that_was_meant(entry: str, meant: str) -> None:
-    names = ["orders", "orders.eu.created", "payments", "shop.events.v1", "__consumer_offsets"]
+    names = frozenset({"orders", "orders.eu.created", "payments", "shop.events.v1", "__consumer_offsets"})
     assert nearest(entry, names) == meant

@@ -157,8 +157,9 @@ class Driver:
         self._tell_refusals(before)
 
     def _tell_refusals(self, before: Sequence[Refusal]) -> None:
+        told = {refusal.identity for refusal in before}
         for refusal in self._plan.refusals:
-            if refusal not in before:
+            if refusal.identity not in told:
                 self.tell("error", f"not carried: {refusal}")
 
     def _look(self) -> None:

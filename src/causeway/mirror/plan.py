@@ -22,7 +22,7 @@ from causeway.policy.batches import DEFAULT_MAX_BYTES, limit_of, small
 from causeway.policy.image import LedgerImage
 from causeway.policy.integrity import same_topic
 from causeway.policy.partitioning import has_place, needed, place_of, wished
-from causeway.policy.selection import absent, nearest, select
+from causeway.policy.selection import absent, is_name, nearest, select
 from causeway.policy.topics import Action, Create, Grow, Refuse, fit, held, new_topic
 
 
@@ -126,9 +126,11 @@ def _unmatched(mirror: MirrorSettings, topics: Mapping[str, set[str]]) -> list[U
             users.setdefault(entry, []).append(alias)
     found = []
     for entry, aliases in users.items():
-        if any(select(topics[alias], [entry], mirror.seen_from(alias).exclude) for alias in aliases):
+        # A name is looked up, not compared with every topic: there may be thousands of both.
+        among = {alias: topics[alias] & {entry} if is_name(entry) else topics[alias] for alias in aliases}
+        if any(select(names, [entry], mirror.seen_from(alias).exclude) for alias, names in among.items()):
             continue
-        every = set().union(*(topics[alias] for alias in aliases))
+        every = frozenset().union(*(topics[alias] for alias in aliases))
         if select(every, [entry]):
             found.append(Unmatched(entry, tuple(aliases), excluded=True))
         else:
@@ -250,6 +252,8 @@ def _refuse(survey: Survey, name: str, error: CausewayError) -> None:
                 del survey.routes[alias, topic]
             else:
                 refusal = _in_part(refusal, route, survey.destinations[name].partitions)
+                if not refusal.partitions:
+                    continue  # by key or modulo every partition has a place already
             survey.refusals.append(refusal)
 
 

@@ -23,6 +23,11 @@ class Refusal:
     partitions: tuple[int, ...] = ()  # of the source topic, those that are not carried
     partial: bool = False  # its other partitions are carried
 
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """What makes it the same refusal at the next look: `why` may count records, which grow."""
+        return self.source, self.topic, self.todo, self.partitions, self.integrity, self.denied
+
     def __str__(self) -> str:
         numbers = f"[{', '.join(map(str, self.partitions))}]" if self.partial else ""
         return f"{self.source}:{self.topic}{numbers}: {self.why}; {self.todo}"
