@@ -137,18 +137,24 @@ def test_what_another_ledger_says(
     assert found is same
 
 
-@given(st.permutations(["A claims", "A reads", "B claims", "B reads"]))
-def test_of_two_that_meet_a_topic_at_one_time_at_least_one_sees_the_other(steps: list[str]) -> None:
-    """Each one claims before it reads; what is seen is withdrawn. Never do both go on."""
+ACTS = ("answered", "visible", "reads")
+
+
+@given(st.permutations("AAABBB"))
+def test_of_two_that_meet_a_topic_at_one_time_at_least_one_sees_the_other(turns: list[str]) -> None:
+    """Each one's claim is answered, then visible, then it reads; a claim that it sees makes it withdraw.
+
+    Never do both go on. (With a claim that is answered, and visible after the read, both would.)
+    """
     ledgers: dict[str, dict[Spot, RouteClaim]] = {"A": {}, "B": {}}
     went_on = set()
-    for name in "AB":
-        if steps.index(f"{name} claims") > steps.index(f"{name} reads"):
-            return
-    for step in steps:
-        name, act = step.split()
+    acts = {"A": iter(ACTS), "B": iter(ACTS)}
+    for name in turns:
+        act = next(acts[name])
         rival = ledgers["B" if name == "A" else "A"]
-        if act == "claims":
+        if act == "answered":
+            continue
+        if act == "visible":
             ledgers[name][CLAIM.source] = replace(CLAIM, settled=False)
         elif has_same_route(CLAIM, rival, [], begun=False):
             ledgers[name][CLAIM.source] = replace(CLAIM, to_topic="", to_topic_id="")

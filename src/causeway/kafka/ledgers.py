@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 
 from confluent_kafka import OFFSET_BEGINNING, KafkaError, KafkaException, TopicPartition
 
-from causeway.errors import Unreachable
+from causeway.errors import AccessDenied
 from causeway.kafka import clients
 from causeway.kafka.admin import ClusterView
-from causeway.kafka.failures import as_user_error, is_gone
+from causeway.kafka.failures import as_user_error, is_denied, is_gone
 from causeway.model.position import Position
 from causeway.model.record import CONTROL, Heartbeat, Lease, Record, RouteClaim, UnknownRecord, decode
 from causeway.model.route import Spot
@@ -36,7 +36,7 @@ class OtherLedger:
     beat: int = 0  # when its driver was heard of last, in milliseconds
     begun: int = 0  # when its driver started last
     positions: list[Position] = field(default_factory=list)  # where it has no claims: an older version's
-    unread: bool = False  # a partition of it has no leader, or it does not answer
+    unread: bool = False  # a partition of it may not be read, has no leader, or that does not answer
 
 
 def other_ledgers(
@@ -78,7 +78,7 @@ def _newest(
     unread: set[str],
 ) -> list[tuple[str, Record]]:
     """The newest record of each wanted key, with the ledger that it is in; `unread` gets those in doubt."""
-    answered = view.offsets(partitions, "stable")
+    answered = _ends(view, partitions)
     unread |= {topic for topic, number in partitions if (topic, number) not in answered}
     ends = {at: end for at, end in answered.items() if end > 0}
     if not ends:
@@ -86,6 +86,7 @@ def _newest(
     cluster, deadline = view.cluster, time.monotonic() + READ_SECONDS
     consumer = clients.consumer(cluster, group, fetch_wait_max_ms=10)
     values: dict[tuple[str, int, bytes], bytes | None] = {}
+    assigned = frozenset(ends)
     try:
         with contextlib.suppress(KafkaException):
             consumer.list_topics(
@@ -94,10 +95,8 @@ def _newest(
         consumer.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for topic, number in ends])
         while ends:
             if time.monotonic() > deadline:
-                raise Unreachable(
-                    f"the ledgers of other mirrors cannot be read ({len(ends)} partitions are left)",
-                    where=f'cluster "{cluster.alias}" at {cluster.bootstrap_servers}',
-                )
+                unread |= {topic for topic, _ in ends}
+                break
             first = consumer.poll(0.1)
             for message in [first, *consumer.consume(10_000, 0)] if first is not None else ():
                 at, error = (message.topic(), message.partition()), message.error()
@@ -106,6 +105,9 @@ def _newest(
                         values[(*at, message.key())] = message.value()
                     reached = message.offset() + 1
                 elif error.code() == KafkaError._PARTITION_EOF or is_gone(error):
+                    reached = ends.get(at, 0)
+                elif is_denied(error) and at in assigned:  # of that one ledger; it may be said again
+                    unread.add(at[0])
                     reached = ends.get(at, 0)
                 elif error.retriable() or error.code() == KafkaError._ALL_BROKERS_DOWN:
                     continue
@@ -117,6 +119,18 @@ def _newest(
     finally:
         consumer.close()
     return [(topic, record) for (topic, _, _), value in values.items() if (record := _decoded(value))]
+
+
+def _ends(view: ClusterView, partitions: Sequence[tuple[str, int]]) -> dict[tuple[str, int], int]:
+    """Their last stable offsets, as far as the leaders say them, and say them to this user."""
+    try:
+        return view.offsets(partitions, "stable")
+    except AccessDenied:  # one of them is enough to get no answer for any
+        found: dict[tuple[str, int], int] = {}
+        for one in partitions:
+            with contextlib.suppress(AccessDenied):
+                found |= view.offsets([one], "stable")
+        return found
 
 
 def _decoded(value: bytes | None) -> Record | None:

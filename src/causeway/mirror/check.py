@@ -149,7 +149,11 @@ def _others(
         sources, destination = _views(other, sides), sides[other.destination].view
         if destination is not None:
             earlier.append(selection_of(other, sources, destination))
-    names = frozenset(other.name for other in mirrors if other is not mirror)
+    names = frozenset(
+        (view.cluster_id(), other.name)
+        for other in mirrors
+        if other is not mirror and (view := sides[other.destination].view) is not None
+    )
     edges = tuple(edge for name, known in edges_of.items() if name != mirror.name for edge in known)
     return Neighbours(names, edges, tuple(earlier))
 

@@ -72,6 +72,7 @@ class Driver:
         self._view = ClusterView(self._destination)
         self._control = Control(self._destination, mirror.name, mirror.delivery, limits_of(mirror))
         self._plan = Plan((), (), {})
+        self._uncompared = False  # whether routes are left to be compared with those of other mirrors
         self._filters = filters_of(mirror)
         self._shape = UNKNOWN
         self.fulfilled = False  # with --stop-at-end: whether nothing at all is left to do or to judge
@@ -172,7 +173,7 @@ class Driver:
             made.extend(CreatedTopic(one.name, one.topic_id, now_ms()) for one in prepare(found, self._view))
         finally:  # where a later one fails: those that were made may grow
             self._record(made)
-        refuse_claimed(
+        self._uncompared = refuse_claimed(
             self.mirror,
             found,
             self._views,
@@ -181,6 +182,7 @@ class Driver:
             others,
             starting=self.slice_number == 0,
             write=self._record,
+            wait=self._control.wait_visible,
             warn=partial(self._telling.once, "warning"),
         )
         for alias, name in found.absent:
@@ -446,7 +448,7 @@ class Driver:
             self._telling.once("error", f"topic {name}: what came {since} may have other timestamps there")
         if self.stop_at_end:
             refuse_at_start(self.name, refused(now, stamped))  # it carries what it found, or ends
-        elif now != before or (plan.refusals and self._is_time("refused", 30.0)):
+        elif now != before or ((plan.refusals or self._uncompared) and self._is_time("refused", 30.0)):
             self.replan()
         self._shape = now  # only now: where a cluster does not answer, all is compared again
         return "" if self._plan.same_work(plan) else "topics or partitions changed"

@@ -95,6 +95,17 @@ class Control:
             self.close()
             raise
 
+    def wait_visible(self) -> None:
+        """Return once read_committed readers see everything that was written to the control partition.
+
+        A commit is answered when the coordinator has decided it; the markers, and with them the last stable
+        offset, come after that.
+        """
+        try:
+            self._control_image()
+        except CausewayError as error:
+            raise Again(str(error)) from None
+
     def heartbeat(self, slice_number: int) -> None:
         beat = Heartbeat(0, self.lease, slice_number, now_ms(), socket.gethostname(), os.getpid())
         self.write([(CONTROL, beat)])

@@ -53,6 +53,7 @@ def remarks(sight: Sight) -> Iterator[Remark]:
             sight.others,
             starting=True,
             write=lambda _claims: None,
+            wait=lambda: None,
             warn=unread.append,
         )
     except CausewayError as error:

@@ -19,7 +19,7 @@ from causeway.model.record import RouteClaim
 from causeway.model.route import Edge, Spot
 from causeway.pipeline.memory import now_ms
 from causeway.policy.image import LedgerImage
-from causeway.policy.rivals import ALIVE_MS, begun_topics, has_same_route, is_alive, is_settled
+from causeway.policy.rivals import ALIVE_MS, begun_topics, has_same_route, is_alive, is_known, is_settled
 
 UNKNOWN = "whether another mirror has the same routes is not known"
 
@@ -34,30 +34,40 @@ def refuse_claimed(
     *,
     starting: bool,
     write: Callable[[Sequence[RouteClaim]], None],
+    wait: Callable[[], None],
     warn: Callable[[str], None],
-) -> None:
+) -> bool:
     """Claim the routes of a survey, and refuse those that mirrors in other processes stand against.
 
     That is the same route of any other mirror, running or not, and a way back to the source topic over
-    mirrors that run. `write` commits claims. At a start all routes are compared, later on new ones.
+    mirrors that run. `write` commits claims, `wait` returns once others can read them. At a start all routes
+    are compared, later on those that are not settled.
+
+    Answers whether such are left, since ledgers could not be read. The mirror goes on with them: a user
+    without rights to another ledger could not replicate anything otherwise.
     """
     claims = dict(_claims(mirror, found, sources, destination))
     fresh = {
         key: claim for key, claim in claims.items() if not is_settled(claim, image.claims.get(claim.source))
     }
+    unwritten = [claim for claim in fresh.values() if not is_known(claim, image.claims.get(claim.source))]
     left = _left(mirror, sources, destination, image) if starting else []
-    if fresh or left:
-        write([*fresh.values(), *left])  # before the others are read
+    if unwritten or left:
+        write([*unwritten, *left])
     if not claims or not (fresh or starting):
-        return
+        return False
+    if fresh:
+        wait()  # before the others are read; also for claims that were written before, and not waited for
     begun = begun_topics(image.positions)
     new = {claim.source for claim in fresh.values() if claim.source not in begun}
     read = partial(_read, f"causeway.{mirror.name}.ledger", warn)
-    there = read(destination, {mirror.name, *neighbours.names}, new)
+    there, all_read = read(destination, {mirror.name, *neighbours.on(destination.cluster_id())}, new)
     running = _running(there, destination)
     for view in sources.values():
-        if view.cluster_id() != destination.cluster_id():
-            running += _running(read(view, neighbours.names, ()), view)  # there, its own name is another's
+        if view.cluster_id() != destination.cluster_id():  # there, its own name is another's
+            here, complete = read(view, neighbours.on(view.cluster_id()), ())
+            running += _running(here, view)
+            all_read = all_read and complete
     own = [
         Known(one, mirror.provenance, mirror.name)
         for one in edges(found.routes.values(), sources, destination)
@@ -71,10 +81,13 @@ def refuse_claimed(
         if refusal is not None:
             del found.routes[key]
             found.refusals.append(refusal)
-        if key in fresh:
-            answers.append(replace(claim, settled=True) if refusal is None else _withdrawn(claim))
+        if key in fresh and refusal is not None:
+            answers.append(_withdrawn(claim))
+        elif key in fresh and all_read:
+            answers.append(replace(claim, settled=True))
     if answers:
         write(answers)
+    return len(answers) < len(fresh)
 
 
 class Circle:
@@ -173,16 +186,17 @@ def _read(
     view: ClusterView,
     leave_out: Collection[str],
     topics: Collection[Spot],
-) -> list[OtherLedger]:
-    """Where they cannot be read, that is said, and the mirror goes on: it may have no rights there."""
+) -> tuple[list[OtherLedger], bool]:
+    """The other ledgers, and whether all were read; where not, that is said."""
     try:
         others = other_ledgers(view, group, leave_out, topics)
     except CausewayError as error:
         warn(f"{UNKNOWN}: {error}")
-        return []
+        return [], False
     if unread := sorted(other.mirror for other in others if other.unread):
-        warn(f"{UNKNOWN}: no leader answers for the ledger of {', '.join(unread[:5])}")
-    return others
+        names = ", ".join(unread[:5])
+        warn(f"{UNKNOWN}: the ledger of {names} may not be read, or no leader answers for it")
+    return others, not unread
 
 
 def _spots(

@@ -50,11 +50,15 @@ class Selection:
 class Neighbours:
     """The other mirrors of this process."""
 
-    names: frozenset[str] = frozenset()
+    names: frozenset[tuple[str, str]] = frozenset()  # with the id of the cluster that has their ledger
     edges: tuple[Known, ...] = ()  # what they replicate
     # Of two with one route the later one is refused, whichever meets the topic first. Settings tell, so two
     # threads that look at the same time cannot miss each other.
     earlier: tuple[Selection, ...] = ()
+
+    def on(self, cluster_id: str) -> set[str]:
+        """Those that have their ledger on this cluster; elsewhere their names are those of others."""
+        return {name for cluster, name in self.names if cluster == cluster_id}
 
 
 ALONE = Neighbours()

@@ -55,7 +55,7 @@ class Run:
         """The other mirrors: a route that brings records back, or replicates them twice, is refused."""
         others = [other for other in self._drivers if other is not driver]
         return Neighbours(
-            names=frozenset(other.name for other in others),
+            names=frozenset((other.selection().destination, other.name) for other in others),
             edges=tuple(edge for other in others for edge in other.edges),
             earlier=tuple(one.selection() for one in self._drivers[: self._drivers.index(driver)]),
         )

@@ -1,14 +1,16 @@
 """Whether another mirror replicates the same source topic to the same destination topic. Pure.
 
-Two mirrors in two processes know of each other by their ledgers. Each one commits a claim for a route, and
-only then reads the other ledgers, so of two that meet a topic at the same time at least one sees the other:
+Two mirrors in two processes know of each other by their ledgers. Each one commits a claim for a route, waits
+until readers see it (a commit is answered before its markers are written), and only then reads the other
+ledgers, so of two that meet a topic at the same time at least one sees the other:
 
-    A commits its claim.   B commits its claim.
+    A commits its claim, and readers see it.   B commits its claim, and readers see it.
     A reads B's ledger: claimed. A withdraws, and refuses the route.
     B reads A's ledger: claimed, or withdrawn already. B withdraws too, or goes on.
 
-Where both withdraw, nothing is replicated twice, and both try again later. A claim is settled when no other
-was found; one that is not (a kill came between) is compared again.
+Where both withdraw, nothing is replicated twice, and both try again later. A claim is settled when all other
+ledgers were read and none has the route; one that is not (a kill came between, or a ledger could not be read)
+is compared again.
 """
 
 from __future__ import annotations
@@ -26,9 +28,12 @@ ALIVE_MS, STARTING_MS = 30_000, 120_000
 
 def is_settled(claim: RouteClaim, known: RouteClaim | None) -> bool:
     """Whether the ledger has this claim already, looked at and found free."""
-    if known is None or not known.settled or claim.provenance != known.provenance:
-        return False
-    return _same_place(claim, known)
+    return known is not None and known.settled and is_known(claim, known)
+
+
+def is_known(claim: RouteClaim, known: RouteClaim | None) -> bool:
+    """Whether the ledger has this claim already, settled or not."""
+    return known is not None and claim.provenance == known.provenance and _same_place(claim, known)
 
 
 def has_same_route(
