@@ -12,6 +12,7 @@ from causeway.kafka.lane import NEVER, OpenLane, Stretch
 from causeway.kafka.outcome import Again
 from causeway.model.order import Lane
 from causeway.model.position import Place, Position, SourcePartition
+from causeway.policy.holes import Hole, lost
 from causeway.policy.integrity import Finding
 
 SOURCE = SourcePartition("c", "t", 0)
@@ -280,3 +281,12 @@ def test_only_what_comes_from_the_position_on_says_that_it_can_be_read() -> None
     other = lane(5)
     other.passed(5)
     assert other.read, "there is nothing any more that could not be read"
+
+
+def test_a_record_set_aside_right_before_a_hole_does_not_hide_it() -> None:
+    finding = lost(SOURCE, Hole(100, 200))
+    one = lane(90, quarantine="q", hole=finding)
+    one.moved(9, 99, None, 0)
+    one.set_aside(99, None, 1)
+    one.reached(200)
+    assert one.finding == finding

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from confluent_kafka import KafkaError
 
 from causeway.errors import AccessDenied, Unreachable
-from causeway.kafka.batches import Unread
+from causeway.kafka.batches import Unread, _ended
 from causeway.kafka.lane import OpenLane
 from causeway.kafka.outcome import Again
 from causeway.model.order import Lane
@@ -99,15 +101,17 @@ class Checked:
         monkeypatch.setattr(source_checks, "batches_between", log)
         self.view: Any = View(0, policy)
         self.memory = Memory()
+        self.runs = {0: [Run(0, 100, 10), Run(20, 110, 10)]}
         self.start = Position(SOURCE, "id", 0, 0, -1, PLACE, 0, -1, 1, 0)
 
-    def check(self, on_gap: str = "stop", ordinary: int = 0) -> tuple[Position, list[Any]]:
+    def check(
+        self, on_gap: str = "stop", ordinary: int = 0, deadline: float = math.inf
+    ) -> tuple[Position, list[Any]]:
         lane = OpenLane(Lane(SOURCE, "id", PLACE, None), self.start)
         lane.next = 30
         after = replace(self.start, offset=30, ordinary=ordinary, tally=Tally(delivered=20, holes=10))
         order: Any = SimpleNamespace(on_gap=on_gap)
-        runs = {0: [Run(0, 100, 10), Run(20, 110, 10)]}
-        return check_holes(order, self.view, lane, after, runs, self.memory)
+        return check_holes(order, self.view, lane, after, self.runs, self.memory, deadline)
 
 
 MARKERS = [Batch(offset, offset, True) for offset in range(10, 20)]
@@ -152,6 +156,36 @@ def test_a_policy_goes_on_with_a_gap(monkeypatch: pytest.MonkeyPatch) -> None:
     position, gaps = Checked(monkeypatch, Log(*MARKERS[:4])).check("continue")
     assert [(gap.begin, gap.end) for gap in gaps] == [(14, 20)]
     assert (position.tally.holes, position.tally.skipped, position.ordinary) == (4, 6, 0)
+
+
+def test_looks_do_not_outlast_a_transaction_and_every_attempt_gets_further(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("causeway.policy.holes.FEW", 0)
+    log = Log(Batch(1, 2, False), Batch(4, 5, False), Batch(7, 8, False), Batch(10, 19, False))
+    checked = Checked(monkeypatch, log)
+    checked.runs = {0: [Run(0, 100, 1), Run(3, 101, 1), Run(6, 102, 1), Run(9, 103, 1), Run(20, 104, 10)]}
+    for attempt in (1, 2, 3):
+        checked.memory.looks = 0  # as a commit begins
+        with pytest.raises(Again, match="are compared with its log"):
+            checked.check(deadline=0.0)
+        assert len(log.asked) == attempt, "one look at least, and none twice"
+    checked.memory.looks = 0
+    assert checked.check(deadline=0.0)[1] == []
+    assert log.asked == [(1, 3), (4, 6), (7, 9), (10, 20)]
+
+
+def test_an_error_that_names_no_partition_does_not_end_a_look() -> None:
+    """A client looks for the coordinator of a group that it never joins, and may not be allowed to."""
+    error = KafkaError(KafkaError.GROUP_AUTHORIZATION_FAILED, "not authorized")
+    message: Any = SimpleNamespace(error=lambda: error, partition=lambda: -1, offset=lambda: -1)
+    message.topic = lambda: None
+    errors: list[KafkaError] = []
+    assert not _ended(message, 10, errors)
+    assert errors == [error]
+    message.topic = lambda: "orders"
+    with pytest.raises(Unread, match="not authorized"):
+        _ended(message, 10, errors)
 
 
 def test_a_hole_that_could_not_be_looked_into_is_not_passed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -195,12 +195,15 @@ class OpenLane:
         A record after a hole stops the lane before the hole.
         """
         if self.quarantine:
-            self.poison = {at: finding for at, finding in self.poison.items() if at >= offset}
-            self.barrier = min([self.wall, *self.poison])
+            self._forget_poison(offset)
         if self.hole is not None and offset > self.wall:
             self.stop(self.wall, self.hole)
         self.lift(offset)
         return self.barrier
+
+    def _forget_poison(self, offset: int) -> None:
+        self.poison = {at: finding for at, finding in self.poison.items() if at >= offset}
+        self.barrier = min([self.wall, *self.poison])
 
     def lift(self, offset: int) -> None:
         """A record where the hole began: it is there again."""
@@ -220,7 +223,7 @@ class OpenLane:
         self.asides.append(aside)
         self.next = offset + 1
         self._saw(offset + 1, epoch)
-        self.reached(offset + 1)
+        self._forget_poison(offset + 1)
         return aside
 
     def sifted(self, offsets: Sequence[int], epoch: int | None, size: int) -> None:

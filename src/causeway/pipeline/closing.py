@@ -35,6 +35,9 @@ from causeway.policy.runs import Run
 Asked = list[tuple[ClusterView, dict[str, Future[Any]]]]
 Entry = tuple[str, int, bytes, bytes]
 
+LOOKS_SHARE = 0.25
+"""The part of the transaction timeout in which a commit may look into holes of source logs."""
+
 RUNS_TOGETHER = 2_000
 """Most runs in one record of the offset map: by key each record is a run, and records have a largest size."""
 
@@ -82,10 +85,12 @@ class Closing:
         at = now_ms()
         settled = [(lane, *self._settle(lane, at)) for lane in moved]
         gaps: list[Record] = []
+        memory.looks = 0
+        deadline = time.monotonic() + self._order.limits.transaction_timeout * LOOKS_SHARE
         for number, (lane, position, landed) in enumerate(settled):
             if position.tally.holes != lane.position.tally.holes:
                 view = sources[lane.lane.source.cluster]
-                position, passed = check_holes(self._order, view, lane, position, landed, memory)
+                position, passed = check_holes(self._order, view, lane, position, landed, memory, deadline)
                 settled[number] = (lane, position, landed)
                 gaps += passed
         entries = [self._entry(gap) for gap in gaps]  # without transactions a crash may fall between

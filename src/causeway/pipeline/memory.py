@@ -45,6 +45,7 @@ class Memory:
     compacted: set[SourcePartition] = field(default_factory=set)  # the last record seen may be gone
     compacted_topics: dict[tuple[str, str], bool] = field(default_factory=dict)  # by cluster and name
     holes: dict[SourcePartition, Hole] = field(default_factory=dict)  # that nothing explains
+    looks: int = 0  # into holes of source logs, in the commit that is being made
     explained: dict[SourcePartition, set[Hole]] = field(default_factory=dict)  # looked at, not committed yet
     unreadable: dict[SourcePartition, Unreadable] = field(default_factory=dict)  # damaged, where they stand
     stopped: dict[SourcePartition, Finding] = field(default_factory=dict)

@@ -119,6 +119,8 @@ def carry(order: Order, pause: Callable[[float], None] = time.sleep) -> Receipt:
             memory.say("warning", f"starting again: {why}")
             reasons.failed(why)
             memory.fruitless = 0 if memory.records > carried else memory.fruitless + 1
+            if not memory.fruitless:
+                memory.unexplained = ("", 0)  # it counts attempts in a row
             if not known:
                 memory.failed_somewhere(type(error).__name__)
             decided = isinstance(error, Unfit) and memory.failed_at(error.failure)

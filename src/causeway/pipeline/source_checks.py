@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -57,11 +58,15 @@ def check_holes(
     position: Position,
     runs: Mapping[int, Sequence[Run]],
     memory: Memory,
+    deadline: float,
 ) -> tuple[Position, list[Gap]]:
     """Whether something explains the offsets without records that this position passes.
 
     Answers the position to commit, and the gaps to write with it. Where on_gap is "stop" and nothing explains
     them, raises Again: nothing of the transaction is kept, and the next attempt stops the lane before them.
+
+    Looks take time while the transaction is open, and it must not time out. So after the deadline, and at
+    least one look, the attempt starts again. It remembers what was explained, and gets further.
     """
     source = position.source
     if memory.compacted_topics.get((source.cluster, source.topic), False):
@@ -73,6 +78,12 @@ def check_holes(
     missing: list[Hole] = []
     for hole in large:
         if hole.size > position.ordinary:
+            if memory.looks and time.monotonic() > deadline:
+                memory.looks = 0
+                raise Again(
+                    f"offsets without records of {source} are compared with its log, up to {hole.begin}"
+                )
+            memory.looks += 1
             found, usual = _look_into(view, source, hole, memory)
             position = replace(position, ordinary=max(position.ordinary, usual))
             missing += found
