@@ -21,6 +21,9 @@ from causeway.model.cluster import Cluster
 MAX_MESSAGE_BYTES = 1_000_000_000
 """librdkafka's own default stops at 1 MB; the brokers decide instead."""
 
+SMALLEST_MESSAGE_BYTES = 1_000
+PARTITION_FETCH_BYTES = 1024 * 1024  # as the client's own default
+
 Make = Callable[[dict[str, object]], Any]
 """Makes a handle of its properties: one of the client's classes, or of the native lane's."""
 
@@ -134,12 +137,13 @@ def consumer(
     """A consumer that never commits by itself, never resets, and sees committed records alone.
 
     Keyword names use underscores for librdkafka's dots. `fetch_bytes` is the most that one answer brings,
-    unless the user says otherwise; a record that is larger comes all the same.
+    unless the user says otherwise; a batch that is larger comes all the same.
     """
     must = {"group.id": group, **{name.replace("_", "."): value for name, value in required.items()}}
-    defaults = _CONSUMER if fetch_bytes is None else {**_CONSUMER, "fetch.max.bytes": fetch_bytes}
+    defaults = {**_CONSUMER, **_fetching(fetch_bytes)} if fetch_bytes is not None else _CONSUMER
     properties = _handle_properties(cluster, defaults, cluster.consumer, must, on_error)
-    properties.pop("message.max.bytes", None)  # a producer's; the client would want fetches as large as that
+    # A producer's property, but the client takes no fetch.max.bytes below it: its default is 1,000,000.
+    properties["message.max.bytes"] = SMALLEST_MESSAGE_BYTES
     if on_log is not None:
         properties |= {"log_level": 7, "logger": _logger(on_log)}
     try:
@@ -153,6 +157,10 @@ def consumer(
             why=str(absent),
             todo="install a wheel of confluent-kafka 2.16",
         ) from None
+
+
+def _fetching(most: int) -> dict[str, object]:
+    return {"fetch.max.bytes": most, "fetch.message.max.bytes": min(most, PARTITION_FETCH_BYTES)}
 
 
 def producer(
