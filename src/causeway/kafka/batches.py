@@ -63,7 +63,7 @@ def batches_between(cluster: Cluster, topic: str, partition: int, begin: int, en
 class _Log:
     """One partition, read_uncommitted, by a consumer that lives as long as the block."""
 
-    def __init__(self, cluster: Cluster, topic: str, partition: int, **properties: object) -> None:
+    def __init__(self, cluster: Cluster, topic: str, partition: int, **properties: Any) -> None:
         self._at = (topic, partition)
         self.lines: list[str] = []
         self._errors: list[KafkaError] = []
