@@ -57,7 +57,7 @@ class Mirror:
         self.on_write()
 
     def look(
-        self, names: Collection[tuple[str, str]] = (), *, starting: bool = True
+        self, names: Collection[tuple[str, str]] = (), *, starting: bool = True, later: bool = False
     ) -> tuple[list[str], bool]:
         """Why the route is refused, if it is, and whether claims are left to be compared."""
         found = Survey()
@@ -74,6 +74,7 @@ class Mirror:
             self.image,
             Neighbours(frozenset(names)),
             starting=starting,
+            later=later,
             write=self.write,
             wait=lambda: self.on_wait(),
             warn=self.warnings.append,
@@ -120,6 +121,25 @@ def test_ledgers_that_could_not_be_read_are_compared_later(
     (why,), left = mirror.look(starting=starting)
     assert 'mirror "old" replicates it to topic orders, too' in why
     assert (mirror.claim, left) == (("", False), False)
+
+
+def test_a_claim_keeps_whether_its_topic_came_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    early, late, refused = Mirror(), Mirror(), Mirror()
+    reads(monkeypatch, down)
+    early.look()
+    early.look(starting=False, later=True)
+    assert not early.image.claims[CLAIM.source].later, "it has a first position"
+    late.look(starting=False, later=True)
+    assert late.image.claims[CLAIM.source].later
+    late.look()
+    assert late.image.claims[CLAIM.source].later, "a restart comes before the first position"
+    reads(monkeypatch, theirs)
+    refused.look()
+    refused.look(starting=False, later=True)
+    assert not refused.image.claims[CLAIM.source].later, "it was there at the start"
+    reads(monkeypatch, lambda *_asked: [])
+    refused.look(starting=False, later=True)
+    assert refused.image.claims[CLAIM.source].later, "it begins while the mirror runs"
 
 
 @pytest.mark.parametrize("uncompared", [True, False])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,7 +13,13 @@ from confluent_kafka import Producer
 from causeway.config import load
 from causeway.kafka.admin import ClusterView
 from causeway.mirror.run import Run
+from causeway.mirror.starts import met_later, wanted_starts
 from causeway.model.cluster import Cluster
+from causeway.model.position import SourcePartition
+from causeway.model.record import CONTROL, RouteClaim
+from causeway.model.route import Placement, Route, Spot
+from causeway.model.topic import TopicFacts
+from causeway.policy.image import LedgerImage
 from support.records import Rec
 from support.world import World, now_ms
 
@@ -76,6 +83,46 @@ def test_a_transaction_that_is_open_at_the_start_arrives_whole(world: World) -> 
     producer.produce(topic, b"second of two", partition=0)
     producer.commit_transaction(10)
     assert offsets(world) == [(0, 10, 10)]
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_a_topic_that_appeared_while_the_mirror_ran_keeps_its_beginning(world: World, refused: bool) -> None:
+    """A restart comes before its first position; or it was refused, and then the settings were changed."""
+    old, new = world.name("old"), world.name("new")
+    world.topic("old")
+    run = Run(load(world.config(start="latest"), environ={}), [], False, lambda _mirror, _event: None)
+    run.prepare()
+    (driver,) = run._drivers
+    world.topic("new")
+    world.produce(new, world.numbers(10))
+    if refused:
+        world.topic("new", on="destination")
+        world.produce(new, world.numbers(1), on="destination")
+    driver.replan()
+    assert bool(driver._plan.refusals) is refused
+    driver.leave()
+
+    prepared(world.config(start="latest", onto_existing="append"))
+
+    assert {source.topic for source in world.ledger().positions} == {old}
+    assert [claim.topic for claim in world.ledger().claims.values() if claim.later] == [new]
+
+
+def test_what_begins_at_latest() -> None:
+    """Topics that are new to the ledger, and did not appear while the mirror ran."""
+    view: Any = SimpleNamespace(cluster_id=lambda: "paris")
+    mirror: Any = SimpleNamespace(seen_from=lambda _alias: SimpleNamespace(start_at="latest"))
+    routes = {("src", name): Route("src", TopicFacts(name, name, 1, 1), name, Placement()) for name in "abc"}
+    image = LedgerImage()
+    assert met_later(routes, {"src": view}, image, {Spot("paris", name) for name in "abc"}) == []
+    (claim,) = met_later(routes, {"src": view}, image, {Spot("paris", "a"), Spot("paris", "c")})
+    image.apply(CONTROL, claim)
+    image.apply(CONTROL, RouteClaim("paris", "c", "c", "c", provenance=False, settled=True, at=1))
+    assert met_later(routes, {"src": view}, image, {Spot("paris", "a")}) == []
+    assert wanted_starts(mirror, routes, {"src": view}, image) == {
+        SourcePartition("paris", "a", 0): "stable",
+        SourcePartition("paris", "c", 0): "stable",
+    }
 
 
 class Busy:

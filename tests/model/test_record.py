@@ -66,7 +66,9 @@ records: dict[type[Any], st.SearchStrategy[Any]] = {
     Cut: st.builds(Cut, counts, counts, texts, numbers),
     Paused: st.builds(Paused, texts, numbers),
     CreatedTopic: st.builds(CreatedTopic, texts, texts, numbers),
-    RouteClaim: st.builds(RouteClaim, texts, texts, texts, texts, st.booleans(), st.booleans(), numbers),
+    RouteClaim: st.builds(
+        RouteClaim, texts, texts, texts, texts, st.booleans(), st.booleans(), numbers, st.booleans()
+    ),
     Event: st.builds(Event, counts, counts, numbers, texts, texts),
     Stopped: st.builds(
         Stopped,

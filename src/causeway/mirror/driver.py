@@ -31,7 +31,7 @@ from causeway.mirror.refusing import refuse_at_start, refuse_paused, refuse_time
 from causeway.mirror.rivals import refuse_claimed
 from causeway.mirror.routing import Known, Neighbours, Selection, edges, selection_of
 from causeway.mirror.shape import UNKNOWN, refused, shape_of, stamped_since
-from causeway.mirror.starts import first_positions, wanted_starts
+from causeway.mirror.starts import first_positions, met_later, wanted_starts
 from causeway.mirror.telling import Say, Telling, level
 from causeway.mirror.testimony import refuse_older
 from causeway.model.offsets import told, when
@@ -39,6 +39,7 @@ from causeway.model.order import Order
 from causeway.model.plan import Plan, Refusal
 from causeway.model.position import SourcePartition
 from causeway.model.record import CONTROL, CreatedTopic, Event, Gap, Heartbeat, Paused, Record, Stopped
+from causeway.model.route import Spot
 from causeway.model.snapshot import MirrorView, State
 from causeway.pipeline import filters
 from causeway.pipeline.memory import now_ms
@@ -72,6 +73,7 @@ class Driver:
         self._view = ClusterView(self._destination)
         self._control = Control(self._destination, mirror.name, mirror.delivery, limits_of(mirror))
         self._plan = Plan((), (), {})
+        self._at_start: set[Spot] | None = None  # the source topics that the start found
         self._uncompared = False  # whether routes are left to be compared with those of other mirrors
         self._filters = filters_of(mirror)
         self._shape = UNKNOWN
@@ -119,7 +121,7 @@ class Driver:
             refuse_older(self._view, self.name, image)
         if self.stop_at_end:
             refuse_paused(self.name, image.paused)  # it would wait for somebody who need not be there
-        starts = wanted_starts(mirror, self._shape.routes, self._views, image.positions)
+        starts = wanted_starts(mirror, self._shape.routes, self._views, image)
         if mirror.on_poison == "quarantine":
             aside = sum(position.tally.quarantined for position in image.positions.values())
             if lost := ensure_quarantine(self._view, self.name, mirror.replication_factor, aside):
@@ -168,6 +170,10 @@ class Driver:
         image = self._reader.image
         others = self.others()
         found = survey(self.mirror, self._views, self._view, image, others)
+        running = self._at_start is not None
+        if self._at_start is None:
+            self._at_start = {Spot(self._views[alias].cluster_id(), name) for alias, name in found.every}
+        self._record(met_later(found.every, self._views, image, self._at_start))
         made: list[CreatedTopic] = []
         try:
             made.extend(CreatedTopic(one.name, one.topic_id, now_ms()) for one in prepare(found, self._view))
@@ -181,6 +187,7 @@ class Driver:
             image,
             others,
             starting=self.slice_number == 0,
+            later=running,
             write=self._record,
             wait=self._control.wait_visible,
             warn=partial(self._telling.once, "warning"),

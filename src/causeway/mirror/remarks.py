@@ -52,6 +52,7 @@ def remarks(sight: Sight) -> Iterator[Remark]:
             sight.image,
             sight.others,
             starting=True,
+            later=False,
             write=lambda _claims: None,
             wait=lambda: None,
             warn=unread.append,

@@ -33,6 +33,7 @@ def refuse_claimed(
     neighbours: Neighbours,
     *,
     starting: bool,
+    later: bool,
     write: Callable[[Sequence[RouteClaim]], None],
     wait: Callable[[], None],
     warn: Callable[[str], None],
@@ -41,15 +42,20 @@ def refuse_claimed(
 
     That is the same route of any other mirror, running or not, and a way back to the source topic over
     mirrors that run. `write` commits claims, `wait` returns once others can read them. At a start all routes
-    are compared, later on those that are not settled.
+    are compared, from then on those that are not settled. What is claimed `later`, after the start, begins at
+    earliest, and its claim says so.
 
-    Answers whether such are left, since ledgers could not be read. The mirror goes on with them: a user
-    without rights to another ledger could not replicate anything otherwise.
+    Answers whether claims that are not settled are left, since ledgers could not be read. The mirror goes on
+    with them: a user without rights to another ledger could not replicate anything otherwise.
     """
-    claims = dict(_claims(mirror, found, sources, destination))
+    claims = {
+        key: replace(claim, later=_begins_later(image.claims.get(claim.source), later))
+        for key, claim in _claims(mirror, found, sources, destination)
+    }
     fresh = {
         key: claim for key, claim in claims.items() if not is_settled(claim, image.claims.get(claim.source))
     }
+    before = dict(image.claims)
     unwritten = [claim for claim in fresh.values() if not is_known(claim, image.claims.get(claim.source))]
     left = _left(mirror, sources, destination, image) if starting else []
     if unwritten or left:
@@ -82,7 +88,8 @@ def refuse_claimed(
             del found.routes[key]
             found.refusals.append(refusal)
         if key in fresh and refusal is not None:
-            answers.append(_withdrawn(claim))
+            known = before.get(claim.source)
+            answers.append(replace(_withdrawn(claim), later=known is not None and known.later))
         elif key in fresh and all_read:
             answers.append(replace(claim, settled=True))
     if answers:
@@ -112,6 +119,13 @@ def _left(
         for claim in image.claims.values()
         if claim.to_topic and selection.to(claim.source) != Spot(destination.cluster_id(), claim.to_topic)
     ]
+
+
+def _begins_later(known: RouteClaim | None, later: bool) -> bool:
+    """A claim that holds keeps what it says; a topic without one (refused at the start, say) begins now."""
+    if known is None:
+        return later
+    return known.later or (later and not known.to_topic)
 
 
 def _withdrawn(claim: RouteClaim) -> RouteClaim:

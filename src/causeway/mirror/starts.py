@@ -10,7 +10,7 @@ retention has left by then is replicated.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from causeway.config import MirrorSettings
 from causeway.errors import Unreachable
@@ -19,21 +19,27 @@ from causeway.mirror.ends import LEADER_SECONDS, source_ends
 from causeway.mirror.routing import Routes
 from causeway.model.order import Lane
 from causeway.model.position import Position, SourcePartition
+from causeway.model.record import RouteClaim
+from causeway.model.route import Spot
 from causeway.pipeline.memory import now_ms
+from causeway.policy.image import LedgerImage
+from causeway.policy.rivals import begun_topics
 
 
 def wanted_starts(
     mirror: MirrorSettings,
     routes: Routes,
     sources: Mapping[str, ClusterView],
-    known: Iterable[SourcePartition],
+    image: LedgerImage,
 ) -> dict[SourcePartition, At]:
     """Which partitions do not begin at "earliest", and where instead.
 
     `start` is for topics that exist now and are new to the ledger. Topics and partitions that appear later
-    begin at earliest: nothing of them may be skipped.
+    begin at earliest: nothing of them may be skipped. That holds across restarts, also for a topic that has
+    no position yet: its claim says that it came later.
     """
-    topics = {source[:2] for source in known}
+    topics = {source[:2] for source in image.positions}
+    topics |= {(claim.cluster, claim.topic) for claim in image.claims.values() if claim.later}
     wanted: dict[SourcePartition, At] = {}
     for (alias, name), route in routes.items():
         start, cluster_id = mirror.seen_from(alias).start_at, sources[alias].cluster_id()
@@ -43,6 +49,26 @@ def wanted_starts(
         at: At = "stable" if start == "latest" else start
         wanted |= {SourcePartition(cluster_id, name, number): at for number in range(route.source.partitions)}
     return wanted
+
+
+def met_later(
+    routes: Routes, sources: Mapping[str, ClusterView], image: LedgerImage, at_start: Collection[Spot]
+) -> list[RouteClaim]:
+    """Withdrawn claims for topics that appeared since the start, to remember that they begin at earliest.
+
+    Committed before anything else is done about a topic. Without, this skips records:
+
+        The mirror runs with start = "latest"; topic t appears, with records.
+        The driver creates t at the destination, and is killed; or it refuses t, and the settings are changed.
+        The next start finds t, new to the ledger, and begins at its end.
+    """
+    begun = begun_topics(image.positions)
+    spots = [Spot(sources[alias].cluster_id(), name) for alias, name in routes]
+    return [
+        RouteClaim(spot.cluster, spot.topic, "", "", provenance=False, settled=False, at=now_ms(), later=True)
+        for spot in spots
+        if spot not in at_start and spot not in begun and spot not in image.claims
+    ]
 
 
 def first_positions(

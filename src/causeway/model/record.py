@@ -140,6 +140,9 @@ class RouteClaim:
     provenance: bool  # whether records are marked with their origin, and do not go back there
     settled: bool  # the other ledgers were read after the claim was committed, and none has the route
     at: int
+    later: bool = (
+        False  # the topic appeared while the mirror ran: it begins at earliest, whatever `start` says
+    )
 
     @property
     def source(self) -> Spot:
