@@ -67,7 +67,7 @@ def test_what_is_carried_what_waits_and_what_was_asked_for(
     page.js("document.querySelector('#by').value = 'the tests'")
     page.js("document.querySelector('#token-go').click()")
     page.until("document.querySelector('#state').dataset.state === 'paused'", "it is paused")
-    assert "the tests" in page.text("#main")
+    page.until("document.querySelector('#main').innerText.includes('the tests')", "it says who did")
     world.produce(topic, world.numbers(100, 2, 1_500))
     shows(page, "#f-lag", "100")
     click(page, "#resume")

@@ -103,7 +103,7 @@ def test_what_was_given_up_is_carried_again_in_its_order(
     topic = world.topic("t")
     world.topic("t", on="destination")
     world.produce(topic, world.numbers(300))
-    with carrying(world, kind, topic, timeout=1) as first:
+    with carrying(world, kind, topic, timeout=5) as first:
         first.take(100)
         first.delivery.flush()
         line.cut()
