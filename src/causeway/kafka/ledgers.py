@@ -139,6 +139,3 @@ def _decoded(value: bytes | None) -> Record | None:
         return decode(value) if value else None
     except UnknownRecord:
         return None
-
-
-__all__ = ["OtherLedger", "other_ledgers"]

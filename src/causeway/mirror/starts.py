@@ -23,6 +23,7 @@ from causeway.model.record import RouteClaim
 from causeway.model.route import Spot
 from causeway.pipeline.memory import now_ms
 from causeway.policy.image import LedgerImage
+from causeway.policy.positions import first
 from causeway.policy.rivals import begun_topics
 
 
@@ -87,18 +88,13 @@ def first_positions(
     ends = destination.all_offsets(places, "latest")
     at = now_ms()
     return [
-        Position(
-            source=lane.source,
-            topic_id=lane.topic_id,
-            start=begins[lane.source],
-            offset=begins[lane.source],
-            epoch=-1,
-            place=lane.place,
-            place_start=ends.get((lane.place.topic, lane.place.partition), 0),
-            place_end=-1,
-            generation=generation,
-            at=at,
-            lease=lease,
+        first(
+            lane,
+            begins[lane.source],
+            ends.get((lane.place.topic, lane.place.partition), 0),
+            generation,
+            lease,
+            at,
         )
         for lane in mine
     ]

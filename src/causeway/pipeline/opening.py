@@ -23,7 +23,7 @@ from causeway.policy.batches import takes_nothing
 from causeway.policy.gaps import settle
 from causeway.policy.holes import Hole, lost
 from causeway.policy.integrity import Finding, Found, corrupt, diverged, with_ids
-from causeway.policy.positions import resume
+from causeway.policy.positions import first, resume
 from causeway.policy.repeats import ATTEMPTS, Repeated
 
 
@@ -84,7 +84,7 @@ def open_lanes(
         if position is None:
             if found.log_start < 0:
                 continue  # its start could not be resolved yet
-            position = _first(order, lane, found.log_start, _end(ends, lane.place))
+            position = first(lane, found.log_start, _end(ends, lane.place), order.generation, order.lease, at)
             opening.records.append(position)
         elif settled.gaps:
             position = replace(position, lease=order.lease)
@@ -207,19 +207,3 @@ def _moved(position: Position, place: Place, place_start: int) -> Position:
     """From here on another partition of the same topic: the map changed, or `modulo` of a topic that grew."""
     place = place._replace(topic_id=position.place.topic_id)
     return replace(position, place=place, place_start=place_start, place_end=-1)
-
-
-def _first(order: Order, lane: Lane, begin: int, place_start: int) -> Position:
-    return Position(
-        source=lane.source,
-        topic_id=lane.topic_id,
-        start=begin,
-        offset=begin,
-        epoch=-1,
-        place=lane.place,
-        place_start=place_start,
-        place_end=-1,
-        generation=order.generation,
-        at=now_ms(),
-        lease=order.lease,
-    )

@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from causeway.model.order import Lane
 from causeway.model.position import LATENCY_BOUNDS_MS, NO_LATENCY, Position, SourcePartition, stayed_under
 
 
@@ -70,6 +71,23 @@ def advance(position: Position, carried: Carried, at: int) -> Position:
             filtered_bytes=before.filtered_bytes + carried.filtered_bytes,
             quarantined_bytes=before.quarantined_bytes + carried.quarantined_bytes,
         ),
+    )
+
+
+def first(lane: Lane, begin: int, place_start: int, generation: int, lease: int, at: int) -> Position:
+    """The position that a lane begins with: nothing of it was replicated yet."""
+    return Position(
+        source=lane.source,
+        topic_id=lane.topic_id,
+        start=begin,
+        offset=begin,
+        epoch=-1,
+        place=lane.place,
+        place_start=place_start,
+        place_end=-1,
+        generation=generation,
+        at=at,
+        lease=lease,
     )
 
 
