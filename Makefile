@@ -17,6 +17,7 @@ demo: setup
 test: check
 	@scripts/browser
 	@scripts/promtool
+	@$(BIN)/python -m compileall -q src tests  # once, and not by each of the hundreds of processes
 	$(BIN)/pytest -n 2 --dist loadfile $(ARGS)
 
 faults: setup

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from bench.usage import Usage, used
-from causeway.embedded import process
-from causeway.embedded.broker import meaningful
-from causeway.embedded.process import Watchdog
+from causeway.local_kafka import process
+from causeway.local_kafka.broker import meaningful
+from causeway.local_kafka.process import Watchdog
 from support.process import eventually, processes, send
 
 FAMILY_SECONDS = 1.0

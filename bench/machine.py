@@ -11,7 +11,7 @@ from pathlib import Path
 import confluent_kafka
 
 from causeway import __version__
-from causeway.embedded import DEFAULT_VERSION, find_java
+from causeway.local_kafka import DEFAULT_VERSION, find_java
 
 
 def describe() -> dict[str, str]:

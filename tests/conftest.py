@@ -8,10 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
-from causeway.embedded import EmbeddedCluster
+from causeway.local_kafka import EmbeddedCluster
 from support.process import LINES
 from support.world import World
+
+# How long an example takes says nothing about a decision, and machines that test are busy.
+settings.register_profile("causeway", deadline=None)
+settings.load_profile("causeway")
 
 
 @pytest.fixture(autouse=True)

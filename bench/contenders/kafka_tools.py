@@ -9,7 +9,7 @@ from pathlib import Path
 from bench.child import Child, Failed
 from bench.contenders.job import Job
 from bench.load import Filled, value
-from causeway.embedded import DEFAULT_VERSION, find_java, resolve
+from causeway.local_kafka import DEFAULT_VERSION, find_java, resolve
 
 SECONDS = 300.0
 _TOOLS = "org.apache.kafka.tools"

@@ -20,9 +20,9 @@ from typing import Literal
 
 from bench.child import Child
 from bench.contenders.job import Job
-from causeway.embedded import DEFAULT_VERSION, find_java, resolve
-from causeway.embedded.ports import free_ports
-from causeway.embedded.properties import render
+from causeway.local_kafka import DEFAULT_VERSION, find_java, resolve
+from causeway.local_kafka.ports import free_ports
+from causeway.local_kafka.properties import render
 from support.mirrormaker2 import Flow, properties
 
 Delivery = Literal["at-least-once", "exactly-once"]

@@ -2,19 +2,19 @@
 
 CausewayError                  1   a bug if nothing below fits
 ├── UsageError                 2   the command line does not make sense
-├── ConfigError                3   the configuration is wrong: all problems at once
+├── ConfigError                3   the configuration is wrong; lists every problem
 │   ├── PlanRefused            3   configuration and clusters do not fit together
-│   └── SecretMissing          3   what a reference to a secret names is not there
-├── AccessDenied               4   a broker refused who we are or what we may do
-├── Unreachable                5   a cluster does not answer
-├── IntegrityError             6   going on would lose, repeat or change records
-├── DeliveryFailed             7   the destination will not take a record
+│   └── SecretMissing          3   the variable or file of a secret reference is missing
+├── AccessDenied               4   a broker denied authentication or authorization
+├── Unreachable                5   a cluster does not respond
+├── IntegrityError             6   continuing would lose, repeat or change records
+├── DeliveryFailed             7   the destination rejects a record
 ├── Superseded                 8   a newer instance of the mirror holds the lease
-├── VerifyMismatch             9   both sides differ
-└── SetupError                10   Java, jars or an embedded broker cannot be had
+├── VerifyMismatch             9   source and destination differ
+└── SetupError                10   Java, the jars or a local broker is not available
 
-Each carries what failed (the message), where, why and what to do; the CLI prints one line each.
-They are picklable with their attributes, since they cross from Spark's workers to the driver.
+Each error holds what failed (the message), where, why and what to do; the CLI prints one line for each.
+Errors are picklable (what, where, why, todo, problems), since they travel from Spark workers to the driver.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class CausewayError(Exception):
         self.where = where
         self.why = why
         self.todo = todo or self.remedy
-        self.cluster = ""  # alias of the cluster that failed, where one did
+        self.cluster = ""  # alias of the cluster that failed, if any
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), self.what, self.where, self.why, self.todo)
@@ -46,7 +46,7 @@ class CausewayError(Exception):
         return " · ".join(part for part in (self.what, self.where, self.why) if part)
 
     def lines(self) -> list[str]:
-        """The error as the CLI prints it: one labelled line for each thing known."""
+        """The error as the CLI prints it: one labelled line for each part that is set."""
         labelled = [("error", self.what), ("where", self.where), ("why", self.why), ("do", self.todo)]
         return [f"{label}: {printable(text)}" for label, text in labelled if text]
 
@@ -139,7 +139,7 @@ class SetupError(CausewayError):
 
 
 def from_code(code: str, what: str, where: str, why: str, todo: str) -> CausewayError:
-    """The error with this code, as it was where it happened: codes travel where classes cannot."""
+    """Rebuild an error from its code, for places where only the code can travel and not the class."""
     kinds = [CausewayError]
     for kind in kinds:
         kinds.extend(kind.__subclasses__())

@@ -1,13 +1,13 @@
-"""Places where tests pull the plug.
+"""Failpoints: places where tests kill or stop a process.
 
-`CAUSEWAY_FAILPOINT=name:hit:action:flag` makes the process that reaches the place `name` for the
-`hit`-th time do `action`, once in the life of the file `flag` (created by whoever acts first):
+With `CAUSEWAY_FAILPOINT=name:hit:action:flag`, the process that reaches the failpoint `name` for the
+`hit`-th time performs `action`, once in the life of the file `flag` (the first process to act creates it):
 
-    kill     SIGKILL this process (a Spark worker, where the relay runs)
-    driver   SIGKILL the process in CAUSEWAY_DRIVER_PID, and go on
+    kill     SIGKILL this process (a Spark worker, where the task runs)
+    driver   SIGKILL the process in CAUSEWAY_DRIVER_PID, and continue
     stop     SIGSTOP this process
 
-Without the variable a failpoint is a dictionary look-up that finds nothing.
+Without the variable, a failpoint costs one dictionary look-up.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if _spec := os.environ.get("CAUSEWAY_FAILPOINT"):
 
 
 def reach(name: str) -> None:
-    """Say that this place was reached."""
+    """Report that this failpoint was reached; perform its action if it is armed."""
     if name not in _armed:
         return
     hit, action, flag = _armed[name]

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from causeway.cli import pause as command
-from causeway.cli.asking import Api
+from causeway.cli.api_client import ApiClient
 from causeway.config import MirrorSettings, Settings
+from causeway.core.ledger_record import Paused
 from causeway.errors import IntegrityError
-from causeway.mirror.operator import who
-from causeway.mirror.pause import Noted
-from causeway.model.record import Paused
+from causeway.kafka.ledger_access import who
+from causeway.operations.pause import Noted
 from causeway.web.actions import NO_TOKEN
 from causeway.web.app import application
 from causeway.web.serve import Server
@@ -197,7 +197,7 @@ def test_the_token_goes_nowhere_else(
     asked: list[str] = []
     away = foreign(b"", code, {"Location": foreign(b"{}", asked=asked)})
     seen = {"name": "paris-to-tokyo", "state": "running", "paused_by": ""}
-    monkeypatch.setattr(Api, "mirrors", lambda _: {"mirrors": [seen]})
+    monkeypatch.setattr(ApiClient, "mirrors", lambda _: {"mirrors": [seen]})
     said = typed("pause", configure(), "--url", away)
     assert (said.code, "leads elsewhere" in said.err) == (5, True), said
     assert asked == []

@@ -19,10 +19,10 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from causeway.cli.asking import MIRROR_FIELDS, Api
+from causeway.cli.api_client import MIRROR_FIELDS, ApiClient
 from causeway.cli.status import seen
-from causeway.model.snapshot import EventView, GapView, Snapshot
-from causeway.observe.status import line, parts, width_of
+from causeway.core.snapshot import EventView, GapView, Snapshot
+from causeway.reporting.status import line, parts, width_of
 from causeway.web.app import application
 from causeway.web.serve import Server
 from cli.conftest import Configure, Serve, Type
@@ -270,7 +270,7 @@ def test_a_table_is_never_wider_than_the_terminal(serve: Serve) -> None:
     """First the gaps shrink, then the longest words are folded, then there is a list instead of a row."""
     paused = replace(made.paused().mirrors[0], name="paused")
     found = seen(
-        Api(serve(Shown(replace(two(), mirrors=(*two().mirrors, paused))))), ["back"], {}, only=False
+        ApiClient(serve(Shown(replace(two(), mirrors=(*two().mirrors, paused))))), ["back"], {}, only=False
     )
     looks = {}
     for width in range(150, 30, -1):
@@ -286,7 +286,7 @@ def test_a_table_is_never_wider_than_the_terminal(serve: Serve) -> None:
 
 
 def test_a_moment_is_a_line(serve: Serve) -> None:
-    found = seen(Api(serve(Shown(made.stopped()))), ["paris-to-tokyo"], {}, only=False)
+    found = seen(ApiClient(serve(Shown(made.stopped()))), ["paris-to-tokyo"], {}, only=False)
     assert re.sub(r"p(50|99) [^,]*", r"p\1 –", line(found)) == (
         "2026-09-21 14:13:20 UTC error: orders[1] stands still (gap): offsets 50 to 69 (20) were deleted"
         " before they were carried | paris-to-tokyo: running, 1,980 records, 1,234 records/s, 0.1 MB/s,"

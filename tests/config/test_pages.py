@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from causeway.policy.naming import destination_name
+from causeway.planning.rules.naming import destination_name
 
 from .conftest import Load
 

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from causeway.cli import config as cli
 from causeway.config import reference, sample
 from causeway.config.properties import JAVA_NAMES, REFUSED, SPARK_REFUSED
-from causeway.config.routing import Table
+from causeway.config.routing import ConfigTable
 from causeway.config.schema import NESTED, TABLES, MirrorSettings, Settings, is_property_table
 from causeway.errors import UsageError
 
@@ -24,7 +24,7 @@ def uncommented(text: str) -> str:
 
 
 def test_every_setting_has_a_description() -> None:
-    tables: list[type[Table]] = [Settings, *TABLES.values(), *NESTED.values()]
+    tables: list[type[ConfigTable]] = [Settings, *TABLES.values(), *NESTED.values()]
     for table in tables:
         for key, field in table.model_fields.items():
             assert (field.description or "").endswith("."), key

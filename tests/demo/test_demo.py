@@ -16,7 +16,7 @@ import pytest
 from confluent_kafka import Producer
 
 from causeway.cli.child import kill_tree, living
-from causeway.embedded import registry
+from causeway.local_kafka import registry
 from support.process import eventually, interruptible
 from support.records import read_all
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from causeway.cli.demo.carried import Carried, Commit, Speed, carried_of, speed
+from causeway.cli.demo.carried import Commit, LedgerWatch, Speed, carried_of, speed
 from causeway.cli.demo.latency import percentile
 from causeway.cli.demo.records import CUSTOMERS, SIZE, TOPICS, ZOO, business, zoo
-from causeway.cli.demo.summary import Summary, Verdict, verdict_of
-from causeway.model.cluster import Cluster
-from causeway.model.position import Place, Position, SourcePartition, Tally
+from causeway.cli.demo.summary import DemoVerdict, Summary, verdict_of
+from causeway.core.cluster import Cluster
+from causeway.core.position import Place, Position, SourcePartition, Tally
 
 NOTHING = dict.fromkeys(("missing", "duplicated", "out_of_order", "changed", "unexpected", "behind"), 0)
 
@@ -25,25 +25,25 @@ def report(**counts: int) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("found", "arrived", "verdict"),
     [
-        (report(), 100, Verdict(0, 0, 0, 0)),
-        (report(missing=2, behind=3), 95, Verdict(5, 0, 0, 0)),
-        (report(duplicated=4), 104, Verdict(0, 4, 0, 0)),
-        (report(out_of_order=6), 100, Verdict(0, 0, 6, 0)),
-        (report(changed=7), 100, Verdict(0, 0, 0, 7)),
-        (report(unexpected=8), 108, Verdict(0, 0, 0, 8)),
-        (report(missing=1, duplicated=1), 100, Verdict(1, 1, 0, 0)),
+        (report(), 100, DemoVerdict(0, 0, 0, 0)),
+        (report(missing=2, behind=3), 95, DemoVerdict(5, 0, 0, 0)),
+        (report(duplicated=4), 104, DemoVerdict(0, 4, 0, 0)),
+        (report(out_of_order=6), 100, DemoVerdict(0, 0, 6, 0)),
+        (report(changed=7), 100, DemoVerdict(0, 0, 0, 7)),
+        (report(unexpected=8), 108, DemoVerdict(0, 0, 0, 8)),
+        (report(missing=1, duplicated=1), 100, DemoVerdict(1, 1, 0, 0)),
         # What verify did not see, the count does.
-        (report(), 90, Verdict(10, 0, 0, 0)),
-        (report(), 110, Verdict(0, 10, 0, 0)),
-        ({"mirrors": []}, 0, Verdict(100, 0, 0, 0)),
+        (report(), 90, DemoVerdict(10, 0, 0, 0)),
+        (report(), 110, DemoVerdict(0, 10, 0, 0)),
+        ({"mirrors": []}, 0, DemoVerdict(100, 0, 0, 0)),
     ],
 )
-def test_each_difference_has_its_number(found: dict[str, Any], arrived: int, verdict: Verdict) -> None:
+def test_each_difference_has_its_number(found: dict[str, Any], arrived: int, verdict: DemoVerdict) -> None:
     assert verdict_of(found, {"orders": 100}, {"orders": arrived}) == verdict
-    assert verdict.clean == (verdict == Verdict(0, 0, 0, 0))
+    assert verdict.clean == (verdict == DemoVerdict(0, 0, 0, 0))
 
 
-def summary(verdict: Verdict) -> Summary:
+def summary(verdict: DemoVerdict) -> Summary:
     return Summary(
         records=306_000, bytes=66_000_000, aborted=7_500, topics=5, partitions=16, kills=1,
         killed_processes=5, speed=Speed(200_000, 40_000_000, 0.8), latency_p50_ms=17.44,
@@ -52,7 +52,7 @@ def summary(verdict: Verdict) -> Summary:
 
 
 def test_a_clean_summary_is_no_error() -> None:
-    clean = summary(Verdict(0, 0, 0, 0))
+    clean = summary(DemoVerdict(0, 0, 0, 0))
     assert clean.mismatch() is None
     assert clean.to_json() == {
         "records": 306_000, "lost": 0, "duplicated": 0, "out_of_order": 0, "changed": 0, "kills": 1,
@@ -68,7 +68,7 @@ def test_a_clean_summary_is_no_error() -> None:
 
 @pytest.mark.parametrize("number", range(4))
 def test_any_number_that_is_not_0_is_an_error(number: int) -> None:
-    mismatch = summary(Verdict(*(int(number == at) for at in range(4)))).mismatch()
+    mismatch = summary(DemoVerdict(*(int(number == at) for at in range(4)))).mismatch()
     assert mismatch is not None
     assert mismatch.exit_code == 9
 
@@ -95,7 +95,7 @@ def position(offset: int, delivered: int, at: int) -> Position:
 
 
 def test_carried_adds_up_what_the_ledger_says() -> None:
-    carried = Carried(Cluster("tokyo", {"bootstrap.servers": "127.0.0.1:1"}), "m")
+    carried = LedgerWatch(Cluster("tokyo", {"bootstrap.servers": "127.0.0.1:1"}), "m")
     carried.hear([position(10, 10, 1), position(25, 20, 2), position(26, 20, 3)])
     assert (carried.records, carried.bytes) == (20, 200)
     assert carried.commits == [Commit(1, 10, 100), Commit(2, 10, 100)]

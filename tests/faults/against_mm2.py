@@ -26,7 +26,7 @@ from confluent_kafka import KafkaException
 from rich.console import Console
 
 from causeway import __version__
-from causeway.embedded import DEFAULT_VERSION, EmbeddedCluster
+from causeway.local_kafka import DEFAULT_VERSION, EmbeddedCluster
 from faults.contenders import CONTENDERS, Contender, Entry
 from faults.day import Day
 from faults.events import Fault, Lag

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from confluent_kafka import ElectionType, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from causeway.embedded import Broker, EmbeddedCluster
+from causeway.local_kafka import Broker, EmbeddedCluster
 from support.process import eventually
 from support.reassign import reassign
 

@@ -7,16 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
 
-from causeway.embedded import EmbeddedCluster
+from causeway.local_kafka import EmbeddedCluster
 from faults.day import Day
 from faults.events import Terms
 from faults.mirrors import CausewayMirror
-
-# How long an example takes says nothing about these decisions, and machines that test are busy.
-settings.register_profile("causeway", deadline=None)
-settings.load_profile("causeway")
 
 NewDay = Callable[..., tuple[Day, CausewayMirror]]
 

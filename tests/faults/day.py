@@ -22,7 +22,7 @@ from typing import Any
 from confluent_kafka import IsolationLevel, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
-from causeway.embedded import EmbeddedCluster
+from causeway.local_kafka import EmbeddedCluster
 from faults.checker import RECORDS, check
 from faults.events import Damage, Drained, Exited, Fault, Lag, Route, Side, Terms
 from faults.history import Journal

@@ -14,13 +14,13 @@ from typing import Any, Protocol
 from confluent_kafka.admin import AdminClient
 
 from causeway.config.toml import written
-from causeway.embedded import EmbeddedCluster
+from causeway.core.cluster import Cluster
+from causeway.core.ledger_record import CONTROL, Heartbeat, decode
+from causeway.core.position import Position
+from causeway.core.task_order import ledger_topic, offset_map_topic
 from causeway.kafka.ledger import read_image
-from causeway.model.cluster import Cluster
-from causeway.model.order import ledger_topic, offset_map_topic
-from causeway.model.position import Position
-from causeway.model.record import CONTROL, Heartbeat, decode
-from causeway.policy.image import LedgerImage
+from causeway.local_kafka import EmbeddedCluster
+from causeway.rules.ledger_state import LedgerState
 from faults.events import Booked, Side
 from faults.history import Journal
 from faults.witness import booked, note_offset_map
@@ -151,7 +151,7 @@ class CausewayMirror:
         run = self.run
         return {"driver": [run.process.pid], "jvm": run.jvm(), "workers": run.workers()}
 
-    def ledger(self) -> LedgerImage:
+    def ledger(self) -> LedgerState:
         return read_image(Cluster("dst", {"bootstrap.servers": self._destination}), self.name)
 
     def note_books(self, journal: Journal, *, whole: bool) -> None:

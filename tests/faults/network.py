@@ -16,7 +16,7 @@ from typing import Any
 
 from confluent_kafka import Producer
 
-from causeway.embedded import EmbeddedCluster
+from causeway.local_kafka import EmbeddedCluster
 from faults.content import content, token
 from faults.day import Day
 from faults.events import Answered, Sent

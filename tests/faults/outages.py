@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from random import Random
 
-from causeway.model.order import transactional_id
+from causeway.core.task_order import transactional_id
 from faults.events import Side
 from faults.stage import Act, Stage
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from causeway.embedded import DEFAULT_VERSION, EmbeddedCluster
-from causeway.embedded.jars import kafka_jars
-from causeway.embedded.java import find_java
+from causeway.local_kafka import DEFAULT_VERSION, EmbeddedCluster
+from causeway.local_kafka.jars import kafka_jars
+from causeway.local_kafka.java import find_java
 from faults.events import Side
 from faults.network import backlog
 from faults.processes import kill

@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from random import Random
 
-from causeway.embedded import Broker
-from causeway.model.order import transactional_id
+from causeway.core.task_order import transactional_id
+from causeway.local_kafka import Broker
 from faults.brokers import Brokers
 from faults.day import Day
 from faults.events import Side

@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 from rich.console import Console
 
-from causeway.embedded.properties import render
+from causeway.local_kafka.properties import render
 from faults import checker
 from faults.against_mm2 import exit_code, show
 from faults.contenders import CONTENDERS, MirrorMaker

@@ -14,8 +14,8 @@ from typing import get_args
 
 import pytest
 
-from causeway.embedded import Broker
-from causeway.model.order import ledger_topic, transactional_id
+from causeway.core.task_order import ledger_topic, transactional_id
+from causeway.local_kafka import Broker
 from faults.aim import STEPS, Aim
 from faults.brokers import Brokers
 from faults.conftest import NewDay

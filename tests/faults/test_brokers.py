@@ -12,18 +12,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from confluent_kafka.admin import ConfigResource, ResourceType
+from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
-from causeway.embedded import Broker, EmbeddedCluster
+from causeway.core.cluster import Cluster
+from causeway.core.ledger_record import CONTROL
+from causeway.core.task_order import ledger_topic, offset_map_topic, transactional_id
 from causeway.kafka.admin import ClusterView
-from causeway.model.cluster import Cluster
-from causeway.model.order import ledger_topic, offset_map_topic, transactional_id
-from causeway.model.record import CONTROL
+from causeway.local_kafka import Broker, EmbeddedCluster
 from faults.brokers import TRANSACTION_STATE, Brokers, coordinating_partition
 from faults.day import Day
 from faults.events import Side, Terms
 from faults.mirrors import CausewayMirror
-from support.process import eventually
+from support.process import Causeway, eventually
 
 TRANSACTION_SECONDS = 5
 BUT_REPEATS = ("I1", "I2", "I3", "I5", "I6", "I8", "I9", "I11", "I12")
@@ -155,6 +155,37 @@ def too_few_in_sync(day: Day, mirror: CausewayMirror, sides: Sides) -> None:
             lambda: day.journal.now() - since > 2_000 * TRANSACTION_SECONDS, "any transaction has timed out"
         )
         assert day.unseen.seen == before, "nothing counts that one broker alone has"
+        _says_what_is_short(day, mirror, "1 in-sync replica of 3, min.insync.replicas is 2")
+    day.until(lambda: "no partition lacks in-sync replicas now" in mirror.output, "it says that it is over")
+
+
+def all_must_have_it(day: Day, mirror: CausewayMirror, sides: Sides) -> None:
+    """A topic wants all three replicas, and one broker is down: ledger and transactions go on."""
+    topic = _a_topic(day, mirror, sides)
+    resource = ConfigResource(ResourceType.TOPIC, topic)
+    wanted = ConfigEntry("min.insync.replicas", "3", incremental_operation=AlterConfigOpType.SET)
+    resource.add_incremental_config(wanted)
+    for future in sides.brokers.admin.incremental_alter_configs([resource]).values():
+        future.result()
+    leader = sides.brokers.leader(topic)
+    (broker, *_) = [one for one in sides.brokers.cluster.brokers if one is not leader]
+    with day.fault("one of three is away, and three are needed"), sides.brokers.without(broker, clean=True):
+        _says_what_is_short(day, mirror, f"{topic}[0] has 2 in-sync replicas of 3, min.insync.replicas is 3")
+        before = day.unseen.seen
+        day.until(lambda: day.unseen.count() > 100, "records pile up")
+        assert day.unseen.seen == before, "nothing counts that two brokers have"
+    day.until(lambda: "no partition lacks in-sync replicas now" in mirror.output, "it says that it is over")
+
+
+def _says_what_is_short(day: Day, mirror: CausewayMirror, what: str) -> None:
+    """In its log and to whoever asks: cause, numbers, and what to do."""
+    day.until(lambda: what in mirror.output, "the log says why", 40)
+    log = mirror.directory / "status.log"
+    said = Causeway("status", mirror.config, "--url", mirror.run.page(), log=log)
+    assert said.wait() == 5, said.output
+    assert "NOT_ENOUGH_REPLICAS" in said.output
+    assert what in said.output
+    assert "start the brokers that are down" in said.output
 
 
 def leader_dies_with_what_it_alone_has(day: Day, mirror: CausewayMirror, sides: Sides) -> None:
@@ -214,6 +245,8 @@ DAYS = [
     on("destination", controller_killed),
     on("destination", replicas_moved),
     on("destination", too_few_in_sync),
+    on("destination", too_few_in_sync, delivery="at-least-once"),
+    on("destination", all_must_have_it),
     on("destination", all_restarted),
     on("destination", all_away),
     on("destination", leader_dies_with_what_it_alone_has, delivery="at-least-once"),
@@ -250,6 +283,21 @@ def test_what_causeway_creates_outlives_any_one_broker(
         )
         needed = {one.name: future.result()["min.insync.replicas"].value for one, future in asked.items()}
         assert needed == dict.fromkeys(own, "2")
+
+
+@pytest.mark.deep
+def test_a_start_while_too_few_are_in_sync_ends_with_the_reason(
+    with_three: Callable[[Side], Sides], tmp_path: Path
+) -> None:
+    sides = with_three("destination")
+    mirror = sides.mirror(tmp_path)
+    with Day(tmp_path, sides.source, sides.destination, mirror, {"t": 2}):
+        assert mirror.start("--stop-at-end").wait() == 0, mirror.output
+        with sides.brokers.none_beside(sides.brokers.leader(ledger_topic(mirror.name))):
+            assert mirror.start("--stop-at-end").wait(150) == 5, mirror.output
+        assert "NOT_ENOUGH_REPLICAS" in mirror.output
+        assert "has 1 in-sync replica of 3, min.insync.replicas is 2" in mirror.output
+        assert mirror.start("--stop-at-end").wait() == 0, mirror.output
 
 
 @pytest.mark.parametrize(("side", "acts", "keys"), DAYS)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
-from causeway.model.order import ledger_topic
+from causeway.core.task_order import ledger_topic
 from faults.conftest import NewDay
 from faults.events import Applied, Scanned
 from faults.processes import kill

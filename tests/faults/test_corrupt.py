@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from causeway.model.record import Stopped
+from causeway.core.ledger_record import Stopped
 from faults.logs import Where, flip
 from support.process import Causeway
 from support.verifying import run_verify

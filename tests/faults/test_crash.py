@@ -10,9 +10,13 @@ from typing import Any
 
 import pytest
 
+from causeway.core.cluster import Cluster
+from causeway.core.task_order import offset_map_topic
+from causeway.kafka.admin import ClusterView
+from causeway.kafka.offset_map import tail
 from faults.conftest import NewDay
 from faults.events import Terms
-from faults.mirrors import failing
+from faults.mirrors import CausewayMirror, failing
 from faults.processes import kill
 from support.process import Causeway, eventually
 
@@ -105,6 +109,47 @@ def test_other_ways_of_carrying_die_at_a_step_of_a_transaction(
             day.until(flag.exists, "a worker is killed")
         day.recovered()
         day.end()
+
+
+@pytest.mark.parametrize(
+    ("before", "then"),
+    [
+        ("", "exactly-once"),
+        pytest.param("", "at-least-once", marks=deep),
+        pytest.param("exactly-once", "exactly-once", marks=deep),
+    ],
+)
+def test_at_least_once_is_killed_between_offset_map_and_ledger(
+    new_day: NewDay, tmp_path: Path, before: str, then: str
+) -> None:
+    """The map knows more than the ledger. The next start goes on from the ledger, in either mode."""
+    most, flag = 200, tmp_path / "flag"
+    day, mirror = new_day(
+        terms=Terms("at-least-once", replay=2 * most), env=failing("after-map", 30, "stop", flag),
+        delivery=before or "at-least-once", max_transaction_records=most,
+    )  # fmt: skip
+    with day:
+        day.start()
+        if before:
+            assert mirror.stop() == 0, mirror.output
+            mirror.start(delivery="at-least-once")
+        with day.fault("kill -9 between offset map and ledger", crash=True):
+            day.until(flag.exists, "a worker stands still between the two")
+            mirror.kill()
+            assert _map_knows_more(mirror), "this was no kill between the two"
+        mirror.start(delivery=then)
+        day.recovered()
+        assert mirror.stop() == 0, mirror.output
+        mirror.start()
+        day.recovered()
+        day.end("I13")
+
+
+def _map_knows_more(mirror: CausewayMirror) -> bool:
+    view = ClusterView(Cluster("dst", {"bootstrap.servers": mirror.servers["dst"]}))
+    known = {source: one.offset for source, one in mirror.ledger().positions.items()}
+    spots = [(offset_map_topic(mirror.name), shard) for shard in (1, 2)]
+    return any(one.end > known[one.source] for one in tail(view, spots))
 
 
 @deep

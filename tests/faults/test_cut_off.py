@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from causeway.embedded import EmbeddedCluster
+from causeway.local_kafka import EmbeddedCluster
 from faults.logs import cut_before, take_out
 from support.records import end_offsets
 from support.world import World

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from causeway.embedded import EmbeddedCluster
+from causeway.local_kafka import EmbeddedCluster
 from faults.logs import take_out
 from support.verifying import run_verify
 from support.world import World
@@ -88,9 +88,11 @@ def test_what_a_source_lost_in_the_middle_of_a_log_is_said(world: World, carrier
         assert "Traceback" not in run.output
     offsets = {source.topic: one for source, one in world.ledger().positions.items()}
     assert offsets[plain].offset == BEGIN
-    once = delivery == "exactly-once"  # without transactions, what was sent before it was known comes again
+    once = delivery == "exactly-once"
+    # Without transactions, what was sent before it was known comes again.
+    there = world.read(plain)[0]
+    assert there == whole[:BEGIN] or (not once and set(there) == set(whole[:BEGIN])), "nothing after it"
     if once:
-        assert world.read(plain)[0] == whole[:BEGIN], "nothing after it"
         world.assert_mirrored(transactional, compacted)
     for topic in (transactional, compacted):
         assert set(world.read(topic)[0]) == set(world.read(topic, "source")[0])
@@ -111,6 +113,7 @@ def test_what_a_source_lost_in_the_middle_of_a_log_is_said(world: World, carrier
     tally = next(one for source, one in world.ledger().positions.items() if source.topic == plain).tally
     assert (tally.skipped, tally.holes) == (END - BEGIN, 0)
     verified = run_verify(config)
-    assert verified.exit_code == (0 if once else 9), verified
+    # Without transactions, what came before the hole in an attempt may be there twice.
+    assert verified.exit_code == 0 or (not once and verified.exit_code == 9), verified
     assert f"offsets {BEGIN} to {END - 1} (20) passed over" in verified.stdout
     assert "lost" not in verified.stdout

@@ -8,12 +8,12 @@ import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import NewTopic
 
-from causeway.model.order import ledger_topic
-from causeway.model.position import Position
-from causeway.model.record import Lease, decode, encode
+from causeway.core.ledger_record import Lease, decode, encode
+from causeway.core.position import Position
+from causeway.core.task_order import ledger_topic
 from faults.conftest import NewDay
 from faults.day import Day
-from faults.events import Exited
+from faults.events import Exited, Terms
 from faults.harm import Harm
 from faults.mirrors import CausewayMirror
 from faults.witness import topic_ids
@@ -151,6 +151,27 @@ def test_a_ledger_that_was_touched_while_the_mirror_was_away_is_refused(new_day:
             harm.write_more(50, "t", "u")
             refused(day, mirror, words)
             refused(day, mirror, words)
+        assert harm.nothing_came_since()
+
+
+@deep
+def test_a_ledger_of_at_least_once_that_lost_more_than_one_commit_is_refused_by_exactly_once(
+    new_day: NewDay,
+) -> None:
+    day, mirror = new_day({"t": 2, "u": 1}, terms=Terms("at-least-once"), delivery="at-least-once")
+    with day:
+        harm, ledger = Harm(day, mirror), Ledger(day, mirror)
+        day.start()
+        day.advances(100)
+        older = ledger.copy()
+        day.advances(200)
+        harm.all_carried()
+        assert mirror.stop() == 0, mirror.output
+        mirror.write_config(delivery="exactly-once")
+        with day.fault("the ledger is of an older day"):
+            ledger.delete()
+            ledger.restore(older, disguised=True)
+            refused(day, mirror, "the ledger is older than what was carried")
         assert harm.nothing_came_since()
 
 

@@ -14,15 +14,15 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from causeway.embedded import EmbeddedCluster
+from causeway.core.cluster import Cluster
+from causeway.core.ledger_record import Heartbeat, encode
+from causeway.core.task_order import Limits, ledger_topic, offset_map_topic, transactional_id
 from causeway.kafka.admin import ClusterView
-from causeway.kafka.outcome import Again, Fenced
-from causeway.kafka.unended import abort, commit_again, written_from
-from causeway.kafka.unended import look as seen
-from causeway.model.cluster import Cluster
-from causeway.model.order import Limits, ledger_topic, offset_map_topic, transactional_id
-from causeway.model.record import Heartbeat, encode
-from causeway.policy.positions import Carried, Waits, advance
+from causeway.kafka.hanging_transactions import abort, commit_again, written_from
+from causeway.kafka.hanging_transactions import look as seen
+from causeway.kafka.task_errors import Again, Fenced
+from causeway.local_kafka import EmbeddedCluster
+from causeway.rules.positions import Replicated, Waits, advance
 from faults.mirrors import CausewayMirror, failing
 from support.process import Causeway, eventually
 from support.records import read_all
@@ -142,7 +142,7 @@ class Scene:
         ((source, known),) = self.mirror.ledger().positions.items()
         at = look(self.destination).all_offsets([(self.topic, 0)], "latest")[self.topic, 0]
         end = at + 1 if known.place.partition >= 0 else -1
-        carried = Carried(
+        carried = Replicated(
             known.offset + 1, known.epoch, delivered=1, place_end=end, waits=Waits(), seen=known.offset + 1
         )
         position = advance(known, carried, known.at)

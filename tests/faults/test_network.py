@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from causeway.embedded import EmbeddedCluster
-from causeway.model.order import ledger_topic
+from causeway.core.task_order import ledger_topic
+from causeway.local_kafka import EmbeddedCluster
 from faults.brokers import Brokers
 from faults.day import Day
 from faults.events import Side, Terms

@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-from causeway.model.order import quarantine_topic
-from causeway.policy.quarantine import label_of
+from causeway.core.task_order import quarantine_topic
+from causeway.rules.quarantine import label_of
 from support.poison import KEYLESS, TOO_LARGE, TOO_NEW, TOO_OLD, Poison
 from support.records import Rec, read_all
 from support.topics import delete_topic

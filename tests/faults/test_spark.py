@@ -14,9 +14,10 @@ import pytest
 from py4j.protocol import Py4JError
 
 from causeway.config import SparkSettings
-from causeway.embedded import EmbeddedCluster
-from causeway.pipeline import session
-from causeway.pipeline.slice import Slice
+from causeway.local_kafka import EmbeddedCluster
+from causeway.replication.worker.task import relay
+from causeway.spark import session
+from causeway.spark.slice_job import Slice
 from faults.day import Day
 from faults.mirrors import CausewayMirror
 from faults.processes import held, is_held, kill
@@ -143,7 +144,7 @@ def test_a_cancelled_slice_has_failed_even_if_spark_never_answers(tmp_path: Path
         _temp_dir=tmp_path, _jsc=None, setJobGroup=never, cancelJobGroup=_dead, statusTracker=_dead
     )
     order = Namespace(mirror="m", lease=1, slice=1, shard=1)
-    piece = Slice(cast(Any, Namespace(sparkContext=context)), [cast(Any, order)], "")
+    piece = Slice(cast(Any, Namespace(sparkContext=context)), relay, [cast(Any, order)], "")
     try:
         assert piece.ended_tasks() == 0
         piece.cancel()

@@ -11,14 +11,14 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import Producer
 
+from causeway.core.cluster import Cluster
+from causeway.core.ledger_record import encode
+from causeway.core.position import Place, Position, SourcePartition
+from causeway.core.task_order import ledger_topic
 from causeway.errors import Unreachable
 from causeway.kafka.admin import At, ClusterView
 from causeway.kafka.ledger import read_image
 from causeway.kafka.ledger_topics import ensure_topics
-from causeway.model.cluster import Cluster
-from causeway.model.order import ledger_topic
-from causeway.model.position import Place, Position, SourcePartition
-from causeway.model.record import encode
 from faults.network import Lines, lines
 from support.proxy import DESCRIBE_CONFIGS, LIST_OFFSETS
 from support.world import now_ms

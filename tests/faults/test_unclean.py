@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from causeway.embedded import EmbeddedCluster
+from causeway.local_kafka import EmbeddedCluster
 from faults.brokers import Brokers
 from faults.day import Day
 from faults.events import Route

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from causeway.model.record import Gap, Stopped
+from causeway.core.ledger_record import Gap, Stopped
 from faults.checker import check
 from faults.events import Booked, Damage, Drained, Verdict
 from faults.history import History

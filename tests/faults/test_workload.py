@@ -10,7 +10,7 @@ from types import SimpleNamespace as Namespace
 import pytest
 from confluent_kafka import KafkaError
 
-from causeway.embedded import EmbeddedCluster
+from causeway.local_kafka import EmbeddedCluster
 from faults.checker import RECORDS, check
 from faults.content import content, token, token_in
 from faults.events import Answered, Ended, Route, Seen, Sent, Terms

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from causeway.model.order import ledger_topic, quarantine_topic
-from causeway.model.record import Gap, Stopped, decode
-from causeway.policy.quarantine import PREFIX, label_of
+from causeway.core.ledger_record import Gap, Stopped, decode
+from causeway.core.task_order import ledger_topic, quarantine_topic
+from causeway.rules.quarantine import PREFIX, label_of
 from faults.content import Content, content
 from faults.events import Verdict
 from faults.history import Journal

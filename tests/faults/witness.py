@@ -9,9 +9,9 @@ from collections.abc import Collection
 from confluent_kafka import KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient
 
-from causeway.model.order import offset_map_topic
-from causeway.model.position import Position
-from causeway.policy.image import LedgerImage
+from causeway.core.position import Position
+from causeway.core.task_order import offset_map_topic
+from causeway.rules.ledger_state import LedgerState
 from faults.events import Booked, Mapped, Side, Topics
 from faults.history import Journal
 from support.process import eventually
@@ -28,7 +28,7 @@ def booked(position: Position, at: int, writer: str) -> Booked:
     )  # fmt: skip
 
 
-def note_books(journal: Journal, image: LedgerImage) -> None:
+def note_books(journal: Journal, image: LedgerState) -> None:
     """What the ledger says now about every source partition."""
     at = journal.now()
     journal.add(*(booked(position, at, str(position.generation)) for position in image.positions.values()))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from causeway.embedded import EmbeddedCluster
+from causeway.local_kafka import EmbeddedCluster
 from support.browser import Browser, Page, program
 from support.proxy import Proxy
 from support.world import World

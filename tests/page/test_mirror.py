@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from causeway.embedded import EmbeddedCluster
+from causeway.local_kafka import EmbeddedCluster
 from support.browser import Page
 from support.process import eventually
 from support.proxy import Proxy

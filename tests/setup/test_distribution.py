@@ -38,3 +38,16 @@ def test_no_page_installs_the_other_project() -> None:
         for name in re.findall(r"\bpip install\s+['\"]?([\w-]*causeway)\b", page.read_text())
     }
     assert named == {"kafka-causeway"}
+
+
+def test_no_message_and_no_page_names_an_extra_of_the_other_project() -> None:
+    texts = [
+        *ROOT.glob("*.md"),
+        *ROOT.glob("docs/*.md"),
+        *ROOT.glob("src/**/*.py"),
+        *ROOT.glob("deploy/**/*.*"),
+    ]
+    named = {
+        name for text in texts for name in re.findall(r"([\w-]*causeway)\[[a-z]+\]", text.read_text("utf-8"))
+    }
+    assert named == {"kafka-causeway"}

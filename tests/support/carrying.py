@@ -7,14 +7,15 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
+from causeway.core.choices import CarrierChoice, Delivery
+from causeway.core.cluster import Cluster
+from causeway.core.position import Place, Position, SourcePartition
+from causeway.core.task_order import Lane, Limits
 from causeway.kafka.carrier import carrier
-from causeway.kafka.delivery import IdempotentDelivery
-from causeway.kafka.lane import OpenLane
-from causeway.model.cluster import Cluster
-from causeway.model.order import CarrierChoice, Delivery, Lane, Limits
-from causeway.model.position import Place, Position, SourcePartition
-from causeway.policy.integrity import Finding
-from causeway.policy.runs import Run
+from causeway.kafka.partition_state import OpenLane
+from causeway.kafka.producer import IdempotentProducer
+from causeway.rules.integrity import Finding
+from causeway.rules.offset_runs import OffsetRun
 from support.process import eventually
 from support.world import World
 
@@ -60,8 +61,8 @@ class Carrying:
             )
             for number in range(self.partitions)
         ]
-        self.intake = carried_by.intake(source, CLUSTER_ID, lanes, None, self.world.mirror, limits)
-        self.delivery: IdempotentDelivery = (
+        self.intake = carried_by.source_consumer(source, CLUSTER_ID, lanes, None, self.world.mirror, limits)
+        self.delivery: IdempotentProducer = (
             carried_by.exactly_once(
                 destination,
                 limits,
@@ -112,7 +113,7 @@ class Carrying:
 
         eventually(step, "everything is carried")
 
-    def settled(self, at: int = 1) -> list[tuple[Position, dict[int, list[Run]]]]:
+    def settled(self, at: int = 1) -> list[tuple[Position, dict[int, list[OffsetRun]]]]:
         """Where the lanes stand, and where their records landed; all is committed."""
         self.delivery.flush()
         found = [lane.settled(at) for lane in self.lanes]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from causeway.compat.go_mirrormaker.command import read_flags, translate
+from causeway.compat.translation import Translation
 from causeway.config import MirrorSettings, Settings
-from causeway.doors.mirrormaker import read_flags, translate
-from causeway.doors.translation import Translation
 from causeway.errors import ConfigError, UsageError
 
 FILES = ("--consumer.config=c.config", "--producer.config=p.config")

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from causeway.compat.kaf_relay.config import Options, Relay, merged, translate
 from causeway.config import Settings
-from causeway.doors.relay import Options, Relay, merged, translate
 from causeway.errors import ConfigError
 
 # Every key that kaf-relay has had since [[sources]] came, with the values that its users start from.

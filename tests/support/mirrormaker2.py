@@ -18,10 +18,10 @@ from typing import Literal
 
 from confluent_kafka import KafkaException
 
-from causeway.embedded import DEFAULT_VERSION, find_java, process, resolve
-from causeway.embedded.ports import HOST, free_ports
-from causeway.embedded.process import ProcessId, Watchdog
-from causeway.embedded.properties import render
+from causeway.local_kafka import DEFAULT_VERSION, find_java, process, resolve
+from causeway.local_kafka.ports import HOST, free_ports
+from causeway.local_kafka.process import ProcessId, Watchdog
+from causeway.local_kafka.properties import render
 from support.records import Rec, read_all
 
 Setting = Literal["default", "exactly-once"]

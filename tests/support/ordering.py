@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from causeway.core.cluster import Cluster
+from causeway.core.position import Place, SourcePartition
+from causeway.core.task_order import Lane, Limits, TaskOrder, ledger_topic, offset_map_topic
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.ledger_topics import ensure_topics
-from causeway.model.cluster import Cluster
-from causeway.model.order import Lane, Limits, Order, ledger_topic, offset_map_topic
-from causeway.model.position import Place, SourcePartition
 from support.world import World
 
 
@@ -37,7 +37,7 @@ def order_of(
     limits: Limits | None = None,
     producer: Mapping[str, str] | None = None,
     **more: Any,
-) -> Order:
+) -> TaskOrder:
     """All partitions of topics that are on both sides, as one shard of a mirror that has a ledger."""
     names = [topics] if isinstance(topics, str) else topics
     source, destination = (
@@ -56,7 +56,7 @@ def order_of(
         for name in names
         for number in range(found[name].partitions)
     ]
-    return Order(
+    return TaskOrder(
         mirror=world.mirror,
         shard=1,
         lease=1,

@@ -20,9 +20,9 @@ from typing import Any
 
 import pyspark
 
-from causeway.embedded.java import find_java
-from causeway.embedded.ports import HOST, free_ports, is_free
-from causeway.embedded.process import ProcessId, Watchdog, is_alive, send, spawn, wait_gone
+from causeway.local_kafka.java import find_java
+from causeway.local_kafka.ports import HOST, free_ports, is_free
+from causeway.local_kafka.process import ProcessId, Watchdog, is_alive, send, spawn, wait_gone
 from support.process import descendants, eventually
 
 _HOME = Path(pyspark.__file__).parent

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from causeway.model.snapshot import GapView, MirrorView, PartitionView, ShardView, Snapshot
+from causeway.core.snapshot import GapView, MirrorView, PartitionView, ShardView, Snapshot
 
 NOW = 1_769_846_400_000
 

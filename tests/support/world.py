@@ -20,11 +20,11 @@ from confluent_kafka.admin import (
 )
 
 from causeway.config.toml import written
-from causeway.embedded import EmbeddedCluster
+from causeway.core.cluster import Cluster
+from causeway.core.task_order import offset_map_topic
 from causeway.kafka.ledger import read_image
-from causeway.model.cluster import Cluster
-from causeway.model.order import offset_map_topic
-from causeway.policy.image import LedgerImage
+from causeway.local_kafka import EmbeddedCluster
+from causeway.rules.ledger_state import LedgerState
 from support.process import Causeway
 from support.records import Rec, end_offsets, read_all, read_offsets
 
@@ -183,7 +183,7 @@ class World:
     def source_partitions(self, topic: str) -> int:
         return len(self.admin().list_topics(topic, timeout=10).topics[topic].partitions)
 
-    def ledger(self, mirror: str = "", on: str = "destination") -> LedgerImage:
+    def ledger(self, mirror: str = "", on: str = "destination") -> LedgerState:
         return read_image(Cluster("dst", {"bootstrap.servers": self.servers[on]}), mirror or self.mirror)
 
     def carried(self) -> int:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from causeway.core.job import Job
+from causeway.core.plan import Unmatched
+from causeway.core.position import NO_LATENCY
+from causeway.core.snapshot import EventView, GapView, MirrorView, PartitionView, ShardView, Snapshot
 from causeway.errors import CausewayError
-from causeway.model.job import Job
-from causeway.model.plan import Unmatched
-from causeway.model.position import NO_LATENCY
-from causeway.model.snapshot import EventView, GapView, MirrorView, PartitionView, ShardView, Snapshot
 
 NOW = 1_790_000_000_000
 TOKEN = "a-token-of-the-tests"

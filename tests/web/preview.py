@@ -13,8 +13,8 @@ import math
 import threading
 from dataclasses import replace
 
-from causeway.model.job import Job, JobState
-from causeway.model.snapshot import EventView, MirrorView, PartitionView, Snapshot
+from causeway.core.job import Job, JobState
+from causeway.core.snapshot import EventView, MirrorView, PartitionView, Snapshot
 from causeway.web.app import application
 from causeway.web.serve import PORT, Server
 from causeway.web.stream import clock

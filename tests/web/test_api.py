@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from causeway.model.job import Job
+from causeway.core.job import Job
 from causeway.web.history import NAMES
 from causeway.web.stream import Feed
 from support.process import eventually

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from starlette.testclient import TestClient
 
-from causeway.model.plan import Unmatched
-from causeway.model.snapshot import Snapshot
+from causeway.core.plan import Unmatched
+from causeway.core.snapshot import Snapshot
 from causeway.web.health import unready
 from web import made
 from web.made import NOW, Shown, mirror, shard, snapshot, standing
@@ -37,6 +37,7 @@ from web.made import NOW, Shown, mirror, shard, snapshot, standing
             ],
         ),
         (made.waiting(), ["paris-to-tokyo waits for paris, which does not answer"]),
+        (snapshot(mirror(blocked="too few replicas")), ["paris-to-tokyo waits: too few replicas"]),
         (snapshot(mirror(state="failed")), ["paris-to-tokyo has failed"]),
         (snapshot(mirror(state="stopped")), ["paris-to-tokyo has stopped"]),
         (snapshot(mirror(), at=NOW - 30_000), ["nothing was heard from the mirrors for 30 s"]),

@@ -5,17 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from causeway.model.position import stayed_under
-from causeway.policy.positions import percentile as ledger_percentile
-from causeway.web.history import (
-    COARSE_KEPT,
-    COARSE_MS,
-    FINE_KEPT,
-    FINE_MS,
-    NAMES,
-    History,
-    Track,
-)
+from causeway.core.position import stayed_under
+from causeway.rules.positions import percentile as ledger_percentile
+from causeway.web.history import COARSE_KEPT, COARSE_MS, FINE_KEPT, FINE_MS, NAMES, History, Track
 from web.made import NOW, latency, mirror, partition, snapshot, standing
 
 START = NOW - NOW % COARSE_MS

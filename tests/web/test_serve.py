@@ -17,8 +17,8 @@ from typing import Any
 import httpx
 import pytest
 
+from causeway.core.snapshot import Snapshot
 from causeway.errors import SetupError
-from causeway.model.snapshot import Snapshot
 from causeway.web import actions, connections, stream
 from causeway.web.app import application
 from causeway.web.serve import HOST, LOOPBACK, PORT, Server
@@ -120,7 +120,9 @@ def test_signals_and_logs_are_left_alone(shown: Shown, capfd: pytest.CaptureFixt
         for number, handler in before.items():
             signal.signal(number, handler)
     assert not logging.getLogger("uvicorn").handlers
-    assert capfd.readouterr() == ("", "")
+    said = capfd.readouterr()
+    # Kafka clients of other tests in this process may still log that their brokers are gone.
+    assert (said.out, [line for line in said.err.splitlines() if "|rdkafka#" not in line]) == ("", [])
 
 
 def test_the_stream_gives_moments_with_ids_and_says_when_to_come_back(server: Server) -> None:

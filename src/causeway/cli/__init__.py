@@ -1,1 +1,1 @@
-"""The command line; thin."""
+"""The command line: parses options, calls the features, prints results."""

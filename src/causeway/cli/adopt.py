@@ -1,4 +1,4 @@
-"""`causeway adopt`: take over where another tool stopped; a table of the seams, then a question."""
+"""`causeway adopt`: takes over from another tool. Prints a table of handoffs, asks, writes the positions."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from causeway.adoption.adopt import Adoption, Row
+from causeway.adoption.cross_check import window_to_try
+from causeway.adoption.resume_hints import HintRequest
+from causeway.adoption.rules.advice import LARGEST_WINDOW
 from causeway.cli.options import ConfigFile, Mirrors, Overrides
 from causeway.config import load
+from causeway.core.handoff import CountRange
 from causeway.errors import IntegrityError, PlanRefused, UsageError
-from causeway.mirror.adopt import Adoption, Row
-from causeway.mirror.clusters import chosen
-from causeway.mirror.cross_check import window_to_try
-from causeway.mirror.hints import Asked
-from causeway.model.seam import Count
-from causeway.observe.bars import Watch
-from causeway.policy.advice import LARGEST_WINDOW
+from causeway.planning.clusters import chosen
+from causeway.reporting.bars import Watch
 
 SMALLEST_WINDOW = 10
 NOT_KNOWN = (
@@ -30,13 +30,13 @@ NOT_KNOWN = (
 )
 
 
-class Origin(StrEnum):
+class FromOption(StrEnum):
     group = "group"
     destination_end = "destination-end"
     timestamp = "timestamp"
 
 
-class Accept(StrEnum):
+class AcceptOption(StrEnum):
     repeat = "repeat"
     lose = "lose"
 
@@ -48,7 +48,7 @@ class Compare(StrEnum):
 
 def adopt(
     config: ConfigFile,
-    origin: Annotated[Origin, typer.Option("--from", help="Where to look for the seam first.")],
+    origin: Annotated[FromOption, typer.Option("--from", help="Where to look for the seam first.")],
     group: Annotated[
         str, typer.Option(metavar="NAME", help="The old tool's group, if it is not the mirror's.")
     ] = "",
@@ -62,7 +62,7 @@ def adopt(
         Compare, typer.Option(help="What makes records the same; `value` where the old tool changed keys.")
     ] = Compare.contents,
     accept: Annotated[
-        Accept | None, typer.Option(help="Where a seam is not clean: repeat records, or lose some.")
+        AcceptOption | None, typer.Option(help="Where a seam is not clean: repeat records, or lose some.")
     ] = None,
     unchecked: Annotated[
         bool, typer.Option("--unchecked", help="Where no seam is found, begin where --from says.")
@@ -72,8 +72,8 @@ def adopt(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the seams, and write nothing.")] = False,
     override: Overrides = None,
 ) -> None:
-    """Take over a destination that another tool has been writing to: find the seam, write the positions."""
-    asked = Asked(
+    """Take over a destination from another tool: find the handoff offsets and write the positions."""
+    asked = HintRequest(
         origin=origin.value,
         group=group,
         at=_milliseconds(origin, at),
@@ -110,7 +110,7 @@ def adopt(
     print(f"go on with: causeway run {config}")
 
 
-def _check(asked: Asked, decided: bool) -> None:
+def _check(asked: HintRequest, decided: bool) -> None:
     if asked.group and asked.origin != "group":
         raise UsageError("--group belongs to --from group")
     if not SMALLEST_WINDOW <= asked.window <= LARGEST_WINDOW:
@@ -124,8 +124,8 @@ def _check(asked: Asked, decided: bool) -> None:
         )
 
 
-def _milliseconds(origin: Origin, at: str) -> int:
-    if bool(at) != (origin is Origin.timestamp):
+def _milliseconds(origin: FromOption, at: str) -> int:
+    if bool(at) != (origin is FromOption.timestamp):
         raise UsageError("--from timestamp needs --at, and nothing else does")
     if not at:
         return 0
@@ -133,7 +133,7 @@ def _milliseconds(origin: Origin, at: str) -> int:
         moment = datetime.fromisoformat(at)
     except ValueError:
         raise UsageError(f"--at {at}: must be a timestamp such as 2026-01-31T08:00:00Z") from None
-    # UTC unless it says otherwise, as in the configuration.
+    # UTC unless the timestamp has an offset, as in the configuration.
     return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
@@ -141,7 +141,7 @@ def _refuse(adoptions: list[Adoption]) -> None:
     for adoption in adoptions:
         refused = [row for row in adoption.rows if row.offset is None]
         if refused:
-            # A seam may be in doubt for another one's records: the other one is named first.
+            # A "strange" handoff may be due to another partition's records: name that partition first.
             named = min(refused, key=lambda row: row.found.seam.verdict == "strange")
             seam = named.found.seam
             wider = window_to_try(row.found for row in refused)
@@ -156,12 +156,12 @@ def _refuse(adoptions: list[Adoption]) -> None:
 
 
 def _say_costs(rows: list[Row]) -> None:
-    """What was accepted, as numbers of records."""
+    """Print how many records the accepted handoffs repeat or lose."""
     for what, counts in (
         ("come twice", [row.twice for row in rows]),
         ("are lost", [row.lost for row in rows]),
     ):
-        total = sum(counts, Count())
+        total = sum(counts, CountRange())
         if total.most:
             partitions = sum(bool(count.most) for count in counts)
             print(f"accepted: {total} records of {partitions} partition{'s' * (partitions != 1)} {what}")

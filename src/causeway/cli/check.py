@@ -1,4 +1,4 @@
-"""`causeway check`: what would be in a mirror's way; lines for people, an object for machines."""
+"""`causeway check`: reports what would prevent a mirror from running, as lines or as JSON."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from causeway.checking.check import examine
 from causeway.cli.options import ConfigFile, Mirrors, Overrides
 from causeway.config import load
-from causeway.mirror.check import examine
-from causeway.model.checkup import Checkup, Level
+from causeway.core.check_report import CheckReport, RemarkLevel
 from causeway.printable import printable
 
 _STYLES = {"ok": "green", "note": "cyan", "warning": "yellow", "problem": "bold red"}
 _WIDTH = max(map(len, _STYLES))
 
 
-class Output(StrEnum):
+class CheckOutput(StrEnum):
     lines = "lines"
     json = "json"
 
@@ -28,12 +28,12 @@ class Output(StrEnum):
 def check(
     config: ConfigFile,
     mirror: Mirrors = None,
-    output: Annotated[Output, typer.Option("-o", "--output", help="What to print.")] = Output.lines,
+    output: Annotated[CheckOutput, typer.Option("-o", "--output", help="What to print.")] = CheckOutput.lines,
     override: Overrides = None,
 ) -> None:
-    """Look at both sides, write nothing, and say what would be in the way; exit 0 when nothing is."""
+    """Check both sides without writing; report what would prevent a mirror. Exit 0 if nothing does."""
     checkup = examine(load(config, override or []), mirror or [])
-    if output is Output.json:
+    if output is CheckOutput.json:
         typer.echo(json.dumps(checkup.to_json(), indent=2, ensure_ascii=False))
     else:
         _show(checkup)
@@ -41,8 +41,8 @@ def check(
         raise typer.Exit(checkup.exit_code)
 
 
-def _show(checkup: Checkup) -> None:
-    console = Console(highlight=False, soft_wrap=True)  # commands must stay in one piece to be copied
+def _show(checkup: CheckReport) -> None:
+    console = Console(highlight=False, soft_wrap=True)  # no wrapping: commands must stay copyable
     for section in checkup.sections:
         console.print(Text(f"{section.kind} {section.name}", style="bold"))
         for remark in section.remarks:
@@ -53,8 +53,8 @@ def _show(checkup: Checkup) -> None:
     console.print(_summary(checkup))
 
 
-def _summary(checkup: Checkup) -> str:
+def _summary(checkup: CheckReport) -> str:
     counts = checkup.counts()
-    levels: tuple[Level, ...] = ("problem", "warning")
+    levels: tuple[RemarkLevel, ...] = ("problem", "warning")
     said = [f"{counts[level]} {level}{'s' if counts[level] > 1 else ''}" for level in levels if counts[level]]
     return ", ".join(said) or "nothing is in the way"

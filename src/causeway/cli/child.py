@@ -1,7 +1,7 @@
-"""Causeway's own commands as processes, each with everything below it: the JVM, Spark's Python workers.
+"""Causeway's own commands as processes, each with its whole tree: the JVM, Spark's Python workers.
 
-Spark's Python daemon leaves the process group of whoever started it, so a group cannot be signalled:
-the tree is walked instead.
+Spark's Python daemon leaves the process group of its parent, so signalling the group would miss it:
+`kill_tree` walks the process tree instead.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from causeway.embedded.process import ProcessId, Watchdog
 from causeway.errors import CausewayError
+from causeway.local_kafka.process import ProcessId, Watchdog
 
 KILL_SECONDS = 20.0
 _POLL_SECONDS = 0.02
 
 
 class Child:
-    """`python -m causeway …` in a session of its own, so that Ctrl-C reaches us alone.
+    """`python -m causeway …` in its own session, so that Ctrl-C reaches this process alone.
 
-    What it says goes to `log`, what it prints to `output`. Unless it is to outlive us, it is killed
-    when we are gone, however we went.
+    stderr goes to `log`, stdout to `output`. Unless `outlives`, a watchdog kills it when this process ends,
+    for whatever reason.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Child:
         return code
 
     def check(self) -> None:
-        """Raises CausewayError if it has ended: whoever calls this counts on it."""
+        """Raises CausewayError if it has ended; for callers that need it running."""
         if self.exit_code is not None:
             raise self.failure(f"`causeway {self.name}` ended with exit code {self.exit_code}")
 
@@ -64,7 +64,7 @@ class Child:
         return CausewayError(what, why=last_words(self.log))
 
     def stop(self, seconds: float) -> int:
-        """Ask it to end, as Ctrl-C would; its exit code. Raises CausewayError when it does not."""
+        """Send SIGTERM and return the exit code. Raises CausewayError if it does not end in time."""
         self._process.terminate()
         deadline = time.monotonic() + seconds
         while (code := self.exit_code) is None:
@@ -74,7 +74,7 @@ class Child:
         return code
 
     def kill(self) -> int:
-        """SIGKILL for it and all below it, at once; answers how many processes that were."""
+        """SIGKILL the process and its whole tree; returns the number of processes."""
         if self.exit_code is not None:
             return 0
         killed = kill_tree(self.pid)
@@ -83,7 +83,7 @@ class Child:
         return killed
 
     def release(self) -> None:
-        """It goes on without us: Popen would warn of a child left running."""
+        """Let it outlive this process. Setting `returncode` stops Popen's warning about a running child."""
         self._process.returncode = 0
 
     def _disarm(self) -> None:
@@ -93,7 +93,7 @@ class Child:
 
 
 def kill_tree(root: int) -> int:
-    """Stop first, kill then: a stopped process starts no others while we look for them."""
+    """SIGSTOP the whole tree, then SIGKILL it: a stopped process cannot start others during the search."""
     stopped: set[int] = set()
     while found := tree(root) - stopped:
         _send(found, signal.SIGSTOP)
@@ -106,7 +106,7 @@ def kill_tree(root: int) -> int:
 
 
 def tree(root: int) -> set[int]:
-    """The living among a process and all below it."""
+    """A process and its descendants, as far as they are alive."""
     children: dict[int, list[int]] = {}
     everybody = living()
     for pid, parent in everybody.items():
@@ -121,13 +121,13 @@ def tree(root: int) -> set[int]:
 
 
 def living() -> dict[int, int]:
-    """The parent of every process that has not ended; a zombie has."""
+    """The parent of every process that has not ended. A zombie has ended."""
     if sys.platform == "linux":
         rows = []
         for place in Path("/proc").iterdir():
             if place.name.isdigit():
                 with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-                    # The name may hold blanks and brackets; the state and the parent come behind it.
+                    # The name may contain blanks and brackets; the state and the parent come after it.
                     fields = (place / "stat").read_text(errors="replace").rpartition(")")[2].split()
                     rows.append((place.name, fields[1], fields[0]))
     else:
@@ -142,7 +142,7 @@ def living() -> dict[int, int]:
 
 
 def last_words(log: Path) -> str:
-    """Why a command ended, from what it said: its error, else its last line."""
+    """Why a command ended, from its log: its last error line, else its last line."""
     lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith("error:")]
     return (errors or lines or ["it said nothing"])[-1]

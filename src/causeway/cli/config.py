@@ -1,4 +1,4 @@
-"""`causeway config …` and `causeway init`: what can be configured."""
+"""`causeway config …` and `causeway init`: the configuration's reference, and a first configuration."""
 
 from __future__ import annotations
 

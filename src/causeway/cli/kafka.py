@@ -1,4 +1,4 @@
-"""`causeway kafka`: real Kafka clusters on this machine, to try things out."""
+"""`causeway kafka`: real Kafka clusters on this machine, for trying things out."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Annotated, Any
 
 import typer
 
-from causeway.embedded import DEFAULT_VERSION, EmbeddedCluster, registry
+from causeway.local_kafka import DEFAULT_VERSION, EmbeddedCluster, registry
 
 app = typer.Typer(no_args_is_help=True, help="Start and stop real Kafka clusters on this machine.")
 
 _COLUMNS = ("name", "version", "bootstrap servers", "up", "directory")
 
 
-class Output(StrEnum):
+class KafkaOutput(StrEnum):
     table = "table"
     json = "json"
 
@@ -32,7 +32,7 @@ def start(
         str | None, typer.Option(help=f"The version of Kafka. Default: {DEFAULT_VERSION}.")
     ] = None,
 ) -> None:
-    """Start a cluster, or start a stopped one again with its data. It goes on after this command."""
+    """Start a cluster, or restart a stopped one with its data. It keeps running after this command."""
     cluster = registry.start(name, port=port, brokers=brokers, version=version)
     count = len(cluster.brokers)
     typer.echo(
@@ -46,7 +46,7 @@ def stop(
     name: Annotated[str, typer.Argument(help="The name it was started with.")],
     delete: Annotated[bool, typer.Option("--delete", help="Remove its data too.")] = False,
 ) -> None:
-    """Stop a cluster. Its data stays, unless it is to be deleted."""
+    """Stop a cluster. Its data stays, unless --delete is given."""
     was_up = registry.stop(name, delete=delete)
     done = "deleted" if delete else "stopped" if was_up else "was not running"
     typer.echo(f"{name} {done}")
@@ -54,11 +54,13 @@ def stop(
 
 @app.command("list")
 def list_clusters(
-    output: Annotated[Output, typer.Option("--output", "-o", help="How to show them.")] = Output.table,
+    output: Annotated[
+        KafkaOutput, typer.Option("--output", "-o", help="How to show them.")
+    ] = KafkaOutput.table,
 ) -> None:
-    """List the clusters that were started here, running or not."""
+    """List the clusters started on this machine, running or not."""
     described = [_describe(cluster) for cluster in registry.clusters()]
-    if output is Output.json:
+    if output is KafkaOutput.json:
         typer.echo(json.dumps(described, indent=2))
     elif described:
         typer.echo(_table(described))

@@ -1,4 +1,4 @@
-"""The command line: thin, one function a command; errors become lines and exit codes here alone."""
+"""The command line: one function per command. Only this module turns errors into lines and exit codes."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from causeway import __version__
 from causeway.cli import config, kafka, offsets
 from causeway.cli.adopt import adopt
 from causeway.cli.check import check
+from causeway.cli.compat import convert
+from causeway.cli.compat.go_mirrormaker import GoCommand, mirrormaker
+from causeway.cli.compat.kaf_relay import kaf_relay
+from causeway.cli.compat.kafka_reo import reo
+from causeway.cli.compat.kafka_topic_mirror import ktm
 from causeway.cli.demo import demo
-from causeway.cli.doors import convert
-from causeway.cli.doors.kaf_relay import kaf_relay
-from causeway.cli.doors.ktm import ktm
-from causeway.cli.doors.mirrormaker import GoCommand, mirrormaker
-from causeway.cli.doors.reo import reo
 from causeway.cli.pause import pause, resume
 from causeway.cli.run import run
 from causeway.cli.status import status
@@ -77,9 +77,9 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # whoever read our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the reader of stdout closed the pipe
         sys.exit(0)
-    except Exception:  # noqa: BLE001 - a bug: say so in one line, with the traceback that a report needs
+    except Exception:  # noqa: BLE001 - a bug: print the traceback that a report needs, and one line
         traceback.print_exc()
         print("error: this is a bug in Causeway; please report it with the lines above", file=sys.stderr)
         sys.exit(1)

@@ -1,4 +1,4 @@
-"""`causeway offsets`: see how far each source partition was carried, and move a position by hand."""
+"""`causeway offsets`: shows each source partition's position, and moves a position by hand."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from rich.markup import escape
 
 from causeway.cli.options import ConfigFile, Mirrors, Overrides
 from causeway.config import MirrorSettings, Settings, load
+from causeway.core.offsets import OffsetsReport, told
 from causeway.errors import UsageError
-from causeway.mirror.clusters import chosen, the_one
-from causeway.mirror.offsets import show as look
-from causeway.mirror.skip import Skip, Wish
-from causeway.model.offsets import OffsetsReport, told
-from causeway.observe.offsets import offsets_lines, offsets_table
-from causeway.policy.skipping import Wanted
+from causeway.operations.offsets import show as look
+from causeway.operations.rules.skipping import Wanted
+from causeway.operations.skip import Skip, Wish
+from causeway.planning.clusters import chosen, the_one
 from causeway.printable import printable
+from causeway.reporting.offsets import offsets_lines, offsets_table
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 
-class Output(StrEnum):
+class OffsetsOutput(StrEnum):
     table = "table"
     json = "json"
 
@@ -36,13 +36,15 @@ def show(
     config: ConfigFile,
     mirror: Mirrors = None,
     topic: Annotated[str | None, typer.Option(help="Only this source topic.")] = None,
-    output: Annotated[Output, typer.Option("-o", "--output", help="What to print.")] = Output.table,
+    output: Annotated[
+        OffsetsOutput, typer.Option("-o", "--output", help="What to print.")
+    ] = OffsetsOutput.table,
     override: Overrides = None,
 ) -> None:
-    """What the ledger says of every source partition: position, counts, gaps, what is stopped."""
+    """Show what the ledger records for every source partition: position, counts, gaps, stops."""
     settings = load(config, override or [])
     reports = [look(settings, one, topic) for one in chosen(settings, mirror or [])]
-    if output is Output.json:
+    if output is OffsetsOutput.json:
         print(json.dumps({"mirrors": [report.to_json() for report in reports]}), flush=True)
     else:
         for report in reports:
@@ -67,7 +69,7 @@ def skip(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     override: Overrides = None,
 ) -> None:
-    """Move a position without carrying; who did it, when and why stays in the ledger for ever."""
+    """Move a position without replicating; the ledger keeps who did it, when and why for ever."""
     wanted = _wanted(to)
     if not yes and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("without a terminal nobody can be asked", todo="--yes moves the position")
@@ -111,7 +113,7 @@ def _print(report: OffsetsReport) -> None:
     console.print(escape(title), style="bold", soft_wrap=True)
     table = offsets_table(report)
     if report.partitions:
-        # As wide as it needs to be: a topic's name must not be cut.
+        # As wide as it needs to be: topic names must not be cut.
         Console(highlight=False, width=Console(width=10_000).measure(table).maximum).print(table)
     for line in offsets_lines(report):
         console.print(escape(printable(line)), soft_wrap=True)

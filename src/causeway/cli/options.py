@@ -1,4 +1,4 @@
-"""Options that several commands have."""
+"""Options shared by several commands."""
 
 from __future__ import annotations
 
@@ -24,4 +24,4 @@ Url = Annotated[
 OwnOverrides = Annotated[
     list[str] | None, typer.Option("-X", metavar="KEY=VALUE", help="Set a key of Causeway's own.")
 ]
-"""The same at the doors, whose configuration is another tool's."""
+"""-X of the compat commands, whose configuration is another tool's."""

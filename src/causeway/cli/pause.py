@@ -1,7 +1,7 @@
-"""`causeway pause` and `causeway resume`: what the page's buttons do, from a shell.
+"""`causeway pause` and `causeway resume`: the page's buttons, from a shell.
 
-A mirror that runs is asked over its API. One that does not run has it written to its ledger, and obeys when
-it is started.
+A running mirror is asked over its API. For a mirror that does not run, the change is written to its ledger
+and takes effect at the next start.
 """
 
 from __future__ import annotations
@@ -12,47 +12,47 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from causeway.cli.asking import Api, address_of
+from causeway.cli.api_client import ApiClient, address_of
 from causeway.cli.options import ConfigFile, Overrides, Url
 from causeway.config import MirrorSettings, Settings, load
+from causeway.core.offsets import when
+from causeway.core.snapshot import ENDED
 from causeway.errors import AccessDenied, Unreachable
-from causeway.mirror.clusters import the_one
-from causeway.mirror.operator import who
-from causeway.mirror.pause import note
-from causeway.model.offsets import when
-from causeway.model.snapshot import ENDED
+from causeway.kafka.ledger_access import who
+from causeway.operations.pause import note
+from causeway.planning.clusters import the_one
 
 ASKED_SECONDS = 60.0
 POLL_SECONDS = 0.2
 
 Mirror = Annotated[str | None, typer.Option(help="The mirror, where there are several.")]
-Action = Literal["pause", "resume"]
+PauseAction = Literal["pause", "resume"]
 
 
 def pause(config: ConfigFile, mirror: Mirror = None, url: Url = None, override: Overrides = None) -> None:
-    """Let a mirror stand still, over restarts too, until it is resumed."""
+    """Pause a mirror; it stays paused across restarts."""
     settings = load(config, override or [])
     print(_Change(settings, the_one(settings, mirror), config, "pause").made(url))
 
 
 def resume(config: ConfigFile, mirror: Mirror = None, url: Url = None, override: Overrides = None) -> None:
-    """Let a mirror that was paused go on."""
+    """Resume a paused mirror."""
     settings = load(config, override or [])
     print(_Change(settings, the_one(settings, mirror), config, "resume").made(url))
 
 
 class _Change:
-    def __init__(self, settings: Settings, mirror: MirrorSettings, config: Path, action: Action) -> None:
+    def __init__(self, settings: Settings, mirror: MirrorSettings, config: Path, action: PauseAction) -> None:
         self._settings = settings
         self._mirror = mirror
         self._config = config
-        self._action: Action = action
+        self._action: PauseAction = action
         self._name = mirror.name
 
     def made(self, url: str | None) -> str:
-        """Does it, wherever it can be done; what to tell about it."""
+        """Make the change over the API or in the ledger; returns the message to print."""
         try:
-            api = Api(address_of(self._settings.web, url), self._settings.web.token)
+            api = ApiClient(address_of(self._settings.web, url), self._settings.web.token)
             seen = self._seen(api)
         except Unreachable as error:
             return self._in_ledger(str(error))
@@ -75,7 +75,7 @@ class _Change:
             else f"{self._name} goes on"
         )
 
-    def _seen(self, api: Api) -> dict[str, Any]:
+    def _seen(self, api: ApiClient) -> dict[str, Any]:
         mirrors: list[dict[str, Any]] = api.mirrors()["mirrors"]
         for one in mirrors:
             if one["name"] == self._name:
@@ -83,8 +83,8 @@ class _Change:
         runs = ", ".join(one["name"] for one in mirrors) or "none yet"
         raise Unreachable(f"the process at {api.address} does not run it: it runs {runs}", where=self._name)
 
-    def _wait(self, api: Api) -> None:
-        """Asked for is not done: the state says when it is."""
+    def _wait(self, api: ApiClient) -> None:
+        """Poll the state until the requested change has taken effect."""
         deadline = time.monotonic() + ASKED_SECONDS
         while not self._done(seen := self._seen(api)):
             if seen["state"] in ENDED or time.monotonic() > deadline:
@@ -98,7 +98,7 @@ class _Change:
             time.sleep(POLL_SECONDS)
 
     def _done(self, seen: dict[str, Any]) -> bool:
-        # While it waits for a cluster its shards may still carry: only "paused" means that nothing is.
+        # While it waits for a cluster its shards may still replicate: only "paused" means that none does.
         return seen["state"] == "paused" if self._action == "pause" else not _paused(seen)
 
     def _in_ledger(self, why: str) -> str:

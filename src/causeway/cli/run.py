@@ -1,4 +1,4 @@
-"""`causeway run`: mirrors until told to stop; a live table on a terminal, lines or JSON without one."""
+"""`causeway run`: runs mirrors until a signal. A live table on a terminal, otherwise lines or JSON."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from causeway.cli.options import ConfigFile, Mirrors, Overrides, StopAtEnd
 from causeway.cli.serving import serving
 from causeway.cli.signals import handling
 from causeway.config import LogSettings, Settings, load
+from causeway.core.clock import now_ms
+from causeway.core.snapshot import EventView
 from causeway.errors import CausewayError, ConfigError
-from causeway.mirror.run import Run
-from causeway.mirror.telling import Say
-from causeway.model.snapshot import EventView
-from causeway.observe import lines
-from causeway.observe.table import line, table
-from causeway.pipeline.memory import now_ms
+from causeway.replication.event_log import SayEvent
+from causeway.replication.run import Run
+from causeway.reporting import lines
+from causeway.reporting.table import line, table
 
 LINE_SECONDS = 5.0
 OBJECT_SECONDS = 60.0
-"""Whoever collects logs has metrics for the rest."""
+"""Log collectors get progress less often: metrics cover the rest."""
 TABLE_SECONDS = 0.5
 Reworded = Callable[[str, str], str]
-"""Advice and the alias of the cluster that failed, if one did → the advice in other terms."""
+"""(advice, alias of the failed cluster or "") → the advice, in another tool's terms."""
 _STYLES = {"error": "red", "warning": "yellow"}
 
 
@@ -49,7 +49,7 @@ def run(
 def run_settings(
     settings: Settings, names: list[str], stop_at_end: bool, reworded: Reworded = lambda todo, _: todo
 ) -> None:
-    """Run mirrors, wherever their settings came from; `reworded` says advice in the terms of that place."""
+    """Run mirrors, whatever configuration the settings come from; `reworded` puts advice in its terms."""
     console = Console(stderr=True, highlight=False)
     structured = _structured(settings.log, console)
     speak = _speaking(console, structured)
@@ -63,7 +63,7 @@ def run_settings(
             with _signals(running):
                 running.prepare()
                 running.start(lambda log: say("spark", _event(f"starting; Spark's own log is {log}")))
-            with _signals(running):  # once more: Spark's start installs a handler of its own
+            with _signals(running):  # again: Spark's start installs its own handler
                 if console.is_terminal and not structured:
                     _show_table(running, console)
                 else:
@@ -83,7 +83,7 @@ def _structured(log: LogSettings, console: Console) -> bool:
     return log.format == "json" or (log.format == "auto" and not console.is_terminal)
 
 
-def _speaking(console: Console, structured: bool) -> Say:
+def _speaking(console: Console, structured: bool) -> SayEvent:
     def say(name: str, event: EventView) -> None:
         if structured:
             print(lines.structured(name, event), file=sys.stderr, flush=True)
@@ -126,7 +126,7 @@ def _say_progress(running: Run, structured: bool) -> None:
 
 
 def _signals(running: Run) -> AbstractContextManager[None]:
-    """Ctrl-C and SIGTERM ask for a stop; both leave no open transaction, and exit 0."""
+    """Ctrl-C and SIGTERM request a stop; both leave no open transaction and exit with 0."""
 
     def stop(_number: int, _frame: Any) -> None:
         running.stop()

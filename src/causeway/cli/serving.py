@@ -1,4 +1,4 @@
-"""The page, the API, the probes and the metrics, served while mirrors run."""
+"""Serves the page, the API, the probes and the metrics while mirrors run."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import contextlib
 import sys
 from collections.abc import Iterator
 
-from causeway.cli.comparing import Comparisons
+from causeway.cli.verify_jobs import Comparisons
 from causeway.config import Settings
-from causeway.config.watching import PORT
+from causeway.config.observability import PORT
+from causeway.core.clock import now_ms
+from causeway.core.job import Job
+from causeway.core.snapshot import EventView, Snapshot
 from causeway.errors import SetupError
-from causeway.mirror.run import Run
-from causeway.mirror.telling import Say
-from causeway.model.job import Job
-from causeway.model.snapshot import EventView, Snapshot
-from causeway.observe.metrics import Metrics
-from causeway.pipeline.memory import now_ms
+from causeway.replication.event_log import SayEvent
+from causeway.replication.run import Run
+from causeway.reporting.metrics import Metrics
 from causeway.web.app import application
 from causeway.web.serve import LOOPBACK, Server
 
 
 class Served:
-    """What the web part asks for, answered by the mirrors of this process."""
+    """The mirrors of this process as the source of the web server."""
 
     def __init__(self, settings: Settings, running: Run) -> None:
         self._running = running
@@ -55,8 +55,8 @@ class Served:
 
 
 @contextlib.contextmanager
-def serving(settings: Settings, running: Run, say: Say) -> Iterator[None]:
-    """Serve inside of this, if it is wanted; raises SetupError where the port that was asked for is taken."""
+def serving(settings: Settings, running: Run, say: SayEvent) -> Iterator[None]:
+    """Serve inside this context if [web] is enabled; raises SetupError if the configured port is taken."""
     if not settings.web.enabled:
         yield
         return

@@ -1,4 +1,4 @@
-"""Signal handlers for as long as a command runs; a signal that the caller had ignored stays ignored."""
+"""Signal handlers for the duration of a command. A signal that the caller had ignored stays ignored."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CALLERS = (signal.SIGINT, signal.SIGHUP)
 
 @contextlib.contextmanager
 def handling(handlers: Mapping[signal.Signals, Handler]) -> Iterator[None]:
-    """Install these handlers, and put the previous ones back at the end."""
+    """Install these handlers, and restore the previous ones at the end."""
     before = {number: signal.getsignal(number) for number in handlers}
     for number, handler in handlers.items():
         ignored = number in _CALLERS and before[number] is signal.SIG_IGN

@@ -1,4 +1,4 @@
-"""`causeway status`: how the mirrors of a running process are; words first, then figures."""
+"""`causeway status`: the state of a running process's mirrors; findings first, then figures."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from causeway.cli.asking import Api, address_of
+from causeway.cli.api_client import ApiClient, address_of
 from causeway.cli.options import ConfigFile, Mirrors, Overrides, Url
 from causeway.config import Settings, load
 from causeway.errors import CausewayError, IntegrityError, PlanRefused, Unreachable
-from causeway.mirror.clusters import chosen
-from causeway.observe.status import line, parts, width_of
+from causeway.planning.clusters import chosen
+from causeway.reporting.status import line, parts, width_of
 
 REFRESH_SECONDS = 1.0
 EVENTS = 20
 LEVELS = {"error": 0, "warning": 1, "notice": 2, "well": 3}
 
 
-class Output(StrEnum):
+class StatusOutput(StrEnum):
     table = "table"
     json = "json"
 
@@ -37,19 +37,21 @@ def status(
     config: ConfigFile,
     mirror: Mirrors = None,
     watch: Annotated[bool, typer.Option("--watch", help="Go on showing it, until Ctrl-C.")] = False,
-    output: Annotated[Output, typer.Option("-o", "--output", help="What to print.")] = Output.table,
+    output: Annotated[
+        StatusOutput, typer.Option("-o", "--output", help="What to print.")
+    ] = StatusOutput.table,
     url: Url = None,
     override: Overrides = None,
 ) -> None:
-    """Ask the running mirrors how they are.
+    """Show the state of the running mirrors.
 
-    Exit 0 when all is well or nobody has to act; 6 when partitions stand still or a mirror failed; 5 when
-    a mirror waits for a cluster, hangs, or nobody answers; 3 when a mirror has no topic to replicate. Other
+    Exit 0 when no immediate action is needed; 6 when partitions are stopped or a mirror failed; 5 when
+    a mirror waits for a cluster, hangs, or does not respond; 3 when a mirror has no topic to replicate. Other
     warnings, and pauses, are 0.
     """
     settings = load(config, override or [])
     known = [one.name for one in chosen(settings, mirror or [])]
-    api = Api(address_of(settings.web, url))
+    api = ApiClient(address_of(settings.web, url))
     commands = ledger_commands(config, settings)
 
     def look() -> dict[str, Any]:
@@ -59,7 +61,7 @@ def status(
         _watch(look, output)
         return
     found = look()
-    if output is Output.json:
+    if output is StatusOutput.json:
         _object(found)
     else:
         _print(found)
@@ -68,7 +70,7 @@ def status(
 
 
 def ledger_commands(config: Path, settings: Settings) -> dict[str, str]:
-    """What to type to read each mirror's ledger."""
+    """The command that shows each mirror's ledger."""
     typed = f"causeway offsets show {shlex.quote(str(config))}"
     several = len(settings.mirrors) > 1
     return {
@@ -77,8 +79,8 @@ def ledger_commands(config: Path, settings: Settings) -> dict[str, str]:
     }
 
 
-def seen(api: Api, known: Sequence[str], commands: Mapping[str, str], *, only: bool) -> dict[str, Any]:
-    """What the API says of these mirrors; or, where not only they are asked for, of all the process runs."""
+def seen(api: ApiClient, known: Sequence[str], commands: Mapping[str, str], *, only: bool) -> dict[str, Any]:
+    """What the API reports: of these mirrors if `only`, else of every mirror of the process."""
     answer = api.mirrors()
     there = [one["name"] for one in answer["mirrors"]]
     absent = [name for name in known if name not in there]
@@ -92,7 +94,7 @@ def seen(api: Api, known: Sequence[str], commands: Mapping[str, str], *, only: b
             "standing": api.standing(one["name"]) if one["standing"] else [],
             "events": api.events(one["name"], EVENTS),
             "gaps": api.gaps(one["name"]) if one["gaps"] else [],
-            # Of a mirror of another configuration nobody knows here which.
+            # A mirror of another configuration: its file is not known here.
             "ledger": commands.get(one["name"], "causeway offsets show CONFIG"),
         }
         for one in answer["mirrors"]
@@ -101,7 +103,7 @@ def seen(api: Api, known: Sequence[str], commands: Mapping[str, str], *, only: b
 
 
 def narrowed(answer: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    """The answer as if the process ran these mirrors alone."""
+    """The response as if the process ran only these mirrors."""
     mirrors = [one for one in answer["mirrors"] if one["name"] in names]
     if len(mirrors) == len(answer["mirrors"]):
         return answer
@@ -119,7 +121,7 @@ def narrowed(answer: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
 
 
 def exit_code(found: dict[str, Any]) -> int:
-    """What a script wants to know: 0 where nobody has to act at once."""
+    """The exit code for scripts: 0 if no immediate action is needed."""
     if all(one["level"] != "error" for one in found["findings"]):
         return PlanRefused.exit_code if any(map(_mirrors_nothing, found["mirrors"])) else 0
     graver = any(one["standing"] or one["state"] == "failed" for one in found["mirrors"])
@@ -127,7 +129,7 @@ def exit_code(found: dict[str, Any]) -> int:
 
 
 def _mirrors_nothing(mirror: dict[str, Any]) -> bool:
-    """No topic of the source is selected: a typo in `topics`, or a topic that is still to come."""
+    """No source topic is selected: a typo in `topics`, or a topic that does not exist yet."""
     return mirror["state"] in ("running", "done") and not mirror.get("partitions", 1)
 
 
@@ -151,18 +153,18 @@ def _print(found: dict[str, Any]) -> None:
     console = Console(highlight=False)
     for part in parts(found, console.width if console.is_terminal else None):
         if isinstance(part, Table) and not console.is_terminal:
-            Console(highlight=False, width=width_of(part)).print(part)  # nothing is cut in a file
+            Console(highlight=False, width=width_of(part)).print(part)  # a file has no width limit
         else:
-            # Commands must stay in one piece to be copied.
+            # No wrapping: commands must stay copyable.
             console.print(part, soft_wrap=isinstance(part, Text))
 
 
-def _watch(look: Callable[[], dict[str, Any]], output: Output) -> None:
-    """Until Ctrl-C. Who does not answer at first is an error; who stops answering is waited for."""
+def _watch(look: Callable[[], dict[str, Any]], output: StatusOutput) -> None:
+    """Refresh until Ctrl-C. No response at the start is an error; later failures are retried."""
     console = Console(highlight=False)
     try:
         found = look()
-        if output is Output.json or not console.is_terminal:
+        if output is StatusOutput.json or not console.is_terminal:
             _watch_lines(look, found, output)
         else:
             _watch_live(look, found, console)
@@ -170,23 +172,23 @@ def _watch(look: Callable[[], dict[str, Any]], output: Output) -> None:
         return
 
 
-def _watch_lines(look: Callable[[], dict[str, Any]], found: dict[str, Any], output: Output) -> None:
+def _watch_lines(look: Callable[[], dict[str, Any]], found: dict[str, Any], output: StatusOutput) -> None:
     while True:
-        if output is Output.json:
+        if output is StatusOutput.json:
             _object(found)
         else:
             print(line(found), flush=True)
         found = _again(look, output)
 
 
-def _again(look: Callable[[], dict[str, Any]], output: Output) -> dict[str, Any]:
-    """The next answer; until there is one, a line each time that says why there is none."""
+def _again(look: Callable[[], dict[str, Any]], output: StatusOutput) -> dict[str, Any]:
+    """The next response; retries until there is one, and prints one line with the reason for each failure."""
     while True:
         time.sleep(REFRESH_SECONDS)
         try:
             return look()
         except CausewayError as error:
-            if output is Output.json:
+            if output is StatusOutput.json:
                 _object({"error": error.what, "where": error.where, "why": error.why, "todo": error.todo})
             else:
                 print(f"error: {error}", flush=True)

@@ -1,4 +1,4 @@
-"""`causeway verify`: compares both sides; a table for people, an object for machines, 9 when they differ."""
+"""`causeway verify`: compares both sides; prints a table or JSON, exits with 9 if they differ."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from rich.table import Table
 from causeway.cli.options import ConfigFile, Mirrors, Overrides
 from causeway.config import load
 from causeway.config.units import parse_duration
+from causeway.core.verify_report import DifferenceKind, VerifyReport
 from causeway.errors import UsageError, VerifyMismatch
-from causeway.mirror.verify import verify as compare
-from causeway.model.verdict import Kind, VerifyReport
-from causeway.observe.bars import Watch
-from causeway.observe.verdict import summary, verdict_lines, verdict_table
+from causeway.reporting.bars import Watch
+from causeway.reporting.verify_report import summary, verdict_lines, verdict_table
+from causeway.verification.verify import verify as compare
 
 
-class Output(StrEnum):
+class VerifyOutput(StrEnum):
     table = "table"
     json = "json"
 
@@ -38,7 +38,9 @@ def verify(
     timeout: Annotated[
         str | None, typer.Option(metavar="DURATION", help="Wait no longer than this, like 30s or 5m.")
     ] = None,
-    output: Annotated[Output, typer.Option("-o", "--output", help="What to print.")] = Output.table,
+    output: Annotated[
+        VerifyOutput, typer.Option("-o", "--output", help="What to print.")
+    ] = VerifyOutput.table,
     override: Overrides = None,
 ) -> None:
     """Compare both sides record by record; exit 0 when they are equal, 9 when not."""
@@ -61,7 +63,7 @@ def verify(
         except KeyboardInterrupt:
             stopping.set()
             raise
-    if output is Output.json:
+    if output is VerifyOutput.json:
         equal = all(report.equal for report in reports)
         print(json.dumps({"equal": equal, "mirrors": [report.to_json() for report in reports]}), flush=True)
     else:
@@ -92,7 +94,7 @@ def _print(reports: Sequence[VerifyReport]) -> None:
 
 
 def _width(table: Table) -> int:
-    """As wide as it needs to be: a topic's name must not be cut."""
+    """As wide as it needs to be: topic names must not be cut."""
     return Console(width=10_000).measure(table).maximum
 
 
@@ -124,5 +126,5 @@ def _said(report: VerifyReport) -> str:
     return "some headers could not be compared" if unknown else "both sides differ"
 
 
-def _kinds(report: VerifyReport) -> set[Kind]:
+def _kinds(report: VerifyReport) -> set[DifferenceKind]:
     return {kind for kind, count in report.counts().items() if count}

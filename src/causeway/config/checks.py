@@ -1,7 +1,7 @@
-"""What no single table can know: mirrors name clusters that exist, and differ from each other.
+"""Checks across tables: mirrors name clusters that exist, and have different names.
 
 Works on the raw tree, not on finished settings, so that these problems are listed together with those
-of the schema. What has the wrong type is skipped: the schema names it.
+of the schema. Values of the wrong type are skipped: the schema reports them.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from causeway.config.document import Document, KeyPath, dotted, shown
+from causeway.config.config_tree import Document, KeyPath, dotted, shown
 from causeway.config.problems import nearest
 
 
@@ -25,7 +25,7 @@ def _check_clusters(document: Document, path: KeyPath, mirror: dict[str, Any]) -
     sources = list(_sources(path, mirror))
     destination = mirror.get("destination")
     ends = [*sources, ((*path, "destination"), destination)]
-    if isinstance(clusters, dict):  # otherwise one problem says it for all
+    if isinstance(clusters, dict):  # otherwise one problem covers all
         for at, alias in ends:
             if isinstance(alias, str) and alias not in clusters:
                 document.problem(
@@ -49,7 +49,7 @@ def _check_names(document: Document, mirrors: list[tuple[KeyPath, dict[str, Any]
         name, at = mirror.get("name"), (*path, "name")
         if not isinstance(name, str):
             continue
-        # The name becomes part of topic names, in which Kafka takes "." and "_" for the same.
+        # The name becomes part of topic names, in which Kafka treats "." and "_" as the same.
         first, other = taken.setdefault(name.replace(".", "_"), (path, name))
         if first != path:
             quoted = _quoted(document, at, name)

@@ -1,4 +1,4 @@
-"""The configuration as it is in effect, for people to read: defaults filled in, secrets left out."""
+"""The effective configuration as readable text: defaults filled in, secrets left out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from causeway.config.toml import written
 
 
 def effective(settings: Settings, mirror: MirrorSettings) -> str:
-    """What concerns this mirror, as TOML."""
+    """The settings that concern this mirror, as TOML."""
     aliases = dict.fromkeys((*mirror.source, mirror.destination))
     tables = [
         *((f"[clusters.{alias}]", settings.clusters[alias]) for alias in aliases),
@@ -31,7 +31,7 @@ def _lines(table: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _without_none(value: Any) -> Any:
-    """TOML has no word for what is left out."""
+    """TOML has no null."""
     if isinstance(value, dict):
         return {name: _without_none(inner) for name, inner in value.items() if inner is not None}
     return [_without_none(inner) for inner in value] if isinstance(value, list | tuple) else value

@@ -1,8 +1,8 @@
-"""The kinds of values that settings have.
+"""The types of setting values.
 
-Owns the annotated types of the schema: how each is read from TOML, checked, written back and called
-in the reference. What a type refuses it refuses with a message that fits between a key and
-", not <value>"; the value itself is added where it is known not to be a secret.
+Owns the annotated types of the schema: how each is read from TOML, checked, written back and named
+in the reference. A type rejects a value with a message that fits between a key and ", not <value>";
+the value itself is added only if it is known not to be a secret.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _FILTER = re.compile(r"(?:[^:\s][^:]*\.py)(?::[A-Za-z_]\w*)?|[A-Za-z_][\w.]*:[A-
 
 @dataclass(frozen=True)
 class Shown:
-    """What the reference calls a type."""
+    """The name of a type in the reference."""
 
     name: str
 
@@ -48,7 +48,7 @@ class Dotted:
 
 @dataclass(frozen=True)
 class Between:
-    """Bounds of a duration or a size, in the words of the user."""
+    """Bounds of a duration or a size, as a user writes them."""
 
     low: str
     high: str
@@ -116,7 +116,7 @@ def _topic(value: str) -> str:
         try:
             re.compile(value)
         except (re.error, OverflowError, RecursionError) as error:
-            # Python's words may quote the expression, so they travel apart from the message.
+            # Python's message may quote the expression, so it is kept apart from ours.
             raise PydanticCustomError(
                 "topic", "must be a topic name or a regular expression", {"detail": str(error)}
             ) from None
@@ -130,7 +130,7 @@ def _topic_name(value: str) -> str:
 
 
 def placement(value: object) -> int | tuple[tuple[int, int], ...]:
-    """One partition for all, or pairs of source and destination in which no source comes twice."""
+    """One partition for all, or pairs of source and destination in which no source occurs twice."""
     if isinstance(value, str) and re.fullmatch("[0-9]{1,9}", value):
         return int(value)  # from a variable or an option
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
@@ -175,7 +175,7 @@ def _start(value: object) -> str:
             # TOML has timestamps of its own; their text is ISO 8601 as well.
             moment = datetime.fromisoformat(str(value))
             elapsed = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - _EPOCH
-            # Milliseconds are rounded down: to start a little earlier loses nothing.
+            # Milliseconds are rounded down: starting slightly earlier loses nothing.
             text = (_EPOCH + elapsed).isoformat(timespec="milliseconds")
         except (ValueError, OverflowError):
             pass
@@ -186,7 +186,7 @@ def _start(value: object) -> str:
 
 
 def start_at(start: str) -> Literal["earliest", "latest"] | int:
-    """A checked start as clients need it: a word, or milliseconds since 1970."""
+    """A checked start as clients need it: "earliest", "latest", or milliseconds since 1970."""
     if start == "earliest":
         return "earliest"
     if start == "latest":

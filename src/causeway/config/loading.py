@@ -1,6 +1,6 @@
-"""From a file, the environment and the command line to settings.
+"""Loads settings from a file, the environment and the command line.
 
-Each step adds its problems to the document and goes on, so that one run names them all.
+Each step adds its problems to the document and continues, so that one run reports them all.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from causeway.config import secrets
 from causeway.config.checks import cross_check
-from causeway.config.document import Document, KeyPath, read
+from causeway.config.config_tree import Document, KeyPath, read
 from causeway.config.overrides import override, typed
 from causeway.config.problems import explain
 from causeway.config.properties import CLIENT_TABLES, JVM_OPTIONS, flatten
@@ -36,7 +36,7 @@ def load(path: Path, overrides: Sequence[str] = (), environ: Mapping[str, str] =
 def settings_of(
     document: Document, directory: Path, overrides: Sequence[str], environ: Mapping[str, str] = os.environ
 ) -> Settings:
-    """The settings in a document; files that it names are looked for in the directory."""
+    """The settings in a document; `directory` is where the files that it names are."""
     _flatten_properties(document)
     override(document, environ, overrides)
     _resolve_references(document, environ)
@@ -59,7 +59,7 @@ def settings_of(
 
 
 def _with_files(document: Document, settings: Settings, directory: Path) -> Settings:
-    """Filters that are files, with their paths made absolute; they are read once, where the driver runs."""
+    """Make the paths of filter files absolute; the files are read once, where the driver runs."""
     mirrors = []
     for index, mirror in enumerate(settings.mirrors):
         filters = []
@@ -79,7 +79,7 @@ def _with_files(document: Document, settings: Settings, directory: Path) -> Sett
 
 
 def _flatten_properties(document: Document) -> None:
-    """Property tables as one level of dotted names, whichever way they were written."""
+    """Flatten property tables to one level of dotted names, however they were written."""
     for path, table, model in document.tables():
         for key in model.model_fields:
             if not is_property_table(model, key) or not isinstance(table.get(key), dict):
@@ -102,15 +102,15 @@ def _move_client_tables(document: Document, path: KeyPath, cluster: dict[str, An
 
 
 def _resolve_references(document: Document, environ: Mapping[str, str]) -> None:
-    """Resolve references in settings, and only try those in properties and filters' configs.
+    """Resolve references in settings; in properties and filters' configs, only try to resolve them.
 
-    Client properties travel to executors in Spark's plans, which others can read, and the page shows all
-    properties: references stay in them until a client is made, or Spark is started.
+    Client properties travel to executors in Spark plans, which other users can read, and the page shows all
+    properties. So references stay in them until a client is created, or Spark is started.
     """
     for path, table, model in document.tables():
         for key, value in table.items():
             if key in NESTED and model is MirrorSettings:
-                continue  # tables of their own
+                continue  # these are tables of their own
             if key == "config" and model is FilterSettings:
                 _resolved(document, (*path, key), value, environ)
             elif not is_property_table(model, key):

@@ -1,8 +1,8 @@
 """The layers over the file: environment variables `CAUSEWAY__…`, over them `-X path.to.key=value`.
 
-Owns finding the setting that a variable or an option means. Both name clusters by alias and mirrors by
+Owns finding the setting that a variable or an option names. Both name clusters by alias and mirrors by
 name or index. Variables have no case, hyphens or dots, so their names are compared without them.
-Keys that do not exist are put into the tree all the same: the schema refuses them like any other.
+Keys that do not exist are put into the tree too: the schema rejects them like any other unknown key.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Annotated, Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from causeway.config.document import Document, KeyPath
+from causeway.config.config_tree import Document, KeyPath
 from causeway.config.problems import nearest
 from causeway.config.properties import CLIENT_TABLES
-from causeway.config.routing import Table
+from causeway.config.routing import ConfigTable
 from causeway.config.schema import TABLES, is_property_table
 
 PREFIX = "CAUSEWAY__"
@@ -64,7 +64,7 @@ def override(document: Document, environ: Mapping[str, str], options: Sequence[s
         path, equals, text = option.partition("=")
         if equals and path.strip():
             given.append(Override(f"-X {path}", _INDEX.sub(r".\1", path.strip()), text, "."))
-        else:  # not repeated here: it may be a secret with its key forgotten
+        else:  # the text is not repeated: it may be a secret whose key was forgotten
             document.problem((), "must be path.to.key=value", f"-X (number {number})")
     for each in (*variables, *given):
         _apply(document, each)
@@ -81,7 +81,7 @@ def _apply(document: Document, override: Override) -> None:
     kind: type[Any] = list if section == "mirrors" else dict
     target = content = document.tree.get(section, kind())
     if not isinstance(content, kind):
-        return  # the schema says so
+        return  # the schema reports it
     if rest and section in ("clusters", "mirrors"):
         names = _aliases(document.tree) if section == "clusters" else _mirrors(content)
         found, key = override.split(rest, names)
@@ -118,9 +118,9 @@ def _set(document: Document, override: Override, path: KeyPath, target: dict[str
         path = (*path, *found)
         target = target.setdefault(found[0], {})
         if not isinstance(target, dict):
-            return  # the schema says so
+            return  # the schema reports it
         key = _property(name, target) if override.is_variable else name
-        value = override.text  # as it is: a password may look like TOML
+        value = override.text  # unparsed: a password may look like TOML
     target[key] = value
     document.origins[(*path, key)] = override.origin
 
@@ -132,8 +132,8 @@ def _property(name: str, known: Iterable[str]) -> str:
     return next(same, _UNDERSCORED.get(spelled, spelled))
 
 
-def typed(text: str, table: type[Table], key: str) -> Any:
-    """Text as the setting wants it: as TOML if that fits, otherwise the string itself."""
+def typed(text: str, table: type[ConfigTable], key: str) -> Any:
+    """Text as the type of the setting: parsed as TOML if that fits, otherwise the string itself."""
     field = table.model_fields.get(key)
     if field is None:
         return text
@@ -153,7 +153,7 @@ def typed(text: str, table: type[Table], key: str) -> Any:
 
 
 def _aliases(tree: Mapping[str, Any]) -> dict[str, str | int]:
-    """Aliases in the file, and those that only mirrors mention: variables may hold all the rest."""
+    """Aliases in the file, and those that only mirrors mention: variables may define these clusters."""
     mirrors = tree.get("mirrors")
     mentioned: list[Any] = [*tree.get("clusters", ())]
     for mirror in mirrors if isinstance(mirrors, list) else ():
@@ -164,7 +164,7 @@ def _aliases(tree: Mapping[str, Any]) -> dict[str, str | int]:
 
 
 def _mirrors(mirrors: Sequence[Any]) -> dict[str, str | int]:
-    """Where mirrors stand, by index and by name; a name wins."""
+    """Indexes of mirrors, by index and by name; a name wins."""
     places: dict[str, str | int] = {str(index): index for index in range(len(mirrors))}
     for index, mirror in enumerate(mirrors):
         if isinstance(mirror, dict) and isinstance(mirror.get("name"), str):

@@ -1,4 +1,4 @@
-"""What the schema refuses, in words.
+"""Messages for what the schema rejects.
 
 Owns the translation of validation errors into messages, and the suggestion of the nearest known name.
 """
@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from causeway.config.document import Document, KeyPath, shown, table_at
+from causeway.config.config_tree import Document, KeyPath, shown, table_at
 
 _KEY_MARK = "[key]"
 """The schema's mark for an error in a key instead of its value."""
@@ -57,7 +57,7 @@ def explain(document: Document, error: ValidationError) -> None:
             document.problem(path, _unknown(path))
         elif details["type"] != "missing":
             document.problem(path, _refused(document, path, details))
-        elif path not in misspelt:  # otherwise the misspelt key says it all
+        elif path not in misspelt:  # otherwise the misspelt key is reported
             document.problem(path, _missing(path))
 
 

@@ -1,7 +1,7 @@
 """Client and Spark properties: which ones a user may not set, and why.
 
 Owns the tables of refused names and of Java names that have another name in librdkafka. Whether a
-name exists at all is not decided here: librdkafka knows, and the room that talks to it asks.
+name exists at all is not decided here: librdkafka knows, and the kafka package asks it.
 """
 
 from __future__ import annotations

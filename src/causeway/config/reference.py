@@ -1,4 +1,4 @@
-"""The reference of the configuration, as Markdown, made from the schema."""
+"""The reference of the configuration, as Markdown, generated from the schema."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic.fields import FieldInfo
 
 from causeway.config.fields import Between, Shown
 from causeway.config.properties import JAVA_NAMES, REFUSED, SPARK_REFUSED
-from causeway.config.routing import Table
+from causeway.config.routing import ConfigTable
 from causeway.config.schema import NESTED, TABLES
 from causeway.config.toml import written
 
@@ -60,14 +60,14 @@ def render() -> str:
     return "\n".join(parts)
 
 
-def defaults(table: type[Table]) -> dict[str, object]:
+def defaults(table: type[ConfigTable]) -> dict[str, object]:
     """The defaults of a table's optional keys, as TOML would have them."""
     made = table.model_construct().model_dump(warnings=False)
     return {key: made[key] for key, field in table.model_fields.items() if not field.is_required()}
 
 
 def type_name(field: FieldInfo) -> str:
-    """What a user may write there."""
+    """The values that a user may write."""
     bounds = "".join(f", {mark.low} to {mark.high}" for mark in field.metadata if isinstance(mark, Between))
     for mark in field.metadata:
         if isinstance(mark, Shown):
@@ -75,7 +75,7 @@ def type_name(field: FieldInfo) -> str:
     return ", ".join(written(choice) for choice in get_args(field.annotation)) or "string"
 
 
-def _rows(table: type[Table]) -> Iterator[str]:
+def _rows(table: type[ConfigTable]) -> Iterator[str]:
     yield "| key | type | default | description |"
     yield "|---|---|---|---|"
     known = defaults(table)

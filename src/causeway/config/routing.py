@@ -1,18 +1,17 @@
-"""The tables inside of a mirror: filters, what differs for one source, where partitions go."""
+"""The tables inside a mirror (filters, settings for one source), and the base class of all tables."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from causeway.config import fields, secrets
 from causeway.config.fields import Dotted, Shown
+from causeway.core.choices import OnError
 
-OnError = Literal["stop", "keep", "drop"]
 
-
-class Table(BaseModel):
+class ConfigTable(BaseModel):
     """What all tables of the configuration have in common."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
@@ -22,7 +21,7 @@ class Table(BaseModel):
             yield name, secrets.redacted(name or "", value)
 
 
-class FilterSettings(Table):
+class FilterSettings(ConfigTable):
     """A filter: Python code that decides which records are carried. Several must all keep a record."""
 
     filter: fields.FilterName = Field(
@@ -43,8 +42,8 @@ class FilterSettings(Table):
     )
 
 
-class SourceSettings(Table):
-    """What differs for one source of a mirror. Keys that are left out are the mirror's."""
+class SourceSettings(ConfigTable):
+    """Settings for one source of a mirror. Keys that are left out have the mirror's value."""
 
     topics: Annotated[fields.Topics | None, Shown("string or list of strings")] = Field(
         default=None, description="Topics to carry from this source."

@@ -1,4 +1,4 @@
-"""The commented file that `causeway init` writes, made from the schema.
+"""The commented file that `causeway init` writes, generated from the schema.
 
 A line that begins with "# " is prose, one with "#" alone before a key is a setting with its default:
 the file works as it is, and with every setting uncommented.
@@ -10,14 +10,8 @@ import textwrap
 from collections.abc import Iterator
 
 from causeway.config.reference import defaults, type_name
-from causeway.config.routing import Table
-from causeway.config.schema import (
-    TABLES,
-    ClusterSettings,
-    MirrorSettings,
-    SparkSettings,
-    is_property_table,
-)
+from causeway.config.routing import ConfigTable
+from causeway.config.schema import TABLES, ClusterSettings, MirrorSettings, SparkSettings, is_property_table
 from causeway.config.toml import written
 
 _HEAD = """\
@@ -50,7 +44,7 @@ def render() -> str:
     )
 
 
-def _keys(table: type[Table]) -> Iterator[str]:
+def _keys(table: type[ConfigTable]) -> Iterator[str]:
     known = defaults(table)
     for key, field in table.model_fields.items():
         if is_property_table(table, key) and table is not MirrorSettings:
@@ -63,7 +57,7 @@ def _keys(table: type[Table]) -> Iterator[str]:
         yield ""
 
 
-def _property_tables(table: type[Table], path: str) -> Iterator[str]:
+def _property_tables(table: type[ConfigTable], path: str) -> Iterator[str]:
     for key, field in table.model_fields.items():
         if is_property_table(table, key):
             yield from _prose(field.description or "")

@@ -1,7 +1,7 @@
 """Every setting: its name, type, default, description and example.
 
 This is the one place where a setting is described; the reference, the sample and the messages are
-made from it. Settings are frozen, survive pickle and JSON (`model_dump_json`, `model_validate_json`)
+generated from it. Settings are frozen, survive pickle and JSON (`model_dump_json`, `model_validate_json`)
 and never show the value of a secret property in their `repr`.
 """
 
@@ -29,23 +29,19 @@ from causeway.config.fields import (
     Shown,
     Size,
 )
-from causeway.config.routing import FilterSettings, SourceSettings, Table
+from causeway.config.observability import LogSettings, MetricsSettings, WebSettings
+from causeway.config.routing import ConfigTable, FilterSettings, SourceSettings
 from causeway.config.units import parse_duration, parse_size
-from causeway.config.watching import LogSettings, MetricsSettings, WebSettings
+from causeway.core.choices import CarrierChoice, Delivery, OnGap, OnPoison, OnRecreate
 
-Delivery = Literal["exactly-once", "at-least-once"]
 Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
 Timestamps = Literal["preserve", "broker"]
 OntoExisting = Literal["refuse", "append"]
-OnGap = Literal["stop", "continue"]
-CarrierChoice = Literal["auto", "native", "object"]
-OnRecreate = Literal["stop", "restart"]
-OnPoison = Literal["stop", "quarantine"]
-Partitions = Literal["preserve", "by-key"]
+PartitionPlacement = Literal["preserve", "by-key"]
 Partitioner = Literal["murmur2", "fnv1a"]
 
 
-class ClusterSettings(Table):
+class ClusterSettings(ConfigTable):
     """A Kafka cluster: where it is and how to connect to it."""
 
     bootstrap_servers: fields.Servers = Field(
@@ -77,8 +73,8 @@ class ClusterSettings(Table):
     )
 
 
-class MirrorSettings(Table):
-    """A mirror: from where, to where, what to carry and how."""
+class MirrorSettings(ConfigTable):
+    """A mirror: its sources, its destination, what to replicate and how."""
 
     name: fields.MirrorName = Field(
         description="Unique name of the mirror. Its ledger and its transactions bear it: a mirror that is "
@@ -112,7 +108,7 @@ class MirrorSettings(Table):
         examples=[{"orders": "orders-from-paris"}],
     )
     merge: Flag = Field(default=False, description="Let several source topics share one destination topic.")
-    partitions: Partitions = Field(
+    partitions: PartitionPlacement = Field(
         default="preserve",
         description='"preserve": records keep their partition number. "by-key": the record\'s key chooses '
         "the partition, and records without one are spread in batches.",
@@ -231,8 +227,9 @@ class MirrorSettings(Table):
     )
     queue_bytes: Annotated[Size, Between("1MiB", "2047MiB")] = Field(
         default=parse_size("32MiB"),
-        description="Memory for records that a shard's consumer fetches ahead, and as much again for those "
-        "that its producer holds.",
+        description="Memory for values that a shard's consumer fetches ahead, and as much again for those "
+        "that its producer holds. One fetch, decompressed, comes on top: fetches start small and shrink "
+        "again where more than 4 times queue_bytes + 128MiB is fetched ahead, headers included.",
     )
     queue_records: Annotated[Count, Field(le=10_000_000)] = Field(
         default=50_000,
@@ -256,7 +253,7 @@ class MirrorSettings(Table):
     @model_validator(mode="before")
     @classmethod
     def _name_the_group(cls, data: Any) -> Any:
-        # A name that is wrong is one problem, not two.
+        # An invalid name is one problem, not two.
         if (
             isinstance(data, dict)
             and not data.get("source_group_name")
@@ -284,12 +281,12 @@ class MirrorSettings(Table):
 
     @property
     def start_at(self) -> Literal["earliest", "latest"] | int:
-        """Where to begin: a word, or milliseconds since 1970."""
+        """Where to start: "earliest", "latest", or milliseconds since 1970."""
         return fields.start_at(self.start)
 
 
-class SparkSettings(Table):
-    """The Spark that runs the pipeline."""
+class SparkSettings(ConfigTable):
+    """The Spark that runs the tasks."""
 
     master: str = Field(
         default="local",
@@ -316,7 +313,7 @@ def _tables(value: object) -> object:
     return fields.many(value)
 
 
-class Settings(Table):
+class Settings(ConfigTable):
     """The whole configuration."""
 
     clusters: dict[fields.Alias, ClusterSettings] = Field(
@@ -331,10 +328,10 @@ class Settings(Table):
     log: LogSettings = Field(default=LogSettings(), description="The log.")
 
 
-NESTED: dict[str, type[Table]] = {"filters": FilterSettings, "per_source": SourceSettings}
-"""Tables inside of a mirror."""
+NESTED: dict[str, type[ConfigTable]] = {"filters": FilterSettings, "per_source": SourceSettings}
+"""Tables inside a mirror."""
 
-TABLES: dict[str, type[Table]] = {
+TABLES: dict[str, type[ConfigTable]] = {
     "clusters": ClusterSettings,
     "mirrors": MirrorSettings,
     "spark": SparkSettings,
@@ -345,7 +342,7 @@ TABLES: dict[str, type[Table]] = {
 """Which model the tables of a section follow."""
 
 
-def is_property_table(table: type[Table], key: str) -> bool:
+def is_property_table(table: type[ConfigTable], key: str) -> bool:
     """Whether the key holds a table whose names keep their dots: client properties, topics."""
     field = table.model_fields.get(key)
     return field is not None and any(isinstance(mark, Dotted) for mark in field.metadata)

@@ -1,7 +1,7 @@
 """Secrets: references to them, and which property names hold them.
 
-Owns `${env:NAME}` and `${file:/path}`, which may stand anywhere in a value, and the one table that
-says which values are never shown. `$${` is a literal `${`.
+Owns `${env:NAME}` and `${file:/path}`, which may occur anywhere in a value, and the one table that
+decides which values are never shown. `$${` is a literal `${`.
 
 No message of this module contains a value or the content of a file, only the reference's own text.
 """
@@ -17,7 +17,7 @@ from typing import Any
 from causeway.errors import ConfigError, SecretMissing
 
 _read: dict[str, str] = {}
-"""Files as they were last read: one that is away for a moment, while it is replaced, stops nobody."""
+"""Content of files as last read: a file that is missing for a moment, while it is replaced, is no failure."""
 
 _REFERENCE = re.compile(r"\$\$\{|\$\{([^}]*)(\}?)")
 _WHOLE_REFERENCE = re.compile(r"\$\{(env|file):[^}]+\}")
@@ -48,12 +48,12 @@ def is_secret(name: str) -> bool:
 
 
 def redact(name: str, value: str) -> str:
-    """`value` as it may be shown: references as they are, other values of secret names not at all."""
+    """`value` as it may be shown: references unchanged, other values of secret names hidden."""
     return value if not is_secret(name) or _WHOLE_REFERENCE.fullmatch(value) else "***"
 
 
 def redacted(name: str, value: Any) -> Any:
-    """The same for a value of any kind, and whatever is inside of it."""
+    """The same for a value of any type, including nested values."""
     if isinstance(value, Mapping):
         return {key: redacted(str(key), inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
@@ -72,7 +72,7 @@ def resolve(value: str, environ: Mapping[str, str] = os.environ) -> str:
         if match[0] == "$${":
             return "${"
         kind, _, name = match[1].partition(":")
-        # What is not a reference may be a piece of a password, so it is not repeated here.
+        # What is not a reference may be part of a password, so the message does not repeat it.
         if not match[2]:
             raise ConfigError('a reference begins with "${" and has no "}" ("$${" is a literal "${")')
         if kind not in ("env", "file") or not name:
@@ -93,7 +93,7 @@ def _content(name: str) -> str:
     reference = f"${{file:{name}}}"
     path = Path(name)
     if not path.is_absolute():
-        # Executors run in directories of their own, where a relative path means something else.
+        # Executors run in their own directories, where a relative path means something else.
         raise ConfigError(f"{reference}: the path must be absolute")
     try:
         _read[name] = path.read_text(encoding="utf-8").rstrip("\r\n")

@@ -1,4 +1,4 @@
-"""Values as TOML writes them, for the reference and the sample."""
+"""Formats values as TOML, for the reference and the sample."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Durations and sizes as people write them: "500ms", "5m", "64MiB".
+"""Durations and sizes as users write them: "500ms", "5m", "64MiB".
 
-Owns reading and writing both. A number without its unit is refused: nobody should have to look up
-whether 30 means seconds or milliseconds. Writing gives the shortest spelling that reads back to the
-same value, so settings survive a trip through text.
+Owns parsing and formatting both. A number without a unit is rejected: 30 could mean seconds or
+milliseconds. Formatting gives the shortest text that parses to the same value, so settings survive a
+round trip through text.
 """
 
 from __future__ import annotations

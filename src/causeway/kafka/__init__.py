@@ -1,1 +1,1 @@
-"""The only room that talks to Kafka: clients, admin, ledger, delivery."""
+"""The only package that talks to Kafka: clients, admin, consumers, producers, ledger."""

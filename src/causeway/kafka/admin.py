@@ -1,4 +1,4 @@
-"""What a cluster says about itself, and the few things Causeway changes there: its topics."""
+"""Queries one cluster, and makes the few changes there: topics, partitions, consumer group offsets."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from confluent_kafka import (
     TopicPartition,
 )
 from confluent_kafka.admin import (
+    AclOperation,
     ConfigResource,
     ConfigSource,
     NewPartitions,
@@ -25,6 +26,8 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from causeway.core.cluster import Cluster
+from causeway.core.topic import Replicas, TopicFacts
 from causeway.errors import CausewayError, Unreachable
 from causeway.kafka import clients
 from causeway.kafka.failures import (
@@ -35,28 +38,27 @@ from causeway.kafka.failures import (
     is_late,
     is_throttled,
     is_unled,
+    may_not,
 )
-from causeway.model.cluster import Cluster
-from causeway.model.topic import TopicFacts
 
 At = Literal["earliest", "latest", "stable"] | int
-"""A point of a log: its start, its end, the end of what is committed, or a timestamp in milliseconds."""
+"""A point of a log: log start, log end, last stable offset, or a timestamp in milliseconds."""
 
 BEHIND = -1
-"""What a broker answers to a timestamp behind the last record."""
+"""The offset that a broker returns for a timestamp after the last record."""
 
 CONNECT_SECONDS = 8.0
 REQUEST_SECONDS = 10.0
 ANSWER_SECONDS = 2.0
 RENEW_SECONDS = 4.0
-"""A handle asks the broker that it takes for the controller, and waits for that one alone, gone or not. Only
-new metadata makes it choose another one: so the first wait is short."""
-PARTITIONS_A_SECOND = 1_000  # at least, of those whose offsets are asked for
-PATIENT_SECONDS = 3_600.0  # the longest that the client takes
+"""A handle asks the broker that it believes is the controller, and waits for that one alone, gone or not.
+Only new metadata makes it choose another one: so the first wait is short."""
+PARTITIONS_A_SECOND = 1_000  # least rate of ListOffsets: its timeout grows with the partitions
+PATIENT_SECONDS = 3_600.0  # the longest timeout that the client accepts
 
 
 class ClusterView:
-    """Questions to one cluster. Raises Unreachable or AccessDenied, naming alias and address."""
+    """Queries to one cluster. Raises Unreachable or AccessDenied, naming alias and address."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
@@ -65,7 +67,7 @@ class ClusterView:
         self._cluster_id: str | None = None
 
     def connect(self, seconds: float = CONNECT_SECONDS) -> str:
-        """The cluster's id, or why there is none: says so within ten seconds."""
+        """Return the cluster's id, or raise why there is none, within ten seconds."""
         deadline = time.monotonic() + seconds
         while True:
             try:
@@ -75,7 +77,7 @@ class ClusterView:
                 error = KafkaError(KafkaError._WAIT_COORD, "the cluster has no id yet")
             except KafkaException as exception:
                 self._admin.poll(0)
-                # "All brokers are down" follows whatever really happened.
+                # "All brokers are down" follows the error that is the cause.
                 heard = [error for error in self._errors if error.code() != KafkaError._ALL_BROKERS_DOWN]
                 said = [error for error in heard if is_denied(error)] or heard[-1:]
                 error = said[0] if said else error_of(exception)
@@ -91,49 +93,57 @@ class ClusterView:
     def topic_names(self) -> list[str]:
         return sorted(self._metadata().topics)
 
-    def describe(self, names: Iterable[str]) -> dict[str, TopicFacts]:
-        """Facts of those topics that exist; the others are absent from the answer."""
-        return self.described(self.ask_to_describe(names))
+    def describe(
+        self, names: Iterable[str], *, rights: bool = False, denied: set[str] | None = None
+    ) -> dict[str, TopicFacts]:
+        """Return facts of the topics that exist; the others are absent.
+
+        With `rights` the facts include whether this user may write to the topic. Topics that it may not even
+        describe go into `denied`, where that is given.
+        """
+        return self.described(self.ask_to_describe(names, rights=rights), rights=rights, denied=denied)
 
     def ask_to_describe(
-        self, names: Iterable[str], seconds: float = ANSWER_SECONDS
+        self, names: Iterable[str], seconds: float = ANSWER_SECONDS, *, rights: bool = False
     ) -> dict[str, Future[Any]]:
-        """Send the question and go on; `described` waits for the answer."""
+        """Send the request without waiting; `described` waits for the response."""
         wanted = sorted(set(names))
         if not wanted:
             return {}
         asked: dict[str, Future[Any]] = self._admin.describe_topics(
-            TopicCollection(wanted), request_timeout=seconds
+            TopicCollection(wanted), request_timeout=seconds, include_authorized_operations=rights
         )
         return asked
 
     def ask_to_advance(self, group: str, offsets: list[TopicPartition]) -> Future[Any]:
-        """Commit a consumer group's offsets, and go on; its answer comes when there is a coordinator.
+        """Commit a consumer group's offsets without waiting; the response comes when there is a coordinator.
 
-        It must not run out of time before. librdkafka (2.16.0) forgets a question whose time is over, and
-        when its coordinator is found afterwards lets go of it twice: the process ends by an assertion. A
-        handle that is closed takes its question along.
+        The request must not time out before that. librdkafka (2.16.0) forgets a request that timed out, and
+        releases it twice when its coordinator is found afterwards: an assertion ends the process. A request
+        ends with its handle when that is closed.
         """
         wanted = [ConsumerGroupTopicPartitions(group, offsets)]
         (asked,) = self._admin.alter_consumer_group_offsets(wanted, request_timeout=PATIENT_SECONDS).values()
         answer: Future[Any] = asked
         return answer
 
-    def described(self, asked: Mapping[str, Future[Any]]) -> dict[str, TopicFacts]:
-        """The answers; whoever did not answer in time is asked once more, by way of new metadata."""
-        found, late = self._answers(asked)
+    def described(
+        self, asked: Mapping[str, Future[Any]], *, rights: bool = False, denied: set[str] | None = None
+    ) -> dict[str, TopicFacts]:
+        """Return the responses. Retries once, after new metadata, what got no response in time."""
+        found, late = self._answers(asked, denied)
         if late:
             self._metadata(RENEW_SECONDS)
-            more, late = self._answers(self.ask_to_describe(late, RENEW_SECONDS))
+            more, late = self._answers(self.ask_to_describe(late, RENEW_SECONDS, rights=rights), denied)
             found |= more
         for name, error in late.items():
             raise self._user_error(error, f"describing topic {name}")
         return found
 
     def _answers(
-        self, asked: Mapping[str, Future[Any]]
+        self, asked: Mapping[str, Future[Any]], denied: set[str] | None
     ) -> tuple[dict[str, TopicFacts], dict[str, KafkaError]]:
-        """What was described, and what could not be in time. Topics that do not exist are in neither."""
+        """Return facts, and errors of topics that timed out. Topics that do not exist are in neither."""
         found: dict[str, TopicFacts] = {}
         late: dict[str, KafkaError] = {}
         for name, future in asked.items():
@@ -143,17 +153,39 @@ class ClusterView:
                 error = error_of(exception)
                 if is_late(error):
                     late[name] = error
+                elif denied is not None and may_not(error):
+                    denied.add(name)
                 elif not is_gone(error):
                     raise self._user_error(error, f"describing topic {name}") from None
                 continue
             replicas = [len(partition.replicas) for partition in facts.partitions]
             found[name] = TopicFacts(
-                name, str(facts.topic_id), len(facts.partitions), max(replicas, default=1)
+                name,
+                str(facts.topic_id),
+                len(facts.partitions),
+                max(replicas, default=1),
+                # A user that may describe a topic has some permission there: an empty list means unknown.
+                AclOperation.WRITE in facts.authorized_operations if facts.authorized_operations else None,
             )
         return found, late
 
-    def configs(self, names: Iterable[str], *, overridden: bool = False) -> dict[str, dict[str, str]]:
-        """Configuration of topics; with `overridden` only what was set on the topic itself."""
+    def replicas(self, names: Iterable[str]) -> dict[tuple[str, int], Replicas]:
+        """Return replicas of each partition of the topics that exist, as the responding broker knows them."""
+        wanted = set(names)
+        return {
+            (name, number): Replicas(len(facts.replicas), len(facts.isrs))
+            for name, topic in self._metadata(ANSWER_SECONDS).topics.items()
+            if name in wanted
+            for number, facts in topic.partitions.items()
+        }
+
+    def configs(
+        self, names: Iterable[str], *, overridden: bool = False, denied: set[str] | None = None
+    ) -> dict[str, dict[str, str]]:
+        """Return the configuration of topics; with `overridden` only what was set on the topic itself.
+
+        Topics whose configuration this user may not read go into `denied`, where that is given.
+        """
         return {
             resource.name: {
                 entry.name: entry.value
@@ -161,17 +193,17 @@ class ClusterView:
                 if entry.value is not None
                 and (not overridden or entry.source == ConfigSource.DYNAMIC_TOPIC_CONFIG.value)
             }
-            for resource, entries in self._describe_configs(ResourceType.TOPIC, names)
+            for resource, entries in self._describe_configs(ResourceType.TOPIC, names, denied)
         }
 
     def topic_settings(self) -> frozenset[str]:
-        """The names of topic settings that this cluster's brokers know, as far as any topic shows them."""
+        """Return the names of topic settings that the brokers know; empty where no topic shows them."""
         for name in self.topic_names():
             return frozenset(self.configs([name])[name])
         return frozenset()
 
     def broker_config(self) -> dict[str, str]:
-        """Configuration of one broker: limits and defaults are alike on all in a sane cluster."""
+        """Return the configuration of one broker: a sane cluster has the same limits and defaults on all."""
         broker = min(self._metadata().brokers)
         ((_, entries),) = self._describe_configs(ResourceType.BROKER, [str(broker)])
         return {entry.name: entry.value for entry in entries.values() if entry.value is not None}
@@ -179,14 +211,14 @@ class ClusterView:
     def offsets(
         self, partitions: Iterable[tuple[str, int]], at: At, *, again: bool = True
     ) -> dict[tuple[str, int], int]:
-        """Where that point is in each partition. Absent: those that do not exist, have no leader, or whose
-        leader does not answer; where that must not pass for an answer, ask for `all_offsets`.
+        """Return the offset of that point in each partition. Absent are partitions that do not exist, have no
+        leader, or whose leader does not respond; where absence must be an error, use `all_offsets`.
 
-        A handle goes on asking the leaders it has heard of, dead or alive: only new metadata names others
+        A handle keeps asking the leaders that it knows, dead or alive: only new metadata names others
         (`again`). So the first wait is short here too.
 
-        A timestamp after the last record gives the log's end, taken before that was asked: records that come
-        meanwhile lie after it.
+        A timestamp after the last record returns the log end, which was fetched before the timestamp was:
+        records that arrive meanwhile are after it.
         """
         wanted = sorted(set(partitions))
         spec = (
@@ -203,14 +235,14 @@ class ClusterView:
         unanswered: list[tuple[str, int]] = []
         if not wanted:
             return found
-        self.cluster_id()  # a handle that knows no broker yet would let this wait for a second
+        self.cluster_id()  # with a handle that knows no broker yet this would take a second
         patience = ANSWER_SECONDS if again else RENEW_SECONDS
         ends: dict[tuple[str, int], int] = {}
         if not isinstance(at, str):
-            # Before the question, not after the answer: a record that comes between the two is after this
-            # end, so it is not skipped. Asked for afterwards, the end could lie after that record.
+            # Before the request, not after its response: a record that arrives between the two is after this
+            # end, so it is not skipped. An end fetched afterwards could be after that record.
             ends = self.offsets(wanted, "latest", again=again)
-            patience = REQUEST_SECONDS  # for a time, a broker searches its indexes, which may be on disk
+            patience = REQUEST_SECONDS  # for a timestamp a broker searches its indexes, maybe on disk
         asked = self._admin.list_offsets(
             {TopicPartition(*partition): spec for partition in wanted},
             isolation_level=isolation,
@@ -227,9 +259,9 @@ class ClusterView:
                             partition.topic, partition.partition
                         ]
                 else:
-                    # It is what the client had put there before it asked: where a leader does not answer it
-                    # stays there, without an error. Taken for an end, it would be the end of an empty log: a
-                    # ledger without positions, a source whose records are all gone.
+                    # The client's initial value. Where a leader does not respond it stays there, without an
+                    # error. Taken for an end, it would be the end of an empty log: a ledger without
+                    # positions, a source whose records are all gone.
                     unanswered.append((partition.topic, partition.partition))
             except KafkaException as exception:
                 error = error_of(exception)
@@ -244,7 +276,7 @@ class ClusterView:
         return found
 
     def all_offsets(self, partitions: Iterable[tuple[str, int]], at: At) -> dict[tuple[str, int], int]:
-        """The same of every one of them; raises Unreachable where one is absent."""
+        """Like `offsets`, but raises Unreachable where a partition is absent."""
         wanted = sorted(set(partitions))
         found = self.offsets(wanted, at)
         for topic, number in wanted:
@@ -256,7 +288,7 @@ class ClusterView:
         return found
 
     def create_topic(self, name: str, partitions: int, replication: int, config: Mapping[str, str]) -> bool:
-        """Create a topic; False where somebody else was faster."""
+        """Create a topic; returns False where it exists already."""
         topic = NewTopic(name, num_partitions=partitions, replication_factor=replication, config=dict(config))
         error = self._changed(lambda: self._admin.create_topics([topic], request_timeout=REQUEST_SECONDS))
         if error is not None:
@@ -269,7 +301,7 @@ class ClusterView:
     def would_refuse(
         self, topics: Mapping[str, tuple[int, int, Mapping[str, str]]]
     ) -> dict[str, CausewayError]:
-        """Which of these topics (partitions, copies, settings) could not be created. Creates none."""
+        """Return the topics (partitions, replicas, settings) that could not be created. Creates none."""
         wanted = [
             NewTopic(name, num_partitions=partitions, replication_factor=replication, config=dict(config))
             for name, (partitions, replication, config) in topics.items()
@@ -295,7 +327,7 @@ class ClusterView:
         self._wait_for(name, partitions)
 
     def _changed(self, ask: Callable[[], dict[str, Future[Any]]]) -> KafkaError | None:
-        """Ask for a change of one topic; why not, if not. While a quota is used up, wait for a moment."""
+        """Request a change of one topic; returns the error, if any. Retries while a quota is used up."""
         deadline = time.monotonic() + REQUEST_SECONDS
         while True:
             (future,) = ask().values()
@@ -309,7 +341,7 @@ class ClusterView:
             time.sleep(1.0)
 
     def _wait_for(self, name: str, partitions: int) -> None:
-        """A created topic is known to the controller first and to every broker a moment later."""
+        """Wait for a new topic: the controller knows it first, every broker a moment later."""
         deadline = time.monotonic() + REQUEST_SECONDS
         while time.monotonic() < deadline:
             facts = self.describe([name]).get(name)
@@ -320,25 +352,25 @@ class ClusterView:
             time.sleep(0.05)
 
     def _describe_configs(
-        self, kind: ResourceType, names: Iterable[str]
+        self, kind: ResourceType, names: Iterable[str], denied: set[str] | None = None
     ) -> Sequence[tuple[ConfigResource, dict[str, Any]]]:
-        """Like `described`: running mirrors ask this too, so a broker that went is not waited for."""
+        """Retries like `described`: running mirrors call this too, and must not wait for a dead broker."""
         wanted = [ConfigResource(kind, name) for name in sorted(set(names))]
         if not wanted:
             return []
-        found, late = self._settings(wanted, ANSWER_SECONDS)
+        found, late = self._settings(wanted, ANSWER_SECONDS, denied)
         if late:
             self._metadata(RENEW_SECONDS)
-            more, late = self._settings(list(late), REQUEST_SECONDS)
+            more, late = self._settings(list(late), REQUEST_SECONDS, denied)
             found += more
         for resource, error in late.items():
             raise self._user_error(error, f"reading the configuration of {resource.name}")
         return found
 
     def _settings(
-        self, wanted: list[ConfigResource], seconds: float
+        self, wanted: list[ConfigResource], seconds: float, denied: set[str] | None
     ) -> tuple[list[tuple[ConfigResource, dict[str, Any]]], dict[ConfigResource, KafkaError]]:
-        """What there is, and what was not answered in time. What does not exist is in neither."""
+        """Return settings, and errors of resources that timed out. Missing resources are in neither."""
         found, late = [], {}
         for resource, future in self._admin.describe_configs(wanted, request_timeout=seconds).items():
             try:
@@ -347,6 +379,8 @@ class ClusterView:
                 error = error_of(exception)
                 if is_late(error):
                     late[resource] = error
+                elif denied is not None and may_not(error):
+                    denied.add(resource.name)
                 elif not is_gone(error):
                     raise self._user_error(error, f"reading the configuration of {resource.name}") from None
         return found, late

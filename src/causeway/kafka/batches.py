@@ -1,32 +1,37 @@
-"""Which offsets of a log hold a batch: records, aborted or not, and transaction markers.
+"""Finds which offsets of a log hold a batch: records, aborted or not, and transaction markers.
 
-Consumers never get markers, and no client interface shows batches. But librdkafka logs each batch that a
+Consumers never get markers, and no client API reports batches. But librdkafka logs each batch that a
 fetch returned (`debug=msg`), with its last offset, its count and how many of them are markers:
 
     CONSUME […]: paris-1:9092/1: Enqueue 1 message(s) (0 bytes, 1 ops) on orders [0] fetch queue (qlen 1, v4,
     last_offset 15, 1 ctrl msgs, 0 aborted msgsets, uncompressed)
 
-A fetch of one byte returns exactly one batch. So the log is read batch by batch, with every security
-protocol that the client itself can speak. Each batch takes a request: of a longer range the records are read
-in ordinary fetches first, aborted ones too, and only what they leave out is read batch by batch.
+A longer range is read in ordinary fetches first, aborted records too. Where a fetch returned as many records
+and markers as it passed offsets, nothing is missing there (`markers_counted`). The rest is read batch by
+batch, with one request for each: a fetch of one byte returns exactly one batch. All of it works with every
+security protocol that the client supports.
 """
 
 from __future__ import annotations
 
+import math
 import re
 import time
-from collections.abc import Iterator
-from typing import Any
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 from confluent_kafka import KafkaError, TopicPartition
 
+from causeway.core.cluster import Cluster
 from causeway.errors import CausewayError
 from causeway.kafka import clients
-from causeway.model.cluster import Cluster
-from causeway.policy.holes import FEW, Batch, Hole, unexplained
+from causeway.rules.holes import FEW, Hole, LogBatch, unexplained
 
 PATIENCE_SECONDS = 5.0
 QUEUE_KBYTES = 4_096
+FETCH_BYTES = 64 << 10
+"""Aborted records may be compressed a thousandfold too (rules/fetch_sizes.py)."""
 GROUP = "causeway.batches"
 """Consumers must name a group; this one is never joined and never written to."""
 
@@ -37,31 +42,45 @@ class Unread(CausewayError):
     """The batches of a range could not be read to its end."""
 
 
-def batches_between(cluster: Cluster, topic: str, partition: int, begin: int, end: int) -> list[Batch] | None:
-    """The batches that have offsets from `begin` up to `end`; None where this client does not log them.
+class Read(NamedTuple):
+    """Batches of a range, complete from its begin up to `end`, exclusive."""
 
-    Raises Unread where the log does not return them, for instance since retention took them meanwhile.
+    batches: list[LogBatch]
+    end: int
+
+
+def batches_between(
+    cluster: Cluster, topic: str, partition: int, begin: int, end: int, deadline: float = math.inf
+) -> Read | None:
+    """Return the batches with offsets from `begin` up to `end`; None where this client does not log them.
+
+    After the deadline (of the monotonic clock) it stops before the end, but never where it began. Raises
+    Unread where the batches cannot be fetched, for instance since retention deleted them meanwhile.
     """
     hole = Hole(begin, end)
-    records: list[Batch] = []
+    found: list[LogBatch] = []
     if hole.size > FEW:
-        with _Log(cluster, topic, partition) as log:
-            records = log.records(hole)
-    rest = unexplained(hole, records)
+        with _Log(cluster, topic, partition, debug="msg", fetch_bytes=FETCH_BYTES) as log:
+            found, end = log.records(hole, deadline)
+        found += markers_counted(log.lines, begin, found)
+    rest = unexplained(Hole(begin, end), found)
     if not rest:
-        return records
+        return Read(found, end)
     with _Log(
         cluster, topic, partition, debug="msg", max_partition_fetch_bytes=1, queued_min_messages=1
     ) as log:
-        for part in rest:
+        for number, part in enumerate(rest, 1):
             for _ in log.messages(part):
                 pass
+            if time.monotonic() > deadline and number < len(rest):
+                end = part.end
+                break
         batches = batches_logged(log.lines)
-    return None if batches is None else records + batches
+    return None if batches is None else Read(found + batches, end)
 
 
 class _Log:
-    """One partition, read_uncommitted, by a consumer that lives as long as the block."""
+    """Reads one partition, read_uncommitted, with a consumer that lives as long as the `with` block."""
 
     def __init__(self, cluster: Cluster, topic: str, partition: int, **properties: Any) -> None:
         self._at = (topic, partition)
@@ -83,18 +102,20 @@ class _Log:
     def __exit__(self, *_: object) -> None:
         self._consumer.close()
 
-    def records(self, hole: Hole) -> list[Batch]:
-        """The offsets that have records, side by side ones together."""
-        found: list[Batch] = []
+    def records(self, hole: Hole, deadline: float) -> tuple[list[LogBatch], int]:
+        """Return the offsets with records as contiguous ranges, and up to where they were read."""
+        found: list[LogBatch] = []
         for offset in self.messages(hole):
             if found and found[-1].last + 1 == offset:
                 found[-1] = found[-1]._replace(last=offset)
             else:
-                found.append(Batch(offset, offset, False))
-        return found
+                found.append(LogBatch(offset, offset, False))
+            if time.monotonic() > deadline and hole.begin <= offset < hole.end - 1:
+                return found, offset + 1
+        return found, hole.end
 
     def messages(self, hole: Hole) -> Iterator[int]:
-        """Offsets of the records from where a hole begins, until its end was reached. Raises Unread."""
+        """Yield the offsets of records from the begin of a hole until its end is reached. Raises Unread."""
         topic, partition = self._at
         self._consumer.assign([TopicPartition(topic, partition, hole.begin)])
         heard, heard_at = len(self.lines), time.monotonic()
@@ -105,7 +126,7 @@ class _Log:
                     yield message.offset()
                 if _ended(message, hole.end, self._errors):
                     return
-            if message is not None or len(self.lines) > heard:  # of markers only the log tells
+            if message is not None or len(self.lines) > heard:  # only the log reports markers
                 heard, heard_at = len(self.lines), time.monotonic()
             elif time.monotonic() - heard_at > PATIENCE_SECONDS:
                 why = self._errors[-1].str() if self._errors else "nothing came"
@@ -113,9 +134,9 @@ class _Log:
 
 
 def _ended(message: Any, end: int, errors: list[KafkaError]) -> bool:
-    """Whether the end was reached. Errors that name no partition are not of this one, and are kept.
+    """Whether the end was reached. Errors that name no partition do not concern this one, and are kept.
 
-    A group that this user may not describe is one of them: the client looks for its coordinator all the same.
+    One of them: this user may not describe the group. The client looks up its coordinator all the same.
     """
     error = message.error()
     if error is None:
@@ -128,9 +149,35 @@ def _ended(message: Any, end: int, errors: list[KafkaError]) -> bool:
     raise Unread(f"{message.topic()}[{message.partition()}] at offset {message.offset()}: {error.str()}")
 
 
-def batches_logged(lines: list[str]) -> list[Batch] | None:
-    """What the client's log says of batches; None where it says nothing."""
-    found = [tuple(map(int, match.groups())) for line in lines if (match := _ENQUEUED.match(line))]
+def batches_logged(lines: list[str]) -> list[LogBatch] | None:
+    """Return the batches in the client's log; None where it has no line about any."""
+    found = _fetches(lines)
     if not found:
         return None
-    return [Batch(last - count + 1, last, markers > 0) for count, last, markers in found if count > 0]
+    return [LogBatch(last - count + 1, last, markers > 0) for count, last, markers in found if count > 0]
+
+
+def markers_counted(lines: list[str], begin: int, records: Sequence[LogBatch]) -> list[LogBatch]:
+    """Return the offsets between records that must be markers, by the number of markers in each fetch.
+
+    Fetches follow each other from `begin` on. One with as many messages as it passed offsets, and as many
+    markers as there are offsets without a record between, left nothing out. `records` are in offset order.
+    """
+    found: list[LogBatch] = []
+    at, lasts = begin, [batch.last for batch in records]
+    for count, last, markers in _fetches(lines):
+        if count <= 0 or last < at:
+            continue
+        span = Hole(at, last + 1)
+        within = records[bisect_left(lasts, span.begin) :]
+        between = unexplained(span, within[: bisect_left(within, LogBatch(span.end, 0, False))])
+        if count == span.size and markers == sum(part.size for part in between):
+            found += [LogBatch(part.begin, part.end - 1, True) for part in between]
+        at = span.end
+    return found
+
+
+def _fetches(lines: list[str]) -> list[tuple[int, int, int]]:
+    """Return message count, last offset and marker count of each fetch that the client logged."""
+    matches = (_ENQUEUED.match(line) for line in lines)
+    return [(int(match[1]), int(match[2]), int(match[3])) for match in matches if match]

@@ -1,27 +1,27 @@
-"""What carries a shard's records: the native carrier, or the one that makes an object of each.
+"""Chooses a shard's carrier: native, or object (one Python object per record).
 
-Both keep the same protocol. The native one needs numba and a librdkafka that it knows, and that nobody looks
-at single records; where one of that is missing the other one carries, and says why.
+Both follow the same protocol. The native carrier needs numba and a librdkafka that it knows, and nothing may
+inspect single records. Otherwise the object carrier is used, and reports why.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+from causeway.core.choices import CarrierChoice
 from causeway.errors import ConfigError
-from causeway.kafka.delivery import IdempotentDelivery
-from causeway.kafka.intake import Intake
 from causeway.kafka.native.library import Absent
-from causeway.kafka.transaction import TransactionalDelivery
-from causeway.model.order import CarrierChoice
+from causeway.kafka.producer import IdempotentProducer
+from causeway.kafka.source_consumer import SourceConsumer
+from causeway.kafka.transaction import TransactionalProducer
 
 
 class Carrier(NamedTuple):
     name: str
-    intake: type[Intake]
-    at_least_once: type[IdempotentDelivery]
-    exactly_once: type[TransactionalDelivery]
-    why: str = ""  # not the native one
+    source_consumer: type[SourceConsumer]
+    at_least_once: type[IdempotentProducer]
+    exactly_once: type[TransactionalProducer]
+    why: str = ""  # this is not the native carrier
 
     @property
     def told(self) -> str:
@@ -29,13 +29,13 @@ class Carrier(NamedTuple):
 
 
 def carrier(wanted: CarrierChoice, looks: str) -> Carrier:
-    """`looks`: who looks at each record, if anybody does. Raises ConfigError where "native" cannot be."""
+    """`looks` names what inspects each record, if anything. Raises ConfigError if "native" is impossible."""
     found = _native(looks) if wanted != "object" else _object('carrier = "object"')
     if wanted == "native" and found.name != "native":
         raise ConfigError(
             'carrier = "native" cannot be had here',
             why=found.why,
-            todo='install causeway[fast], or leave it at carrier = "auto"',
+            todo='install kafka-causeway[fast], or leave it at carrier = "auto"',
         )
     return found
 
@@ -44,19 +44,19 @@ def _native(looks: str) -> Carrier:
     if looks:
         return _object(f"{looks} look at each record")
     try:
-        from causeway.kafka.native import delivery, intake
+        from causeway.kafka.native import producer, source_consumer
     except ImportError as error:
         missing = (error.name or str(error)).partition(".")[0]
-        return _object(f"{missing} is not installed, causeway[fast] brings it")
+        return _object(f"{missing} is not installed, kafka-causeway[fast] brings it")
     except Absent as error:
         return _object(str(error))
     return Carrier(
         "native",
-        intake.NativeIntake,
-        delivery.NativeIdempotentDelivery,
-        delivery.NativeTransactionalDelivery,
+        source_consumer.NativeSourceConsumer,
+        producer.NativeIdempotentProducer,
+        producer.NativeTransactionalProducer,
     )
 
 
 def _object(why: str) -> Carrier:
-    return Carrier("object", Intake, IdempotentDelivery, TransactionalDelivery, why)
+    return Carrier("object", SourceConsumer, IdempotentProducer, TransactionalProducer, why)

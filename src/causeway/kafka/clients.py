@@ -1,7 +1,7 @@
-"""Client handles, with the properties that the guarantees and the speed rest on.
+"""Creates Kafka clients, with the properties that the guarantees and the speed depend on.
 
-Secrets are resolved here and nowhere else. Clients log nothing by themselves: librdkafka's stderr
-chatter becomes errors and events where it matters.
+Only this module resolves secrets. Clients log nothing by themselves: what matters of librdkafka's stderr
+output becomes errors and events.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Thro
 from confluent_kafka.admin import AdminClient
 
 from causeway.config import secrets
+from causeway.core.cluster import Cluster
 from causeway.errors import ConfigError
 from causeway.kafka.native.library import Absent
-from causeway.model.cluster import Cluster
 
 MAX_MESSAGE_BYTES = 1_000_000_000
-"""librdkafka's own default stops at 1 MB; the brokers decide instead."""
+"""librdkafka's default limit is 1 MB; here the brokers decide."""
 
 SMALLEST_MESSAGE_BYTES = 1_000
-PARTITION_FETCH_BYTES = 1024 * 1024  # as the client's own default
+PARTITION_FETCH_BYTES = 1024 * 1024  # the client's default
 
 Make = Callable[[dict[str, object]], Any]
-"""Makes a handle of its properties: one of the client's classes, or of the native lane's."""
+"""Creates a handle from its properties: a class of the client, or of the native carrier."""
 
-OnError = Callable[[KafkaError], None]
-OnLog = Callable[[str], None]
+ErrorCallback = Callable[[KafkaError], None]
+LogCallback = Callable[[str], None]
 
 _QUIET = logging.getLogger("causeway.librdkafka")
 _QUIET.addHandler(logging.NullHandler())
@@ -36,9 +36,9 @@ _QUIET.propagate = False
 
 
 class _Ear(logging.Handler):
-    """Hands the client's log lines to a function, when the client is polled."""
+    """Passes the client's log lines to a function when the client is polled."""
 
-    def __init__(self, hear: OnLog) -> None:
+    def __init__(self, hear: LogCallback) -> None:
         super().__init__()
         self._hear = hear
 
@@ -48,9 +48,9 @@ class _Ear(logging.Handler):
 
 _COMMON: dict[str, object] = {
     "client.id": "causeway",
-    "reconnect.backoff.ms": 10,  # 500 ms for the first transaction otherwise, 15 ms with it
+    "reconnect.backoff.ms": 10,  # the first transaction takes 15 ms with it, 500 ms without
     "reconnect.backoff.max.ms": 2_000,
-    # The first question on a new connection. Lost on a line that looks alive, it is waited for until then.
+    # How long to wait for the first response on a new connection: it may be lost while the line looks alive.
     "api.version.request.timeout.ms": 5_000,
     "socket.keepalive.enable": True,
     "socket.nagle.disable": True,
@@ -68,11 +68,11 @@ _CONSUMER: dict[str, object] = {
     "fetch.wait.max.ms": 20,
     "fetch.queue.backoff.ms": 2,
     "fetch.error.backoff.ms": 50,
-    # An answer that was lost on a line that looks alive is waited for until then, so not for long; and an
-    # answer must come through in that time on a line of 1 MB a second, which all shards share.
+    # How long to wait for a response that was lost while the connection looks alive: so not long. But a
+    # response must arrive within this time on a line of 1 MB a second that all shards share.
     "socket.timeout.ms": 11_000,
     "fetch.max.bytes": 8 * 1024 * 1024,
-    "receive.message.max.bytes": MAX_MESSAGE_BYTES,  # a record that is larger than all of these comes alone
+    "receive.message.max.bytes": MAX_MESSAGE_BYTES,  # a record larger than all of these limits comes alone
     "queued.min.messages": 100_000,
 }
 
@@ -80,7 +80,7 @@ _PRODUCER: dict[str, object] = {
     "message.max.bytes": MAX_MESSAGE_BYTES,
     "acks": "all",
     "enable.idempotence": True,
-    # Without this our own producer would bring a deleted destination topic back to life.
+    # Otherwise our own producer would recreate a deleted destination topic.
     "allow.auto.create.topics": False,
     "retry.backoff.ms": 10,
     "linger.ms": 5,
@@ -94,9 +94,9 @@ def _handle_properties(
     defaults: Mapping[str, object],
     special: Mapping[str, str],
     required: Mapping[str, object],
-    on_error: OnError | None,
+    on_error: ErrorCallback | None,
 ) -> dict[str, object]:
-    """Defaults, over them the user's properties, over them what must be so."""
+    """Merge properties: the user's override the defaults, `required` overrides both."""
     users = {**cluster.properties, **special}
     resolved = {name: secrets.resolve(value) for name, value in users.items()}
     return {
@@ -109,7 +109,7 @@ def _handle_properties(
     }
 
 
-def _logger(on_log: OnLog) -> logging.Logger:
+def _logger(on_log: LogCallback) -> logging.Logger:
     logger = logging.Logger("causeway.librdkafka")
     logger.addHandler(_Ear(on_log))
     return logger
@@ -129,20 +129,20 @@ def consumer(
     group: str,
     *,
     make: Make = Consumer,
-    on_error: OnError | None = None,
-    on_log: OnLog | None = None,
+    on_error: ErrorCallback | None = None,
+    on_log: LogCallback | None = None,
     fetch_bytes: int | None = None,
     **required: object,
 ) -> Any:
-    """A consumer that never commits by itself, never resets, and sees committed records alone.
+    """A consumer that never commits by itself, never resets its offset, and reads read_committed by default.
 
-    Keyword names use underscores for librdkafka's dots. `fetch_bytes` is the most that one answer brings,
-    unless the user says otherwise; a batch that is larger comes all the same.
+    Keyword names use underscores for librdkafka's dots. `fetch_bytes` limits one fetch response, unless the
+    user sets another limit; a larger batch comes all the same.
     """
     must = {"group.id": group, **{name.replace("_", "."): value for name, value in required.items()}}
     defaults = {**_CONSUMER, **_fetching(fetch_bytes)} if fetch_bytes is not None else _CONSUMER
     properties = _handle_properties(cluster, defaults, cluster.consumer, must, on_error)
-    # A producer's property, but the client takes no fetch.max.bytes below it: its default is 1,000,000.
+    # A producer property, but the client rejects a fetch.max.bytes below it. Its default is 1,000,000.
     properties["message.max.bytes"] = SMALLEST_MESSAGE_BYTES
     if on_log is not None:
         properties |= {"log_level": 7, "logger": _logger(on_log)}
@@ -167,15 +167,15 @@ def producer(
     cluster: Cluster,
     *,
     make: Make = Producer,
-    on_error: OnError | None = None,
-    on_log: OnLog | None = None,
+    on_error: ErrorCallback | None = None,
+    on_log: LogCallback | None = None,
     on_throttle: Callable[[ThrottleEvent], None] | None = None,
     **required: object,
 ) -> Any:
     """An idempotent producer; pass `transactional_id` and `transaction_timeout_ms` for transactions."""
     must = {name.replace("_", "."): value for name, value in required.items()}
     if on_log is not None:
-        # A lost connection is logged, and reported in no other way when the client repairs it by itself.
+        # When the client repairs a lost connection by itself, only its log reports the loss.
         must |= {"log_level": 6, "log.connection.close": True}
     properties = _handle_properties(cluster, _PRODUCER, cluster.producer, must, on_error)
     if on_throttle is not None:
@@ -188,7 +188,7 @@ def producer(
         raise _refused(cluster, exception) from None
 
 
-def admin(cluster: Cluster, *, on_error: OnError | None = None) -> AdminClient:
+def admin(cluster: Cluster, *, on_error: ErrorCallback | None = None) -> AdminClient:
     try:
         return AdminClient(_handle_properties(cluster, {}, {}, {}, on_error))
     except KafkaException as exception:

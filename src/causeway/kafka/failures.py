@@ -1,4 +1,4 @@
-"""What a Kafka error means for us: who must act, and whether trying again can help."""
+"""Classifies Kafka errors: who must act, and whether a retry can help."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ _REFUSED_BY = {
 }
 _CORRUPT = frozenset(
     {
-        KafkaError._BAD_MSG,  # its checksum does not fit
+        KafkaError._BAD_MSG,  # the checksum does not match
         KafkaError._BAD_COMPRESSION,
-        KafkaError._NOT_IMPLEMENTED,  # a format, or a compression, that there is not
-        KafkaError.INVALID_MSG,  # the broker could not read it itself
+        KafkaError._NOT_IMPLEMENTED,  # unknown format or compression
+        KafkaError.INVALID_MSG,  # the broker itself could not read it
     }
 )
 _GONE = frozenset(
@@ -62,6 +62,7 @@ _GONE = frozenset(
 _UNLED = frozenset(
     {
         KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError._NOENT,  # the admin client: none of the requested partitions has a leader
         KafkaError.NOT_LEADER_FOR_PARTITION,
         KafkaError.FENCED_LEADER_EPOCH,
         KafkaError.UNKNOWN_LEADER_EPOCH,
@@ -95,7 +96,7 @@ _TRANSIENT = (
         }
     )
 )
-"""What a broker returns while something else is wrong than the record: retried for ever."""
+"""Errors that a broker returns when the record is not the cause: retried forever."""
 
 _BY_HAND = "create it yourself, with settings that the cluster accepts"
 _REFUSED = {
@@ -108,7 +109,7 @@ _REFUSED = {
     KafkaError.INVALID_CONFIG: _BY_HAND,
     KafkaError.INVALID_REQUEST: _BY_HAND,
 }
-"""What a cluster will not do with a topic, however often it is asked; and what helps."""
+"""Topic requests that a cluster rejects at every retry, and what helps."""
 
 
 def error_of(exception: KafkaException) -> KafkaError:
@@ -125,46 +126,51 @@ def is_denied(error: KafkaError) -> bool:
     return error.code() in _DENIED
 
 
+def may_not(error: KafkaError) -> bool:
+    """This user lacks a permission on the topic: to write to it, or even to describe it."""
+    return bool(error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED)
+
+
 def is_poison(error: KafkaError) -> bool:
-    """The destination will never take this record, however often it is offered."""
+    """The destination rejects this record at every retry."""
     return error.code() in _POISON
 
 
 def is_refusal(error: KafkaError) -> bool:
     """A broker rejected the record, and nothing says that a retry will help.
 
-    Codes of the client's own are negative, except that -1 is a broker's "unknown server error".
+    The client's own codes are negative, except that -1 is a broker's "unknown server error".
     """
     return error.code() >= KafkaError.UNKNOWN and error.code() not in _TRANSIENT
 
 
 def refused_by(error: KafkaError) -> str:
-    """Which setting of a topic refuses such records: the client does not say, and brokers mean these."""
+    """Return the topic setting that rejects such records: the client does not name it, brokers mean these."""
     return _REFUSED_BY.get(error.code(), "the limits")
 
 
 def is_corrupt(error: KafkaError) -> bool:
-    """What was fetched is not what was written, or nothing that this client can read."""
+    """The fetched data is not what was written, or this client cannot read it."""
     return error.code() in _CORRUPT
 
 
 def is_gone(error: KafkaError) -> bool:
-    """The topic or partition does not exist, as far as the broker that answered knows."""
+    """The topic or partition does not exist, as far as the broker that responded knows."""
     return error.code() in _GONE
 
 
 def is_unled(error: KafkaError) -> bool:
-    """The partition has no leader just now, or another one than the client knows."""
+    """The partition has no leader now, or another one than the client knows."""
     return error.code() in _UNLED
 
 
 def is_late(error: KafkaError) -> bool:
-    """No answer in time, from the broker that was asked."""
+    """The broker did not respond in time."""
     return error.code() in (KafkaError._TIMED_OUT, KafkaError._TIMED_OUT_QUEUE, KafkaError.REQUEST_TIMED_OUT)
 
 
 def is_throttled(error: KafkaError) -> bool:
-    """A quota for changes of topics is used up: later there is room again."""
+    """The quota for topic changes is used up: retry later."""
     return bool(error.code() == KafkaError.THROTTLING_QUOTA_EXCEEDED)
 
 

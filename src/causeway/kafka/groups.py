@@ -1,4 +1,4 @@
-"""Consumer groups of other tools: what they have committed, and whether they are alive."""
+"""Consumer groups of other tools: their committed offsets and active members."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from causeway.kafka.failures import as_user_error, error_of
 
 
 def members(view: ClusterView, group: str) -> list[str]:
-    """Clients that are in the group now; none where there is no such group."""
+    """Return the current members of the group; none where there is no such group."""
     cluster = view.cluster
     view.connect()
-    admin = clients.admin(cluster)  # kept until the answer is here
+    admin = clients.admin(cluster)  # must live until the response arrives
     asked = admin.describe_consumer_groups([group], request_timeout=REQUEST_SECONDS)
     try:
         described = asked[group].result()
@@ -32,7 +32,7 @@ def members(view: ClusterView, group: str) -> list[str]:
 def committed(
     view: ClusterView, group: str, partitions: Iterable[tuple[str, int]]
 ) -> dict[tuple[str, int], int]:
-    """What the group has committed; partitions without a commit are absent."""
+    """Return the group's committed offsets; partitions without a commit are absent."""
     cluster = view.cluster
     wanted = [TopicPartition(*partition) for partition in sorted(set(partitions))]
     if not wanted:

@@ -1,34 +1,34 @@
-"""The ledger: a compacted topic on the destination that says how far each source partition was carried.
+"""The ledger: a compacted topic on the destination that records each source partition's position.
 
-Reading follows invariant A: read_committed, until the position reaches the high watermark that was
-taken after the fence. Neither the last stable offset nor an end-of-partition event will do: somebody
-else's open transaction in the topic would hide our own commits behind it.
+Reads follow invariant A: read_committed, until the position reaches the high watermark that was taken after
+the fence. Neither the last stable offset nor an end-of-partition event is enough: an open transaction of
+another producer in the topic would hide our own commits after it.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
+from causeway.core.cluster import Cluster
+from causeway.core.ledger_record import CONTROL, LedgerRecord, UnknownRecord, decode, encode
+from causeway.core.task_order import SeenLedger, ledger_topic
 from causeway.errors import IntegrityError, Unreachable
 from causeway.kafka import clients
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.failures import as_user_error
-from causeway.kafka.outcome import Again
-from causeway.model.cluster import Cluster
-from causeway.model.order import Seen, ledger_topic
-from causeway.model.record import CONTROL, Record, UnknownRecord, decode, encode
-from causeway.policy.image import LedgerImage
+from causeway.kafka.task_errors import Again
+from causeway.rules.ledger_state import LedgerState
 
 WATCH_MS, WATCH_BYTES = 200, 100_000
-"""So long the destination collects commits for whoever watches, or so much of them."""
+"""For `watch`: a broker responds to a fetch after this long, or with this many bytes."""
 
 
-class Entry(NamedTuple):
-    """A record of the ledger, not looked into yet; in the order of the log."""
+class LedgerEntry(NamedTuple):
+    """A record of the ledger, not decoded yet. Entries sort in log order."""
 
     partition: int
     offset: int
@@ -37,12 +37,12 @@ class Entry(NamedTuple):
 
 
 class LedgerReader:
-    """Follows some partitions of a mirror's ledger; `image` is what it has read."""
+    """Follows some partitions of a mirror's ledger; `image` holds what it has read."""
 
     def __init__(
-        self, cluster: Cluster, mirror: str, partitions: Iterable[int], seen: Seen | None = None
+        self, cluster: Cluster, mirror: str, partitions: Iterable[int], seen: SeenLedger | None = None
     ) -> None:
-        self.image = LedgerImage()
+        self.image = LedgerState()
         self._cluster = cluster
         self._topic = ledger_topic(mirror)
         self._view = ClusterView(cluster)
@@ -51,7 +51,7 @@ class LedgerReader:
         for partition, value in seen.records if seen else ():
             self.image.apply(partition, decode(value.encode()))
         self._from = dict(self._read)
-        # The end of a partition is known when a fetch comes back empty: short waits while reading up to it.
+        # Only an empty fetch shows the end of a partition: use short fetch waits while reading up to it.
         self._consumer = self._start(wait_ms=10)
 
     def _start(self, wait_ms: int, least_bytes: int = 1) -> Consumer:
@@ -68,70 +68,75 @@ class LedgerReader:
     def close(self) -> None:
         self._consumer.close()
 
-    def seen(self, shard: int) -> Seen:
-        """What was read of a shard's partition and of the control partition, for whoever reads on there."""
+    def seen(self, shard: int) -> SeenLedger:
+        """Return what was read of a shard's and the control partition, so that a task can resume there."""
         image = self.image
         control = [record for record in (image.lease, image.generation, image.cut, image.paused) if record]
-        own: list[Record] = [one for (number, _), one in image.by_partition.items() if number == shard]
+        own: list[LedgerRecord] = [one for (number, _), one in image.by_partition.items() if number == shard]
         own += image.verdicts.values()
         own += [record for (number, _), record in image.hidden_by.items() if number == shard]
         own += [image.heartbeats[shard]] if shard in image.heartbeats else []
         records = [*((CONTROL, record) for record in control), *((shard, record) for record in own)]
-        return Seen(
+        return SeenLedger(
             tuple((number, self._read[number]) for number in (CONTROL, shard)),
             tuple((number, encode(record)[1].decode()) for number, record in records),
         )
 
     def follow(self, *partitions: int) -> None:
-        """From now on, these partitions alone, and without haste: a new record still comes at once."""
+        """From now on read only these partitions, with longer fetch waits; new records still come at once."""
         self._read = {number: self._read[number] for number in partitions}
         self._consumer.close()
         self._consumer = self._start(wait_ms=250)
 
     def watch(self) -> None:
-        """From now on all partitions, some commits at a time: a busy shard makes a hundred a second.
+        """From now on read several commits per fetch, of all partitions: a busy shard makes 100 a second.
 
-        To be told of each one would cost the destination as many fetches again as its own readers do.
+        A fetch for each commit would cost the destination as many fetches again as its own readers do.
         """
         self._consumer.close()
         self._consumer = self._start(WATCH_MS, WATCH_BYTES)
 
-    def read_to_end(self, seconds: float) -> LedgerImage:
-        """Read until every partition's high watermark, taken now. The caller has fenced before.
+    def read_to_end(self, seconds: float) -> LedgerState:
+        """Read up to every partition's high watermark, taken now. The caller has fenced before.
 
-        Of each key only the newest record is looked at, as if it had been compacted: a busy shard writes a
-        hundred a second. Raises Unreachable when it takes longer; whoever holds a transaction open there is
-        waited for.
+        Applies only the newest record of each key, as if the log were compacted: a busy shard writes a
+        hundred a second. Waits for open transactions there; raises Unreachable after `seconds`.
         """
         return self.read_to(self._high_watermarks(time.monotonic() + seconds), seconds)
 
-    def read_to(self, ends: Mapping[int, int], seconds: float) -> LedgerImage:
-        """Read until these offsets."""
-        deadline = time.monotonic() + seconds
-        newest: dict[tuple[int, bytes], Entry] = {}
+    def read_to(self, ends: Mapping[int, int], seconds: float) -> LedgerState:
+        """Read up to these offsets."""
+        newest: dict[tuple[int, bytes], LedgerEntry] = {}
         try:
-            while any(self._read[number] < end for number, end in ends.items()):
-                for entry in self._take(0.2, 10_000):
-                    newest[entry.partition, entry.key] = entry
-                if time.monotonic() < deadline:
-                    continue
-                behind = [number for number, end in ends.items() if self._read[number] < end]
-                raise Unreachable(
-                    f"the ledger cannot be read to its end (partitions {behind})",
-                    where=f'topic {self._topic} on cluster "{self._cluster.alias}"',
-                    why="an open transaction of another producer in the ledger,"
-                    " or brokers that do not answer",
-                )
-        finally:  # what was taken is not taken again: the image must hold it, however this ends
+            for entry in self._entries_to(ends, seconds):
+                newest[entry.partition, entry.key] = entry
+        finally:  # the consumer returns no entry twice: apply them also after an error
             for entry in sorted(newest.values()):
                 self._apply(entry)
         return self.image
 
-    def poll(self, seconds: float, most: int = 10_000) -> list[Record]:
-        """What has come since; waits for the first record only."""
+    def records_to_end(self, seconds: float) -> Iterator[LedgerRecord]:
+        """Yield each record up to the high watermarks, taken now; raises as `read_to_end` does."""
+        for entry in self._entries_to(self._high_watermarks(time.monotonic() + seconds), seconds):
+            yield self._apply(entry)
+
+    def _entries_to(self, ends: Mapping[int, int], seconds: float) -> Iterator[LedgerEntry]:
+        deadline = time.monotonic() + seconds
+        while unread := [number for number, end in ends.items() if self._read[number] < end]:
+            if time.monotonic() > deadline:
+                raise Unreachable(
+                    f"the ledger cannot be read to its end (partitions {unread})",
+                    where=f'topic {self._topic} on cluster "{self._cluster.alias}"',
+                    why="an open transaction of another producer in the ledger,"
+                    " or brokers that do not answer",
+                )
+            yield from self._take(0.2, 10_000)
+
+    def poll(self, seconds: float, most: int = 10_000) -> list[LedgerRecord]:
+        """Return new records; waits for the first one only."""
         return [self._apply(entry) for entry in self._take(seconds, most)]
 
-    def _take(self, seconds: float, most: int) -> list[Entry]:
+    def _take(self, seconds: float, most: int) -> list[LedgerEntry]:
         first = self._consumer.poll(seconds)
         if first is None:
             return []
@@ -147,10 +152,12 @@ class LedgerReader:
             self._passed(message.partition(), message.offset() + 1)
             value = message.value()
             if value is not None:
-                entries.append(Entry(message.partition(), message.offset(), message.key() or b"", value))
+                entries.append(
+                    LedgerEntry(message.partition(), message.offset(), message.key() or b"", value)
+                )
         return entries
 
-    def _apply(self, entry: Entry) -> Record:
+    def _apply(self, entry: LedgerEntry) -> LedgerRecord:
         try:
             record = decode(entry.value)
         except UnknownRecord as unknown:
@@ -168,9 +175,9 @@ class LedgerReader:
             self._read[partition] = max(self._read[partition], offset)
 
     def _high_watermarks(self, deadline: float) -> dict[int, int]:
-        """Where the partitions end, uncommitted records included; asked until somebody leads each of them.
+        """Return the log ends, uncommitted records included; retries until every partition has a leader.
 
-        Through the admin client: a read_committed consumer's own watermarks end at the stable offset.
+        Asks the admin client: a read_committed consumer's own watermarks end at the last stable offset.
         """
         while True:
             found = self._view.offsets([(self._topic, number) for number in self._read], "latest")
@@ -198,11 +205,11 @@ class LedgerReader:
         return as_user_error(error, cluster.alias, cluster.bootstrap_servers, "reading the ledger")
 
 
-def read_image(cluster: Cluster, mirror: str, seconds: float = 30.0) -> LedgerImage:
-    """All of a mirror's ledger, or an empty image where there is none yet."""
+def read_image(cluster: Cluster, mirror: str, seconds: float = 30.0) -> LedgerState:
+    """Read all of a mirror's ledger; returns an empty state where there is no ledger yet."""
     facts = ClusterView(cluster).describe([ledger_topic(mirror)])
     if not facts:
-        return LedgerImage()
+        return LedgerState()
     reader = LedgerReader(cluster, mirror, range(facts[ledger_topic(mirror)].partitions))
     try:
         return reader.read_to_end(seconds)

@@ -1,13 +1,13 @@
-"""Ledger and offset map as topics: how they are made, and whether they are still the ones that were."""
+"""The topics of ledger and offset map: creates them, and checks that the ledger is still the same topic."""
 
 from __future__ import annotations
 
+from causeway.core.task_order import ledger_topic, offset_map_topic
+from causeway.core.topic import TopicFacts
 from causeway.errors import IntegrityError, PlanRefused
 from causeway.kafka.admin import ClusterView
-from causeway.kafka.outcome import LedgerGone
-from causeway.model.order import ledger_topic, offset_map_topic
-from causeway.model.topic import TopicFacts
-from causeway.policy.integrity import same_topic, shown
+from causeway.kafka.task_errors import LedgerGone
+from causeway.rules.integrity import same_topic, shown
 
 _LEDGER_CONFIG = {
     "cleanup.policy": "compact",
@@ -26,9 +26,9 @@ _MAP_CONFIG = {
 
 
 def check_ledger(ledger: str, known_id: str, found: TopicFacts | None, alias: str) -> None:
-    """Another topic under the ledger's name does not know what was carried: nothing may be written to it.
+    """Raise IntegrityError for another topic under the ledger's name: it lacks positions, never write to it.
 
-    Raises LedgerGone where there is none: a broker may not know it yet, or somebody has deleted it.
+    Raises LedgerGone where there is no such topic: a broker may not know it yet, or it was deleted.
     """
     if found is None:
         raise LedgerGone(f"topic {ledger} does not exist")
@@ -43,16 +43,16 @@ def check_ledger(ledger: str, known_id: str, found: TopicFacts | None, alias: st
 
 
 def safely_kept(view: ClusterView, replication: int | None) -> tuple[int, dict[str, str]]:
-    """How many copies a topic of the mirror's own gets, and that two of three must have what it takes."""
+    """Replication factor and settings of the mirror's own topics: from 3 replicas on, 2 must be in sync."""
     copies = min(replication or 3, view.brokers())
     return copies, {"min.insync.replicas": "2"} if copies >= 3 else {}
 
 
 def ensure_topics(view: ClusterView, mirror: str, shards: int, replication: int | None) -> TopicFacts:
-    """The ledger and the offset map exist, fit, and have a partition for each shard.
+    """Create the ledger and the offset map, or grow them to a partition for each shard and one for control.
 
-    Answers what the ledger is. Raises PlanRefused where its cleanup policy is not what the guarantee needs,
-    and IntegrityError where there is none although the offset map says that there must have been one.
+    Returns the ledger's facts. Raises PlanRefused where its cleanup policy is not what the guarantee needs,
+    and IntegrityError where there is no ledger although the offset map shows that there was one.
     """
     ledger, offsets = ledger_topic(mirror), offset_map_topic(mirror)
     copies, in_sync = safely_kept(view, replication)
@@ -75,7 +75,7 @@ def ensure_topics(view: ClusterView, mirror: str, shards: int, replication: int 
 
 
 def _refuse_lost(view: ClusterView, mirror: str, partitions: int) -> None:
-    """Before a new ledger is created: without positions everything would be carried again."""
+    """Do not create a new ledger for an offset map with entries: everything would be replicated again."""
     ledger, offsets = ledger_topic(mirror), offset_map_topic(mirror)
     if any(view.all_offsets([(offsets, number) for number in range(partitions)], "latest").values()):
         raise IntegrityError(

@@ -1,7 +1,7 @@
-"""The ledgers of all mirrors that write to a cluster, as far as other mirrors have to know them.
+"""Reads the ledgers of all mirrors that write to a cluster, as far as other mirrors need them.
 
-Read in one pass, up to the last stable offset: nothing is waited for. What a mirror has not committed by
-then, it commits later, and reads the other ledgers after that.
+It reads in one pass, up to the last stable offset, and does not wait for open transactions. What a mirror has
+not committed by then, it commits later, and it reads the other ledgers after that.
 """
 
 from __future__ import annotations
@@ -14,13 +14,21 @@ from dataclasses import dataclass, field
 
 from confluent_kafka import OFFSET_BEGINNING, KafkaError, KafkaException, TopicPartition
 
+from causeway.core.ledger_record import (
+    CONTROL,
+    Heartbeat,
+    Lease,
+    LedgerRecord,
+    RouteClaim,
+    UnknownRecord,
+    decode,
+)
+from causeway.core.position import Position
+from causeway.core.route import ClusterTopic
 from causeway.errors import AccessDenied
 from causeway.kafka import clients
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.failures import as_user_error, is_denied, is_gone
-from causeway.model.position import Position
-from causeway.model.record import CONTROL, Heartbeat, Lease, Record, RouteClaim, UnknownRecord, decode
-from causeway.model.route import Spot
 
 READ_SECONDS = 15.0
 _LEDGER = re.compile(r"__causeway\.(.+)\.ledger")
@@ -29,20 +37,20 @@ _CLAIM, _SIGNS = b"claim|", (b"heartbeat|0", b"lease")
 
 @dataclass(slots=True)
 class OtherLedger:
-    """What another mirror's ledger says about its routes."""
+    """What another mirror's ledger records about its routes."""
 
     mirror: str
-    claims: dict[Spot, RouteClaim] = field(default_factory=dict)
-    beat: int = 0  # when its driver was heard of last, in milliseconds
-    begun: int = 0  # when its driver started last
-    positions: list[Position] = field(default_factory=list)  # where it has no claims: an older version's
-    unread: bool = False  # a partition of it may not be read, has no leader, or that does not answer
+    claims: dict[ClusterTopic, RouteClaim] = field(default_factory=dict)
+    beat: int = 0  # time of its driver's last heartbeat, in milliseconds
+    begun: int = 0  # when its driver last started
+    positions: list[Position] = field(default_factory=list)  # only where an older version wrote no claims
+    unread: bool = False  # in part: no permission, no leader, or the leader does not respond
 
 
 def other_ledgers(
-    view: ClusterView, group: str, leave_out: Collection[str], topics: Collection[Spot]
+    view: ClusterView, group: str, leave_out: Collection[str], topics: Collection[ClusterTopic]
 ) -> list[OtherLedger]:
-    """The ledgers of other mirrors on this cluster; positions of these source topics alone."""
+    """Return the ledgers of other mirrors on this cluster; positions only of these source topics."""
     names = {name: found[1] for name in view.topic_names() if (found := _LEDGER.fullmatch(name))}
     names = {name: mirror for name, mirror in names.items() if mirror not in leave_out}
     others = {name: OtherLedger(mirror) for name, mirror in names.items()}
@@ -76,8 +84,8 @@ def _newest(
     partitions: Sequence[tuple[str, int]],
     wanted: Callable[[bytes], bool],
     unread: set[str],
-) -> list[tuple[str, Record]]:
-    """The newest record of each wanted key, with the ledger that it is in; `unread` gets those in doubt."""
+) -> list[tuple[str, LedgerRecord]]:
+    """Return the newest record of each wanted key, with its ledger; `unread` gets ledgers not fully read."""
     answered = _ends(view, partitions)
     unread |= {topic for topic, number in partitions if (topic, number) not in answered}
     ends = {at: end for at, end in answered.items() if end > 0}
@@ -89,9 +97,8 @@ def _newest(
     assigned = frozenset(ends)
     try:
         with contextlib.suppress(KafkaException):
-            consumer.list_topics(
-                timeout=READ_SECONDS
-            )  # one that does not know the leaders waits for a second
+            # A consumer that does not know the leaders waits for a second.
+            consumer.list_topics(timeout=READ_SECONDS)
         consumer.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for topic, number in ends])
         while ends:
             if time.monotonic() > deadline:
@@ -106,7 +113,7 @@ def _newest(
                     reached = message.offset() + 1
                 elif error.code() == KafkaError._PARTITION_EOF or is_gone(error):
                     reached = ends.get(at, 0)
-                elif is_denied(error) and at in assigned:  # of that one ledger; it may be said again
+                elif is_denied(error) and at in assigned:  # only that ledger; may be reported again
                     unread.add(at[0])
                     reached = ends.get(at, 0)
                 elif error.retriable() or error.code() == KafkaError._ALL_BROKERS_DOWN:
@@ -122,10 +129,10 @@ def _newest(
 
 
 def _ends(view: ClusterView, partitions: Sequence[tuple[str, int]]) -> dict[tuple[str, int], int]:
-    """Their last stable offsets, as far as the leaders say them, and say them to this user."""
+    """Return last stable offsets; absent where the leader does not respond or this user may not read it."""
     try:
         return view.offsets(partitions, "stable")
-    except AccessDenied:  # one of them is enough to get no answer for any
+    except AccessDenied:  # one denied partition fails the whole request
         found: dict[tuple[str, int], int] = {}
         for one in partitions:
             with contextlib.suppress(AccessDenied):
@@ -133,8 +140,8 @@ def _ends(view: ClusterView, partitions: Sequence[tuple[str, int]]) -> dict[tupl
         return found
 
 
-def _decoded(value: bytes | None) -> Record | None:
-    """None for what a newer version wrote: what it means cannot be known here."""
+def _decoded(value: bytes | None) -> LedgerRecord | None:
+    """Return None for a record of a newer version: its meaning is unknown here."""
     try:
         return decode(value) if value else None
     except UnknownRecord:

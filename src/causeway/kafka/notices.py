@@ -1,7 +1,7 @@
-"""An event in the ledger outside of any transaction: from a shard that cannot commit.
+"""Writes an event to the ledger outside of any transaction, for a shard that cannot commit.
 
-Events travel in a shard's commits. Where those fail, the reason would never reach the driver. An event says
-nothing about what was replicated, so nothing rests on its being committed together with anything else.
+A shard writes events in its commits. Where those fail, the reason would never reach the driver. An event
+records nothing about what was replicated, so it need not be committed together with anything else.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ import contextlib
 
 from confluent_kafka import KafkaException
 
+from causeway.core.cluster import Cluster
+from causeway.core.ledger_record import Event, encode
 from causeway.errors import CausewayError
 from causeway.kafka import clients
-from causeway.model.cluster import Cluster
-from causeway.model.record import Event, encode
 
 WRITE_SECONDS = 3.0
 
 
 def write_event(cluster: Cluster, ledger: str, event: Event) -> None:
-    """Try to write it, once: a destination that does not answer is the driver's own finding.
+    """Try once to write the event: the driver itself finds out where the destination does not respond.
 
-    Without transactions and without waiting for all replicas: either may be what the shard fails by.
+    Uses no transaction and does not wait for all replicas: the shard may fail because of either.
     """
     with contextlib.suppress(KafkaException, BufferError, CausewayError):
         producer = clients.producer(

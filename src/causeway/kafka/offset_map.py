@@ -1,49 +1,51 @@
-"""The offset map, read back: where the last records went."""
+"""Reads the offset map: the destination offsets of the records replicated last."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable
 
+from causeway.core.filtering import FilterRecord
+from causeway.core.position import SourcePartition
+from causeway.core.topic import Spot
 from causeway.kafka.admin import ClusterView
-from causeway.kafka.tails import read_spans
-from causeway.model.filtering import Record
-from causeway.model.position import SourcePartition
-from causeway.policy.testimony import Landed, Spot
+from causeway.kafka.range_reader import read_spans
+from causeway.rules.ledger_consistency import MapEntry
 
 TAIL = 200
-"""So many offsets at the end of each partition: a ledger that lost its end lacks what they say."""
+"""Offsets to read at the end of each partition. A ledger that lost its end lacks what they record."""
 STRETCH = 5_000
 
 
-def landed(key: bytes, value: bytes) -> Landed:
-    """What a record of the map says."""
+def landed(key: bytes, value: bytes) -> MapEntry:
+    """Decode a record of the offset map."""
     cluster, topic, partition = key.decode().split("|")
     body = json.loads(value)
     place_topic, _, place = body["to"]
     source, destination, length = body["runs"][-1]
-    return Landed(
+    return MapEntry(
         SourcePartition(cluster, topic, int(partition)),
         body["topic_id"],
         source + length,
         (place_topic, place),
         destination + length,
+        body.get("base"),
     )
 
 
-def tail(view: ClusterView, spots: Iterable[Spot]) -> list[Landed]:
-    """What these partitions of the map said last, as far as it is committed."""
+def tail(view: ClusterView, spots: Iterable[Spot]) -> list[MapEntry]:
+    """Return the last committed entries of these partitions of the offset map."""
     asked = list(spots)
     starts, ends = view.all_offsets(asked, "earliest"), view.all_offsets(asked, "stable")
     spans = {spot: (max(starts[spot], ends[spot] - TAIL), ends[spot]) for spot in asked}
     return [one for found in read_spans(view.cluster, spans, _landed).values() for one in found]
 
 
-def last_landed(view: ClusterView, spot: Spot, places: Collection[Spot]) -> dict[Spot, Landed]:
-    """What went to each of these places last, by a partition of the map in which nothing is open."""
+def last_landed(view: ClusterView, spot: Spot, places: Collection[Spot]) -> dict[Spot, MapEntry]:
+    """Return the last entry for each of these places. No transaction may be open in this map partition."""
     (start,) = view.all_offsets([spot], "earliest").values()
     (begin,) = view.all_offsets([spot], "latest").values()
-    found: dict[Spot, Landed] = {}
+    found: dict[Spot, MapEntry] = {}
     back = STRETCH
     while begin > start and found.keys() < set(places):
         begin, end = max(start, begin - back), begin
@@ -53,5 +55,5 @@ def last_landed(view: ClusterView, spot: Spot, places: Collection[Spot]) -> dict
     return found
 
 
-def _landed(record: Record) -> Landed:
+def _landed(record: FilterRecord) -> MapEntry:
     return landed(record.key or b"", record.value or b"")

@@ -1,16 +1,16 @@
-"""A mirror's quarantine: the topic, and the labels of records in it that the destination would not take."""
+"""A mirror's quarantine topic, and the labels of the rejected records in it."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
 
+from causeway.core.filtering import FilterRecord
+from causeway.core.task_order import quarantine_topic
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.ledger_topics import safely_kept
-from causeway.kafka.tails import read_spans
-from causeway.model.filtering import Record
-from causeway.model.order import quarantine_topic
-from causeway.policy.quarantine import Label, label_of
+from causeway.kafka.range_reader import read_spans
+from causeway.rules.quarantine import Label, label_of
 
 _CONFIG = {
     "cleanup.policy": "delete",
@@ -20,7 +20,7 @@ _CONFIG = {
 }
 
 AT_ONCE = 200
-"""Records here are large as a rule: whoever wants a few does not read them all."""
+"""Offsets per read when only a few labels are wanted: records here are usually large."""
 
 MARKER_SECONDS = 10.0
 POLL_SECONDS = 0.05
@@ -28,15 +28,15 @@ POLL_SECONDS = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Quarantine:
-    """Labels, as far as they were asked for."""
+    """The requested labels."""
 
     labels: tuple[Label, ...] = ()
-    unlabelled: int = 0  # records that nobody can tell the origin of
-    trimmed: bool = False  # the log does not begin where it began: some labels are gone
+    unlabelled: int = 0  # records without a readable label: their origin is unknown
+    trimmed: bool = False  # the log does not begin at offset 0: some labels are gone
 
 
 def ensure_quarantine(view: ClusterView, mirror: str, replication: int | None, aside: int) -> str:
-    """The quarantine exists. Answers what was lost, if the ledger has counted records that were set aside."""
+    """Create a missing quarantine. Returns what was lost, if the ledger counts quarantined records."""
     name = quarantine_topic(mirror)
     if view.describe([name]):
         return ""
@@ -52,9 +52,9 @@ def ensure_quarantine(view: ClusterView, mirror: str, replication: int | None, a
 def read_labels(
     view: ClusterView, mirror: str, *, topic: str | None = None, most: int | None = None
 ) -> Quarantine:
-    """All labels, or the first ones of a source topic; none where there is no quarantine.
+    """Return all labels, or the first ones of a source topic; none where there is no quarantine.
 
-    Whoever read the ledger before finds here all that it counts.
+    A caller that read the ledger before finds every record here that the ledger counts.
     """
     name = quarantine_topic(mirror)
     facts = view.describe([name]).get(name)
@@ -75,13 +75,15 @@ def read_labels(
     return Quarantine(tuple(labels[:most]), unlabelled, any(starts.values()))
 
 
-def _label(record: Record) -> Label | None:
+def _label(record: FilterRecord) -> Label | None:
     return label_of(record.headers)
 
 
 def _settled_ends(view: ClusterView, spots: list[tuple[str, int]]) -> dict[tuple[str, int], int]:
-    """Up to where committed records can be read. The markers of a commit that the ledger shows come a
-    moment later: what is written by now is waited for, unless somebody holds it back.
+    """Return up to where committed records can be read.
+
+    The ledger may show a commit a moment before its markers are written here. So wait until everything
+    written by now is stable, for MARKER_SECONDS at most: an open transaction may hold it back.
     """
     written = view.all_offsets(spots, "latest")
     deadline = time.monotonic() + MARKER_SECONDS

@@ -1,15 +1,15 @@
-"""A consumed message as a record that filters and `adopt` look at."""
+"""Converts a consumed message to the record that filters and `adopt` inspect."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from causeway.model.filtering import Record
+from causeway.core.filtering import FilterRecord
 
 
-def record_of(message: Any) -> Record:
-    """Without headers where they cannot be read: whoever judges by headers asks `unreadable` before."""
-    return Record(
+def record_of(message: Any) -> FilterRecord:
+    """Headers that cannot be read are left out: code that decides by headers checks `unreadable` first."""
+    return FilterRecord(
         message.topic(),
         message.partition(),
         message.offset(),

@@ -1,9 +1,10 @@
-"""The source's consumer group, advanced for other people's lag tools; never read back (invariant E).
+"""Commits offsets to the source's consumer group for external lag tools; never reads them (invariant E).
 
-By the admin client, not by the consumer that fetches. A commit that is on its way when its coordinator goes
-keeps librdkafka's main thread of that consumer busy, and its handle from ending: while a broker of the source
-was away, each shard that started again left such a handle behind, and two of them took all of two cores, so
-that the broker itself needed a minute to come back. A question of the admin client has an end.
+Commits go through the admin client, not through the consumer that fetches. If the group's coordinator goes
+away during a consumer's commit, librdkafka's main thread of that consumer stays busy and its handle does not
+end. While a broker of the source was down, each shard that restarted left such a handle; two of them used all
+of two cores, so that the broker itself needed a minute to come back. An admin request ends: by its timeout,
+or when its handle is closed.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from typing import Any
 
 from confluent_kafka import TopicPartition
 
+from causeway.core.position import Position, SourcePartition
 from causeway.kafka.admin import ClusterView
-from causeway.model.position import Position, SourcePartition
 
 SECONDS = 1.0
-"""Between two commits."""
+"""Interval between two commits."""
 
 
 class SourceGroup:
@@ -29,15 +30,15 @@ class SourceGroup:
         self._next_at = 0.0
         self._done: dict[SourcePartition, int] = {}
         self._asked: Future[Any] | None = None
-        self._moved: dict[SourcePartition, int] = {}  # what was asked for
+        self._moved: dict[SourcePartition, int] = {}  # the offsets in the pending request
 
     def advance(self, positions: Iterable[Position], *, final: bool = False) -> bool:
-        """Tell how far records are committed, about once a second, one question at a time; whether it did."""
+        """Commit positions about once a second, one request at a time. Returns whether it sent one."""
         if self._group is None or (not final and time.monotonic() < self._next_at):
             return False
         self._hear()
         if self._asked is not None:
-            return False  # nobody answers yet; what is due then goes with the next one
+            return False  # no response yet; the next request includes what is due now
         moved = {
             position.source: position.offset
             for position in positions
@@ -51,7 +52,7 @@ class SourceGroup:
         return True
 
     def settle(self, seconds: float) -> None:
-        """Let what is on its way arrive, for a moment."""
+        """Wait up to `seconds` for the response to the pending request."""
         if self._asked is not None:
             try:
                 self._asked.exception(seconds)
@@ -64,7 +65,7 @@ class SourceGroup:
             return
         asked, self._asked = self._asked, None
         if asked.exception() is not None:
-            return  # its coordinator is away, or we may not: the next time everything is said again
+            return  # no coordinator, or no permission: the next request repeats everything
         failed = {(one.topic, one.partition) for one in asked.result().topic_partitions if one.error}
         self._done |= {
             source: offset

@@ -1,12 +1,12 @@
-"""What the brokers of a cluster understand: the versions of Kafka's requests that they offer.
+"""The versions of Kafka's requests that the brokers of a cluster support.
 
-No client interface tells, but librdkafka asks every broker it connects to (ApiVersions) and, with
-`debug=feature`, logs the answer:
+No client API reports them, but librdkafka asks every broker it connects to (ApiVersions) and, with
+`debug=feature`, logs the response:
 
     APIVERSION [causeway-…#producer-1] […]: paris-1:9092/1:   ApiKey Produce (0) Versions 0..13
 
-So a client of its own, for a moment, with its log read here. It works with every security protocol
-that the client itself can speak.
+So this module creates a short-lived client and reads its log. That works with every security protocol
+that the client supports.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from dataclasses import replace
 
 from confluent_kafka import KafkaException
 
+from causeway.core.cluster import Cluster
 from causeway.kafka import clients
-from causeway.model.cluster import Cluster
 
 SECONDS = 5.0
 _API = re.compile(
@@ -28,7 +28,7 @@ _API = re.compile(
 
 
 class _Lines(logging.Handler):
-    """The log of one client, told by its id: all clients of the process share a logger."""
+    """Collects the log of one client, selected by its id: all clients of the process share a logger."""
 
     def __init__(self, client: str) -> None:
         super().__init__(logging.DEBUG)
@@ -42,9 +42,9 @@ class _Lines(logging.Handler):
 
 
 def highest_versions(cluster: Cluster) -> dict[int, int]:
-    """The highest version of each request, by its key, that all brokers asked understand.
+    """Return the highest version of each request, by API key, that all contacted brokers support.
 
-    Those are the brokers that a client meets when it connects, not necessarily all there are.
+    Those are the brokers that a client connects to, not necessarily all of the cluster.
     Empty where none could be learned.
     """
     client = f"causeway-{uuid.uuid4().hex}"
@@ -52,21 +52,21 @@ def highest_versions(cluster: Cluster) -> dict[int, int]:
     loud = {"debug": "feature", "log_level": "7", "client.id": client}
     logger = logging.getLogger("causeway.librdkafka")
     logger.addHandler(lines)
-    # For good: clusters are asked at the same time, and no other client says anything at this level.
+    # Never reset: clusters are asked at the same time, and no other client logs at this level.
     logger.setLevel(logging.DEBUG)
     try:
         admin = clients.admin(replace(cluster, properties={**cluster.properties, **loud}))
         admin.list_topics(timeout=SECONDS)
-        admin.poll(0)  # the log comes to those who poll
+        admin.poll(0)  # polling delivers the log
     except KafkaException:
-        pass  # whatever was said until then is as true
+        pass  # what was logged until then is still valid
     finally:
         logger.removeHandler(lines)
     return read(lines.lines)
 
 
 def read(lines: list[str]) -> dict[int, int]:
-    """The log's lines as the highest versions that every broker in them has."""
+    """Return the highest version of each request that every broker in these log lines supports."""
     brokers: dict[str, dict[int, int]] = {}
     for line in lines:
         match = _API.match(line)

@@ -1,4 +1,4 @@
-"""What browsers, programs and probes see: the page, its API, health. Imports model, observe and errors alone.
+"""What browsers, programs and probes see: the page, its API, health. Imports only core and errors.
 
-Everything shown is read from a Snapshot; everything done is asked of a Source. Nothing here talks to Kafka.
+Everything shown is read from a Snapshot; every action goes to a Source. Nothing here talks to Kafka.
 """

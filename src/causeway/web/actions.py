@@ -1,7 +1,7 @@
-"""Pause, resume, verify: what changes something. By POST alone, and with the token.
+"""Pause, resume, verify: the requests that change something. POST only, with the token.
 
-The token comes in a header, which no other site's form or image can send: there is nothing to forge. The page
-keeps it in sessionStorage, and a cookie is never set.
+The token is sent in a header, which another site's form or image cannot send: there is nothing to forge. The
+page keeps the token in sessionStorage, and no cookie is ever set.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NO_TOKEN = (
 )
 BODY_BYTES = 4_096
 BODY_SECONDS = 5.0
-"""A body is a name at most: whoever takes longer to send it is told so."""
+"""A body is a name at most: a slower client gets a 408."""
 BY_LENGTH = 100
 
 
@@ -59,7 +59,7 @@ class Actions:
         return JSONResponse({"mirror": name, "asked": "verify", "job": job}, 202)
 
     async def _allowed(self, request: Request) -> tuple[str, str]:
-        """Which mirror, and who asks. The token comes first: without it nobody learns anything."""
+        """The mirror and who asks. Checks the token first: without it a client learns nothing."""
         self._admit(request.headers)
         by = _by(await _body(request)) or f"somebody at {request.client.host if request.client else '?'}"
         return mirror_of(self._source, request.path_params["name"]).name, by
@@ -92,7 +92,7 @@ async def _body(request: Request) -> bytes:
 
 
 def _by(body: bytes) -> str:
-    """Who says to be asking, for people to read; letters and signs alone."""
+    """Who asks, as given by the client, for people to read; printable characters only."""
     if not body:
         return ""
     try:

@@ -1,4 +1,4 @@
-"""Everything on the page as JSON, for programs. docs/api.md has every route."""
+"""Everything on the page as JSON, for programs. docs/api.md lists every route."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from causeway.model.snapshot import MirrorView
-from causeway.web import answers
+from causeway.core.snapshot import MirrorView
+from causeway.web import api_schema
 from causeway.web.source import Source
 from causeway.web.stream import Feed
 
@@ -22,7 +22,7 @@ class Api:
         self._feed = feed
 
     def routes(self) -> list[BaseRoute]:
-        """As they are below `/api/v1`."""
+        """Relative to `/api/v1`."""
         one = "/mirrors/{name}"
         return [
             Route("/mirrors", self.mirrors),
@@ -39,32 +39,34 @@ class Api:
         ]
 
     async def mirrors(self, request: Request) -> Response:
-        return JSONResponse(answers.overview(self._source.snapshot(), self._feed.history, self._feed.now()))
+        return JSONResponse(
+            api_schema.overview(self._source.snapshot(), self._feed.history, self._feed.now())
+        )
 
     async def mirror(self, request: Request) -> Response:
-        return JSONResponse(answers.detail(self._asked(request), self._feed.history, self._feed.now()))
+        return JSONResponse(api_schema.detail(self._asked(request), self._feed.history, self._feed.now()))
 
     async def layout(self, request: Request) -> Response:
-        return JSONResponse({"partitions": answers.layout(self._asked(request))})
+        return JSONResponse({"partitions": api_schema.layout(self._asked(request))})
 
     async def partitions(self, request: Request) -> Response:
         order = request.query_params.get("order", "name")
         if order not in ("name", "lag"):
             raise HTTPException(400, "order is name or lag")
         text = request.query_params.get("q", "")
-        return JSONResponse(answers.partitions(self._asked(request), text, order, _limit(request)))
+        return JSONResponse(api_schema.partitions(self._asked(request), text, order, _limit(request)))
 
     async def shards(self, request: Request) -> Response:
         now = self._feed.now()
-        return JSONResponse({"shards": [answers.shard(one, now) for one in self._asked(request).shards]})
+        return JSONResponse({"shards": [api_schema.shard(one, now) for one in self._asked(request).shards]})
 
     async def events(self, request: Request) -> Response:
         latest = self._asked(request).events[: _limit(request)]
-        return JSONResponse({"events": [answers.event(one) for one in latest]})
+        return JSONResponse({"events": [api_schema.event(one) for one in latest]})
 
     async def gaps(self, request: Request) -> Response:
         gaps = self._asked(request).gaps
-        shown = [answers.gap(one) for one in gaps[: _limit(request)]]
+        shown = [api_schema.gap(one) for one in gaps[: _limit(request)]]
         return JSONResponse({"total": len(gaps), "gaps": shown})
 
     async def configuration(self, request: Request) -> Response:
@@ -79,7 +81,7 @@ class Api:
         job = await run_in_threadpool(self._source.job, request.path_params["id"])
         if job is None:
             raise HTTPException(404, "there is no job of this id")
-        return JSONResponse(answers.job(job))
+        return JSONResponse(api_schema.job(job))
 
     def _asked(self, request: Request) -> MirrorView:
         return self._named(request.path_params["name"])
@@ -89,7 +91,7 @@ class Api:
 
 
 def mirror_of(source: Source, name: str) -> MirrorView:
-    """The mirror of this name, as it is now; 404 when this process has none."""
+    """The current view of this mirror; 404 if this process has none of this name."""
     for one in source.snapshot().mirrors:
         if one.name == name:
             return one

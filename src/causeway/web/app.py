@@ -1,4 +1,4 @@
-"""The application: every route, and what all answers have in common."""
+"""The web application: every route, and what all responses have in common."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from causeway.errors import CausewayError
-from causeway.web import answers
+from causeway.web import api_schema
 from causeway.web.actions import NO_TOKEN, Actions
 from causeway.web.api import Api
 from causeway.web.headers import HEADERS, SecurityHeaders
@@ -37,8 +37,8 @@ def application(
 ) -> Starlette:
     """The page, the API, the metrics and the probes over a source.
 
-    Without a token nothing can be changed. `hosts`: the only names under which it answers, if any are given;
-    a site whose name suddenly means this machine then reads nothing.
+    Without a token nothing can be changed. `hosts`: the only host names it responds to, if given; this stops
+    DNS rebinding, where another site's name resolves to this machine.
     """
     feed = Feed(source, now)
     health = Health(source, now)
@@ -48,7 +48,7 @@ def application(
     pages = Environment(loader=FileSystemLoader(HERE / "templates"), autoescape=True)
 
     async def page(request: Request) -> Response:
-        shown = answers.overview(source.snapshot(), feed.history, now())
+        shown = api_schema.overview(source.snapshot(), feed.history, now())
         return HTMLResponse(pages.get_template("page.html").render(shown, refusal="" if token else NO_TOKEN))
 
     async def metrics(request: Request) -> Response:
@@ -81,7 +81,7 @@ def application(
 
 
 class Files(StaticFiles):
-    """Asked for again each time: a new version's page never runs with an old one's script."""
+    """Revalidated on every request: a new version's page never runs with an old version's script."""
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         response = await super().get_response(path, scope)
@@ -100,5 +100,5 @@ async def _cannot(request: Request, error: Exception) -> Response:
 
 
 async def _bug(request: Request, error: Exception) -> Response:
-    # Outside of the middleware, so it brings the headers itself.
+    # Runs outside of the middleware, so it sets the headers itself.
     return JSONResponse({"error": "this is a bug: the log has more", "todo": ""}, 500, HEADERS)

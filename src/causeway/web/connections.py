@@ -1,7 +1,7 @@
 """Bounds for clients that do not finish a request: a deadline for each, and a maximum of open connections.
 
-Such a client holds no thread, but an open file of the process that runs the mirrors. uvicorn waits for the
-rest of a request for ever, and each byte that arrives restarts its keep-alive timer.
+Such a client holds no thread, but a file descriptor of the process that runs the mirrors. uvicorn waits for
+the rest of a request for ever, and each byte that arrives restarts its keep-alive timer.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 CONNECTIONS = 256
 REQUEST_SECONDS = 10.0
-"""From the first byte of a request, or the connection's begin, to the last byte of its body."""
+"""From the first byte of a request, or the start of the connection, to the last byte of its body."""
 
 
 class Connection(H11Protocol):
@@ -28,7 +28,7 @@ class Connection(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        # A request that was refused early still has its body to come: the deadline goes on until that ended.
+        # A request that was rejected early still has its body to come: the deadline runs until the body ends.
         if self.conn.their_state in (h11.IDLE, h11.SEND_BODY):
             self._wait()
         else:
@@ -39,7 +39,7 @@ class Connection(H11Protocol):
         super().connection_lost(exc)
 
     def _wait(self) -> None:
-        """Until the deadline; one that runs already is not moved."""
+        """Start the deadline; one that is already running is not extended."""
         if self._deadline is None:
             self._deadline = self.loop.call_later(REQUEST_SECONDS, self.transport.abort)
 

@@ -1,4 +1,4 @@
-"""Headers of every answer: the page loads from its own server alone, nobody frames it or guesses types."""
+"""Headers of every response: the page loads only from its own server; no framing, no type sniffing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Probes. `/livez` says that the process serves, and no more: an outage of Kafka must not restart mirrors."""
+"""Probes. `/livez` reports only that the process serves: a Kafka outage must not restart the mirrors."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from causeway.model.snapshot import UNROUTABLE, MirrorView, Snapshot
-from causeway.model.times import span
+from causeway.core.snapshot import ENDED, UNROUTABLE, MirrorView, Snapshot
+from causeway.core.times import span
+from causeway.web.health_summary import named, stale, unreported
 from causeway.web.source import Source
-from causeway.web.words import named, stale, unreported
 
 NAMED = 5
-"""Of the partitions that are refused for one reason, these many are named."""
+"""Maximum number of partitions named per reason for rejection."""
 
 
 class Health:
@@ -35,7 +35,7 @@ class Health:
 
 
 def unready(snapshot: Snapshot, now: int) -> list[str]:
-    """Why the mirrors do not do their work. One that is paused or done is as somebody wished it to be."""
+    """Why the mirrors do not replicate. A paused or finished mirror is in the state it was asked to be in."""
     reasons = starting(snapshot) if snapshot.prepared else unprepared(snapshot)
     if stale(snapshot, now):
         reasons.append(f"nothing was heard from the mirrors for {span((now - snapshot.at) / 1000)}")
@@ -57,9 +57,9 @@ def unprepared(snapshot: Snapshot) -> list[str]:
 
 
 def _reasons(mirror: MirrorView) -> Iterator[str]:
-    """A partition that stands still is none: the others go on, and a restart would not help it.
+    """A stopped partition is not a reason: the others continue, and a restart would not help it.
 
-    One that the plan refuses is a reason: `topics` selects it, and it is not replicated.
+    A partition that planning rejects is a reason: `topics` selects it, and it is not replicated.
     """
     refused: dict[str, list[str]] = {}
     for one in mirror.partitions:
@@ -68,7 +68,9 @@ def _reasons(mirror: MirrorView) -> Iterator[str]:
     for what, names in refused.items():
         more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
         yield f"{mirror.name} does not replicate {', '.join(names[:NAMED])}{more}: {what}"
-    if mirror.state == "waiting":
+    if mirror.blocked and mirror.state not in ENDED:
+        yield f"{mirror.name} waits: {mirror.blocked}"
+    elif mirror.state == "waiting":
         yield f"{mirror.name} waits for {mirror.waiting_for or 'a cluster'}, which does not answer"
     elif mirror.state in ("stopped", "failed"):
         yield f"{mirror.name} has {mirror.state}"

@@ -1,6 +1,6 @@
-"""How each mirror went: a sample for each second of ten minutes, and for each ten seconds of six hours.
+"""Samples of each mirror: one per second for ten minutes, one per ten seconds for six hours.
 
-Bounded whatever happens, and gone with the process: whoever wants more has the metrics.
+Memory is bounded, and the samples end with the process: for more there are the metrics.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from causeway.model.position import stayed_under
-from causeway.model.snapshot import MirrorView, Snapshot
+from causeway.core.position import stayed_under
+from causeway.core.snapshot import MirrorView, Snapshot
 
 FINE_MS, FINE_KEPT = 1_000, 600
 COARSE_MS, COARSE_KEPT = 10_000, 2_160
 WINDOW_MS = 10_000
-"""Latencies are of the records of this long: a second may have few, and their p99 would jump."""
+"""Latencies cover the records of this interval: a single second may have few, and their p99 would jump."""
 TREND_MS, TREND_SAMPLES = 60_000, 6
-"""The backlog's trend is that of a minute; with fewer samples there is none."""
+"""The backlog's trend covers one minute; with fewer samples there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +28,9 @@ class Sample:
     bytes_per_second: float
     lag_records: int
     lag_seconds: float
-    p50_ms: float | None  # None where nothing was carried
+    p50_ms: float | None  # None if nothing was replicated
     p99_ms: float | None
-    backlog: int  # the lag of partitions that do not stand still: the others never catch up by themselves
+    backlog: int  # the lag without stopped partitions: those never catch up by themselves
 
 
 NAMES = tuple(field.name for field in fields(Sample))
@@ -42,11 +42,11 @@ class Track:
     def __init__(self) -> None:
         self._fine: deque[Sample] = deque(maxlen=FINE_KEPT)
         self._coarse: deque[Sample] = deque(maxlen=COARSE_KEPT)
-        self._merged = 0  # how many samples the last coarse one is made of
+        self._merged = 0  # how many samples the last coarse one combines
         self._counts: deque[tuple[int, tuple[int, ...]]] = deque()
 
     def add(self, view: MirrorView, at: int) -> None:
-        """Takes the first of each second; a clock that was set back takes along what was ahead of it."""
+        """Keeps the first sample of each second. If the clock was set back, drops the samples after `at`."""
         for kept in (self._fine, self._coarse, self._counts):
             while kept and _at(kept[-1]) > at:
                 kept.pop()
@@ -62,7 +62,7 @@ class Track:
             self._coarse.append(sample)
 
     def samples(self, since: int = 0) -> Iterator[Sample]:
-        """The oldest first: coarse ones for as long as there are no fine ones."""
+        """Oldest first: coarse samples up to the first fine one."""
         first = self._fine[0].at if self._fine else 0
         yield from (one for one in self._coarse if since <= one.at < first)
         yield from (one for one in self._fine if one.at >= since)
@@ -73,9 +73,9 @@ class Track:
 
     @property
     def trend(self) -> float | None:
-        """Records a second by which the backlog grows; negative while it shrinks, None when it is too early.
+        """Records per second by which the backlog grows; negative while it shrinks, None if it is too early.
 
-        The mean of the last minute's second half against the first: producers come in bursts.
+        Compares the mean of the last minute's second half with that of its first: producers write in bursts.
         """
         recent = [one for one in self._fine if one.at > self._fine[-1].at - TREND_MS]
         if len(recent) < TREND_SAMPLES:
@@ -93,7 +93,7 @@ class Track:
         before = self._counts[0][1]
         recent = [new - old for new, old in zip(view.latency, before, strict=True)]
         if min(recent) < 0:
-            # The counts began anew: a partition left the mirror, or came to it with a past.
+            # The counts fell: a partition left the mirror, or joined it with counts from before.
             self._counts.clear()
             self._counts.append((at, view.latency))
             recent = [0] * len(recent)
@@ -110,7 +110,7 @@ class Track:
 
 
 class History:
-    """A track for each mirror that the last snapshot had."""
+    """A track for each mirror in the last snapshot."""
 
     def __init__(self) -> None:
         self._tracks: dict[str, Track] = {}
@@ -124,7 +124,7 @@ class History:
         return self._tracks.get(mirror) or Track()
 
     def series(self, mirror: str, since: int = 0) -> dict[str, list[Any]]:
-        """A column for each field, as plots want them."""
+        """One column per field, as plots need them."""
         samples = list(self.track(mirror).samples(since))
         return {name: [getattr(one, name) for one in samples] for name in NAMES}
 
@@ -134,7 +134,7 @@ def _at(kept: Any) -> int:
 
 
 def _joined(before: Sample, sample: Sample, count: int) -> Sample:
-    """Rates are averaged, lags at their worst; latencies are those of the window, which is as long."""
+    """Averages rates, takes the maximum of lags; latencies already cover WINDOW_MS, which is as long."""
     return replace(
         sample,
         records_per_second=_averaged(before.records_per_second, sample.records_per_second, count),

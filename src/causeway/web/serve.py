@@ -1,4 +1,4 @@
-"""The application behind a port, in a thread of the process that runs the mirrors."""
+"""Serves the application on a port, in a thread of the process that runs the mirrors."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from causeway.web.connections import Connection
 
 HOST, PORT = "127.0.0.1", 7081
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-"""Names that a server which listens on this machine alone is called by: `hosts` of the application then."""
+"""Host names of a server that listens only on this machine: the application's `hosts` in that case."""
 START_SECONDS = 20.0
 STOP_SECONDS = 5.0
 
 
 class Server:
-    """Serves from `start` to `stop`. Signals are left to the caller, and requests are not logged."""
+    """Serves from `start` to `stop`. Leaves signals to the caller, and does not log requests."""
 
     def __init__(self, application: Starlette, host: str = HOST, port: int = PORT) -> None:
         self._application = application
@@ -46,10 +46,10 @@ class Server:
         self._socket: socket.socket | None = None
         self._thread: threading.Thread | None = None
         self.address = ""
-        """Where it serves, with the port that it really got; empty before `start`."""
+        """Where it serves, with the actual port; empty before `start`."""
 
     def start(self) -> None:
-        """Raises SetupError when it cannot listen there."""
+        """Raises SetupError if it cannot listen there."""
         self._socket = self._bound()
         host, port = self._socket.getsockname()[:2]
         self.address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
@@ -74,13 +74,13 @@ class Server:
     async def _serve(self) -> None:
         assert self._socket is not None
         await self._server.serve(sockets=[self._socket])
-        # Whoever asked and does not read what comes was waited for. The server leaves such a line open, so
-        # the client at its other end would wait until this process ends.
+        # serve() has waited for clients that do not read their response. It leaves these connections open,
+        # so the client would wait until this process ends: abort them.
         for connection in self._server.server_state.connections:
             connection.transport.abort()
 
     def _bound(self) -> socket.socket:
-        """Bound here and not by the server, which would end the process when it cannot."""
+        """Binds here instead of in uvicorn, which would end the process if it cannot."""
         where = f"{self._host}:{self._port}"
         try:
             family, *_, address = socket.getaddrinfo(

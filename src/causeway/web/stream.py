@@ -1,7 +1,7 @@
-"""What goes on, twice a second, to everybody who watches.
+"""Sends the current state to every watching client, twice a second.
 
-There is no queue: whoever is ready takes the moment that is current then. So a client that reads slowly
-misses moments, and holds nothing but the bytes on their way to it.
+There is no queue: a client that is ready takes the current moment. A slow client misses moments, and holds
+only the bytes being sent to it.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from causeway.model.snapshot import Snapshot
-from causeway.web.answers import moment
+from causeway.core.snapshot import Snapshot
+from causeway.web.api_schema import moment
 from causeway.web.history import History
 from causeway.web.source import Source
 
@@ -35,7 +35,7 @@ def clock() -> int:
 
 
 class Feed:
-    """Looks at the source twice a second, whoever watches: the history wants to know."""
+    """Takes a snapshot twice a second, even without clients: the history needs it."""
 
     def __init__(self, source: Source, now: Callable[[], int] = clock) -> None:
         self.history = History()
@@ -53,7 +53,7 @@ class Feed:
             try:
                 self.look()
             except Exception:
-                # The page goes on, and says that what it shows is old.
+                # The page continues, and shows that its data is old.
                 log.exception("no snapshot could be taken")
             tick, self._tick = self._tick, asyncio.Event()
             tick.set()
@@ -66,7 +66,7 @@ class Feed:
         self.history.add(self._snapshot)
 
     def close(self) -> None:
-        """Ends the streams, within a tick; from any thread."""
+        """Ends the streams within a tick; callable from any thread."""
         self._closed = True
 
     async def events(self) -> AsyncIterator[bytes]:
@@ -80,7 +80,7 @@ class Feed:
                 await self._tick.wait()
 
     def event(self) -> bytes:
-        """The current moment as an event, made once for all."""
+        """The current moment as an event, built once for all clients."""
         if self._made[0] != self._number and self._snapshot is not None:
             data = json.dumps(moment(self._snapshot, self.history, self.now()), separators=(",", ":"))
             self._made = (self._number, f"id: {self._number}\nevent: moment\ndata: {data}\n\n".encode())
@@ -107,5 +107,5 @@ class EventStream(StreamingResponse):
             await super().__call__(scope, receive, send)
         finally:
             self._feed.watchers -= 1
-            with contextlib.suppress(RuntimeError):  # it is closing already
+            with contextlib.suppress(RuntimeError):  # it is already closing
                 await self.body_iterator.aclose()  # type: ignore[attr-defined]

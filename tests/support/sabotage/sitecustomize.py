@@ -2,6 +2,10 @@
 
 `SABOTAGE=kind:offset` breaks the records at that offset of partition 0 on their way, in whatever process
 loads the delivery. No hook for it exists in the product.
+
+How many records come at a time is not up to the saboteur: two are swapped where two come together, at that
+offset or after it; and only a partition's last record can be repeated, for every later one would have to move
+by one.
 """
 
 from __future__ import annotations
@@ -11,10 +15,11 @@ import importlib.machinery
 import os
 import sys
 from collections.abc import Sequence
+from itertools import pairwise
 from types import ModuleType
 from typing import Any
 
-TARGET = "causeway.kafka.delivery"
+TARGET = "causeway.kafka.producer"
 
 
 class Message:
@@ -32,6 +37,8 @@ class Message:
 
 
 def sabotage(kind: str, at: int, messages: list[Any]) -> list[Any]:
+    if kind == "swap":
+        return _swapped(at, messages)
     index = next((n for n, m in enumerate(messages) if m.partition() == 0 and m.offset() == at), None)
     if index is None:
         return messages
@@ -40,14 +47,21 @@ def sabotage(kind: str, at: int, messages: list[Any]) -> list[Any]:
         return messages[:index] + messages[index + 1 :]
     if kind == "change":
         return [*messages[:index], Message(message, value=b"changed"), *messages[index + 1 :]]
-    if kind == "swap":
-        other = messages[index + 1]
-        swapped = [Message(other, offset=at), Message(message, offset=other.offset())]
-        return messages[:index] + swapped + messages[index + 2 :]
     assert kind == "repeat"
-    # Under the next offset, so that nothing downstream can tell; everything behind it moves by one.
-    later = [Message(m, offset=m.offset() + 1) if m.partition() == 0 else m for m in messages[index + 1 :]]
-    return [*messages[: index + 1], Message(message, offset=at + 1), *later]
+    # Under the next offset, so that nothing downstream can tell.
+    return [*messages[: index + 1], Message(message, offset=at + 1), *messages[index + 1 :]]
+
+
+_swaps: list[int] = []
+
+
+def _swapped(at: int, messages: list[Any]) -> list[Any]:
+    for index, (one, other) in enumerate(pairwise(messages)):
+        if not _swaps and one.partition() == other.partition() == 0 and one.offset() >= at:
+            _swaps.append(one.offset())
+            swapped = [Message(other, offset=one.offset()), Message(one, offset=other.offset())]
+            return messages[:index] + swapped + messages[index + 2 :]
+    return messages
 
 
 class Saboteur(importlib.abc.MetaPathFinder):
@@ -65,8 +79,8 @@ class Saboteur(importlib.abc.MetaPathFinder):
         def exec_module(module: ModuleType) -> None:
             load(module)
             kind, at = os.environ["SABOTAGE"].split(":")
-            honest = module.IdempotentDelivery.carry
-            module.IdempotentDelivery.carry = lambda self, messages, lanes, *rest: honest(
+            honest = module.IdempotentProducer.carry
+            module.IdempotentProducer.carry = lambda self, messages, lanes, *rest: honest(
                 self, sabotage(kind, int(at), list(messages)), lanes, *rest
             )
 

@@ -1,4 +1,4 @@
-"""Counts what arrived, without asking the mirror, its ledger or `causeway verify`."""
+"""Counts the records at the destination, independently of the mirror, its ledger and `causeway verify`."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections import Counter
 
 from confluent_kafka import KafkaError, TopicPartition
 
-from causeway.cli.demo.records import Topic
+from causeway.cli.demo.records import DemoTopic
+from causeway.core.cluster import Cluster
 from causeway.errors import CausewayError
 from causeway.kafka import clients
-from causeway.model.cluster import Cluster
 
 COUNT_SECONDS = 120.0
 
 
-def count(cluster: Cluster, topics: tuple[Topic, ...]) -> Counter[str]:
-    """The committed records of each topic, up to its end of now."""
+def count(cluster: Cluster, topics: tuple[DemoTopic, ...]) -> Counter[str]:
+    """The committed records of each topic, up to its current end."""
     partitions = {(topic.name, number) for topic in topics for number in range(topic.partitions)}
     consumer = clients.consumer(cluster, "demo.count")
     consumer.assign([TopicPartition(topic, number, 0) for topic, number in sorted(partitions)])

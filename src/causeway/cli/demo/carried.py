@@ -1,4 +1,4 @@
-"""How far the mirror is and how fast it was, read from its ledger, as anybody may."""
+"""The mirror's progress and speed, read from its ledger, which any client may read."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import NamedTuple
 
+from causeway.core.cluster import Cluster
+from causeway.core.ledger_record import LedgerRecord
+from causeway.core.position import Position, SourcePartition, Tally
+from causeway.core.task_order import ledger_topic
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.ledger import LedgerReader
-from causeway.model.cluster import Cluster
-from causeway.model.order import ledger_topic
-from causeway.model.position import Position, SourcePartition, Tally
-from causeway.model.record import Record
-from causeway.observe.pace import time_left
+from causeway.reporting.pace import time_left
 
 RATE_MS = 2_000
 
 
 class Commit(NamedTuple):
-    """What one transaction carried of one partition."""
+    """What one transaction replicated of one partition."""
 
     at: int  # milliseconds
     records: int
@@ -29,7 +29,7 @@ class Commit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    records: int  # carried between the first and the last commit, the first one's own not among them
+    records: int  # replicated between the first and the last commit, without the first commit's own
     bytes: int
     seconds: float
 
@@ -42,8 +42,8 @@ class Speed:
         return self.bytes / self.seconds if self.seconds else 0.0
 
 
-class Carried:
-    """Follows a mirror's ledger, from before it exists."""
+class LedgerWatch:
+    """Follows a mirror's ledger; may start before the ledger exists."""
 
     def __init__(self, destination: Cluster, mirror: str) -> None:
         self.records = 0
@@ -56,7 +56,7 @@ class Carried:
         self._positions: dict[SourcePartition, Position] = {}
 
     def poll(self, seconds: float) -> None:
-        """Hear what was committed since; waits so long for the first of it."""
+        """Read new commits; wait at most this long for the first one."""
         if self._reader is None:
             facts = self._view.describe([ledger_topic(self._mirror)])
             if not facts:
@@ -66,7 +66,7 @@ class Carried:
             self._reader = LedgerReader(self._destination, self._mirror, partitions)
         self.hear(self._reader.poll(seconds))
 
-    def hear(self, records: Iterable[Record]) -> None:
+    def hear(self, records: Iterable[LedgerRecord]) -> None:
         for record in records:
             if isinstance(record, Position):
                 known = self._positions.get(record.source)
@@ -83,13 +83,13 @@ class Carried:
                     self.bytes += commit.bytes
 
     def rate(self) -> float:
-        """Records per second, just now."""
+        """Records per second over the last RATE_MS."""
         since = time.time_ns() // 1_000_000 - RATE_MS
         recent = takewhile(lambda commit: commit.at > since, reversed(self.commits))
         return sum(commit.records for commit in recent) * 1000 / RATE_MS
 
     def reached(self, ends: Mapping[tuple[str, int], int]) -> bool:
-        """Whether every partition has been carried up to here."""
+        """Whether every partition has been replicated up to these offsets."""
         offsets = {(source.topic, source.partition): p.offset for source, p in self._positions.items()}
         return all(offsets.get(partition, 0) >= end for partition, end in ends.items())
 
@@ -99,13 +99,13 @@ class Carried:
 
 
 def carried_of(records: int, goal: int, rate: float) -> str:
-    """How far it is on its way to a goal, where there is one, and how long that takes."""
+    """Progress towards a goal, if there is one, and the time it still takes."""
     left = f", {time_left((goal - records) / rate)}" if records < goal and rate > 0 else ""
     return f"{records:,} {f'of {goal:,} ' if goal else ''}carried, {rate:,.0f} records/s{left}"
 
 
 def speed(commits: Iterable[Commit]) -> Speed:
-    """From the first commit to the last: what the first one carried was carried before it."""
+    """From the first commit to the last; the first commit's records were replicated before it."""
     known = list(commits)
     if not known:
         return Speed(0, 0, 0.0)

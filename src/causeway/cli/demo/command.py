@@ -1,4 +1,4 @@
-"""`causeway demo`: what it is asked for, and what is left when it ends, however it ends."""
+"""`causeway demo`: its options, and cleanup however it ends."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 AGAIN_SECONDS = 0.05
 
 
-class Output(StrEnum):
+class DemoOutput(StrEnum):
     text = "text"
     json = "json"
 
@@ -32,9 +32,11 @@ class Output(StrEnum):
 def demo(
     records: Annotated[int, typer.Option(min=1_000, help="How many records to write.")] = 300_000,
     keep: Annotated[bool, typer.Option("--keep", help="Leave clusters and mirror running.")] = False,
-    output: Annotated[Output, typer.Option("--output", "-o", help="How to show the numbers.")] = Output.text,
+    output: Annotated[
+        DemoOutput, typer.Option("--output", "-o", help="How to show the numbers.")
+    ] = DemoOutput.text,
 ) -> None:
-    """Mirror between two clusters made for this, kill the mirror on the way, and count what went wrong."""
+    """Mirror between two new clusters, kill the mirror in between, and count lost or duplicated records."""
     steps = Steps()
     with _interruptions() as interruption:
         stage = Stage(keep)
@@ -49,7 +51,7 @@ def demo(
             steps.done()
             _show(summary, output)
             if kept:
-                typer.echo(f"\n{stage.guide()}", err=output is Output.json)
+                typer.echo(f"\n{stage.guide()}", err=output is DemoOutput.json)
             if mismatch := summary.mismatch():
                 raise mismatch
         except Exception as error:
@@ -68,13 +70,13 @@ def demo(
                 stage.clear()
 
 
-def _show(summary: Summary, output: Output) -> None:
-    typer.echo(json.dumps(summary.to_json()) if output is Output.json else f"\n{summary}\n")
+def _show(summary: Summary, output: DemoOutput) -> None:
+    typer.echo(json.dumps(summary.to_json()) if output is DemoOutput.json else f"\n{summary}\n")
 
 
 @dataclass
 class _Interruption:
-    """Ctrl-C, SIGTERM or a closed terminal: the demo ends at once, with nothing left behind."""
+    """Ctrl-C, SIGTERM or a closed terminal: the demo ends at once and cleans up."""
 
     exit_code: int = 0
 
@@ -83,18 +85,18 @@ class _Interruption:
         self.raise_again()
 
     def raise_again(self, *_: Any) -> None:
-        """Where what was raised got lost.
+        """Raise SystemExit again if the first one was lost.
 
-        The Kafka client turns what is raised inside its callbacks into a SystemError without a cause.
+        The Kafka client turns an exception raised in its callbacks into a SystemError without a cause.
         """
         if self.exit_code:
             raise SystemExit(self.exit_code)
 
     def dropped(self, what: Any) -> None:
-        """Python drops what is raised while it lets go of an object: the demo would go on to its end.
+        """Python drops an exception raised while it finalises an object: the demo would run to its end.
 
-        Nothing can be raised from here either, so an alarm does it in a moment, and once more if that comes
-        at such a time again.
+        Nothing can be raised from here either. An alarm raises it a moment later, and again if that
+        alarm fires during another finalisation.
         """
         if self.exit_code and isinstance(what.exc_value, SystemExit):
             signal.setitimer(signal.ITIMER_REAL, AGAIN_SECONDS)
@@ -102,7 +104,7 @@ class _Interruption:
             sys.__unraisablehook__(what)
 
     def ignore_more(self) -> None:
-        """A second Ctrl-C, out of impatience, would leave brokers behind."""
+        """A second Ctrl-C during cleanup would leave brokers running."""
         for number in (*_SIGNALS, signal.SIGALRM):
             signal.signal(number, signal.SIG_IGN)
 

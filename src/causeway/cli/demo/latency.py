@@ -1,7 +1,7 @@
-"""How long a record takes: from the producer's timestamp to a read_committed consumer at the destination.
+"""Latency of a record: from the producer's timestamp to a read_committed consumer at the destination.
 
-A trickle is written and read by one loop, so both ends have one clock. Milliseconds are what record
-timestamps have, and they are cut off, not rounded: a latency may be up to 1 ms too long, never too short.
+One loop writes and reads the trickle, so both ends share one clock. Record timestamps are milliseconds,
+truncated, not rounded: a latency may be up to 1 ms too long, never too short.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any
 from confluent_kafka import TopicPartition
 
 from causeway.cli.demo.records import ORDERS, business
+from causeway.core.cluster import Cluster
 from causeway.errors import CausewayError
 from causeway.kafka import clients
 from causeway.kafka.admin import ClusterView
-from causeway.model.cluster import Cluster
 
 PER_SECOND = 1_000
 SECONDS = 6.0
@@ -26,7 +26,7 @@ _WAIT_SECONDS = 0.002
 
 
 class Trickle:
-    """A few records a second for some seconds, each one awaited. The mirror has caught up before."""
+    """A few records a second for some seconds; waits for each one. The mirror has caught up before."""
 
     def __init__(self, source: Cluster, destination: Cluster, partitions: int) -> None:
         view = ClusterView(destination)
@@ -39,9 +39,9 @@ class Trickle:
         self._consumer.assign([TopicPartition(topic, n, end) for (topic, n), end in ends.items()])
 
     def run(self, watch: Callable[[], None], per_second: int = PER_SECOND, seconds: float = SECONDS) -> None:
-        """Write at an even pace and note when each record arrives; `watch` is called all the time.
+        """Write at an even pace and note when each record arrives; calls `watch` in every iteration.
 
-        Raises CausewayError when a record has not arrived long after the last one was written.
+        Raises CausewayError if a record has not arrived ARRIVE_SECONDS after the last one was due.
         """
         total = round(per_second * seconds)
         began = time.monotonic()
@@ -86,6 +86,6 @@ class Trickle:
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The smallest of the values that so large a share of them does not exceed."""
+    """The smallest of the values that at least this share of them does not exceed."""
     ordered = sorted(values)
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)]

@@ -1,4 +1,4 @@
-"""The acts of the demo, in their order. Conditions decide when the next one begins, never the clock."""
+"""The steps of the demo, in order. Conditions decide when the next one starts, never the clock."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from collections.abc import Callable
 from causeway.cli.child import Child, last_words
 from causeway.cli.demo import latency
 from causeway.cli.demo.arrived import count
-from causeway.cli.demo.carried import Carried, Speed, carried_of, speed
+from causeway.cli.demo.carried import LedgerWatch, Speed, carried_of, speed
 from causeway.cli.demo.records import ORDERS, TOPICS
 from causeway.cli.demo.stage import DESTINATION, MIRROR, SOURCE, Stage
 from causeway.cli.demo.steps import Steps
-from causeway.cli.demo.summary import Summary, Verdict, verdict_of
+from causeway.cli.demo.summary import DemoVerdict, Summary, verdict_of
 from causeway.cli.demo.traffic import Traffic
 from causeway.errors import CausewayError, VerifyMismatch
 from causeway.kafka.admin import ClusterView
 
 BEFORE = 0.15
-"""The share of the records that waits for the mirror when it starts."""
+"""Share of the records that is written while the mirror starts."""
 KILL_AT = 0.25
-"""The share that is carried when the mirror is killed: more than waited, so it carries what is written."""
+"""Share replicated when the mirror is killed. More than BEFORE, so the mirror also replicates live writes."""
 PAUSED_AT = 0.75
-"""The share behind which a slow mirror is waited for: the rest is for the mirror that starts again."""
+"""Share at which writing waits for a slow mirror: the rest is for the restarted mirror."""
 CHUNKS = 400
 
 PATIENCE_SECONDS = 180.0
@@ -33,7 +33,7 @@ POLL_SECONDS = 0.02
 
 
 class Play:
-    """One performance. `mirror` is the process that runs now."""
+    """One run of the demo. `mirror` is the current process."""
 
     def __init__(self, stage: Stage, steps: Steps, records: int) -> None:
         self._stage = stage
@@ -50,7 +50,7 @@ class Play:
             stage.start_cluster(alias)
         stage.write_config()
         self._traffic = Traffic(stage.cluster(SOURCE))
-        self._carried = Carried(stage.cluster(DESTINATION), MIRROR)
+        self._carried = LedgerWatch(stage.cluster(DESTINATION), MIRROR)
         try:
             self._mirror_and_kill()
             caught_up = self._go_on()
@@ -77,7 +77,7 @@ class Play:
         )
 
     def _mirror_and_kill(self) -> None:
-        """Write while the mirror carries; kill it in the middle of that."""
+        """Write while the mirror replicates; kill it in the middle."""
         traffic, carried, total = self._traffic, self._carried, self._records
         self._steps.say(f"starting the mirror, and writing to {SOURCE} meanwhile")
         self.mirror = self._stage.start("run")
@@ -102,7 +102,7 @@ class Play:
         )
 
     def _go_on(self) -> Speed:
-        """Start it again, with the rest of the records waiting for it."""
+        """Restart the mirror, and write the rest of the records meanwhile."""
         traffic, carried = self._traffic, self._carried
         self._steps.say("starting the mirror again, and writing the rest meanwhile")
         restarted_at = time.time_ns() // 1_000_000
@@ -140,8 +140,8 @@ class Play:
             trickle.close()
         return trickle
 
-    def _verify(self, written: Counter[str]) -> Verdict:
-        """As anybody would: with the command, while the mirror runs."""
+    def _verify(self, written: Counter[str]) -> DemoVerdict:
+        """Verify as a user would: with the command, while the mirror runs."""
         self._steps.say("verifying: both clusters are read and compared, record by record")
         output = self._stage.logs / "verify.json"
         verify = self._stage.start("verify", "--wait", "-o", "json", output=output)
@@ -163,7 +163,7 @@ class Play:
             raise self.mirror.failure(f"the mirror ended with exit code {code} after SIGTERM")
 
     def _until(self, condition: Callable[[], bool], what: str, show: Callable[[], str] | None = None) -> None:
-        """Wait for a condition while the mirror runs; raises CausewayError when either is in vain."""
+        """Wait for a condition while the mirror runs; raises CausewayError if it ends or time runs out."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not condition():
             self.mirror.check()

@@ -1,6 +1,6 @@
 """What the demo's records look like. Pure: the same number gives the same record.
 
-Four topics as a shop would have them, and a zoo of everything a record can be and still be a record.
+Four topics of a shop, and a `zoo` topic with every kind of record that Kafka accepts.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import cycle, product
 from typing import NamedTuple
 
-Headers = tuple[tuple[str, bytes | None], ...]
+DemoHeaders = tuple[tuple[str, bytes | None], ...]
 
 ORDERS, PAYMENTS, CLICKS, CUSTOMERS, ZOO = "orders", "payments", "clicks", "customers", "zoo"
 
@@ -25,56 +25,56 @@ _STRIDE = 7  # coprime to the mix, so that neighbours go to different topics
 _FILLER = random.Random(4).randbytes(4 * SIZE).hex()
 
 
-class Record(NamedTuple):
+class DemoRecord(NamedTuple):
     topic: str
     key: bytes | None
     value: bytes | None
-    headers: Headers = ()
+    headers: DemoHeaders = ()
     timestamp: int = 0  # 0: now
     partition: int = -1  # -1: by key
 
 
 @dataclass(frozen=True)
-class Topic:
+class DemoTopic:
     name: str
     partitions: int
     config: Mapping[str, str] = field(default_factory=dict)
 
 
 TOPICS = (
-    Topic(ORDERS, 4),
-    Topic(PAYMENTS, 2),
-    Topic(CLICKS, 6),
-    Topic(CUSTOMERS, 1, {"cleanup.policy": "compact"}),
-    # Kafka 4 refuses timestamps of more than an hour ahead, unless told otherwise.
-    Topic(ZOO, 3, {"retention.ms": "-1", "message.timestamp.after.max.ms": str(2 * DAY_MS)}),
+    DemoTopic(ORDERS, 4),
+    DemoTopic(PAYMENTS, 2),
+    DemoTopic(CLICKS, 6),
+    DemoTopic(CUSTOMERS, 1, {"cleanup.policy": "compact"}),
+    # Kafka 4 rejects timestamps more than an hour ahead, unless configured otherwise.
+    DemoTopic(ZOO, 3, {"retention.ms": "-1", "message.timestamp.after.max.ms": str(2 * DAY_MS)}),
 )
 SELECTION = (ORDERS, PAYMENTS, "clicks|customers", "zo+")
 """The same topics as a mirror names them: names and regular expressions."""
 
 
-def business(number: int) -> Record:
-    """The number-th record of the shop; each twentieth number goes to the same topic."""
+def business(number: int) -> DemoRecord:
+    """The number-th record of the shop; every twentieth number goes to the same topic."""
     topic = _MIX[number * _STRIDE % len(_MIX)]
     if topic == CLICKS:
-        return Record(topic, None, _value(number, "page", f"/shelf/{number % 997}"))
+        return DemoRecord(topic, None, _value(number, "page", f"/shelf/{number % 997}"))
     if topic == CUSTOMERS:
         gone = number // len(_MIX) % TOMBSTONE_EVERY == 0
         customer = f"customer-{number % 1_013}"
-        return Record(topic, customer.encode(), None if gone else _value(number, "name", customer))
-    headers: Headers = ()
+        return DemoRecord(topic, customer.encode(), None if gone else _value(number, "name", customer))
+    headers: DemoHeaders = ()
     if topic == ORDERS and number % 10 == 0:
         headers = (("trace", f"{number:016x}".encode()), ("hop", b"web"), ("hop", b"basket"), ("via", None))
-    return Record(
+    return DemoRecord(
         topic, f"{topic}-{number % 5_003}".encode(), _value(number, "amount", number % 9_973), headers
     )
 
 
-def zoo(now_ms: int) -> Iterator[Record]:
-    """Each odd key with each odd value and each odd set of headers, at times around now."""
+def zoo(now_ms: int) -> Iterator[DemoRecord]:
+    """Every unusual key with every unusual value and every unusual set of headers, at times around now."""
     keys = (None, b"", b"key", b"\x00\xff\xfe")
     values = (None, b"", b"text", bytes(range(256)), b"large " * 50_000)
-    headers: tuple[Headers, ...] = (
+    headers: tuple[DemoHeaders, ...] = (
         (),
         (("twice", b"1"), ("twice", b"2"), ("once", b"3"), ("twice", b"1")),
         (("null", None), ("empty", b"")),
@@ -85,7 +85,7 @@ def zoo(now_ms: int) -> Iterator[Record]:
     for number, (key, value, some) in enumerate(product(keys, values, headers)):
         if value is not None and len(value) > SIZE * 100 and some:
             continue  # one large record for each key is enough
-        yield Record(ZOO, key, value, some, next(times), number % 3)
+        yield DemoRecord(ZOO, key, value, some, next(times), number % 3)
 
 
 def _value(number: int, name: str, content: object) -> bytes:

@@ -1,4 +1,4 @@
-"""What the demo plays on: two clusters, a configuration, a directory for everything else.
+"""What the demo runs on: two clusters, a configuration, a directory for everything else.
 
 Without --keep all of it is in one temporary directory, which is removed at the end. With --keep the
 clusters are named ones (`causeway kafka list` shows them), and the rest is in the state directory.
@@ -17,9 +17,9 @@ from pathlib import Path
 from causeway.cli.child import Child
 from causeway.cli.demo.records import SELECTION
 from causeway.config.toml import written
-from causeway.embedded import EmbeddedCluster, registry
+from causeway.core.cluster import Cluster
 from causeway.errors import UsageError
-from causeway.model.cluster import Cluster
+from causeway.local_kafka import EmbeddedCluster, registry
 
 SOURCE, DESTINATION = "paris", "tokyo"
 MIRROR = "paris-to-tokyo"
@@ -63,7 +63,7 @@ class Stage:
         )
 
     def start(self, command: str, *arguments: str, output: Path | None = None) -> Child:
-        """One of Causeway's own commands, on the demo's configuration."""
+        """Start one of Causeway's own commands on the demo's configuration."""
         child = Child(
             command, self.config, *arguments,
             log=self.logs / f"{command}.log", env=self._environment(), output=output,
@@ -73,9 +73,9 @@ class Stage:
         return child
 
     def _environment(self) -> dict[str, str]:
-        """Ours, without what would change the configuration.
+        """This process's environment, without variables that change the configuration.
 
-        Killed processes cannot tidy up, so what they leave behind is put where we do.
+        Killed processes cannot clean up, so their temporary files go into the demo's own directory.
         """
         ours = {name: value for name, value in os.environ.items() if not name.startswith("CAUSEWAY__")}
         java = f'{ours.get("JAVA_TOOL_OPTIONS", "")} "-Djava.io.tmpdir={self._scratch}"'.strip()
@@ -83,7 +83,7 @@ class Stage:
         return {**ours, "TMPDIR": scratch, "SPARK_LOCAL_DIRS": scratch, "JAVA_TOOL_OPTIONS": java}
 
     def save_logs(self) -> Path:
-        """Put the logs where they outlast the demo."""
+        """Copy the logs to a directory that outlasts the demo."""
         place = registry.state_dir() / "logs" / time.strftime("demo-%Y%m%d-%H%M%S")
         shutil.copytree(self.logs, place, dirs_exist_ok=True)
         for alias in (SOURCE, DESTINATION):
@@ -95,12 +95,12 @@ class Stage:
         return registry.state_dir() / "kafka" / kept_name(alias) if self.keep else self._home / alias
 
     def leave(self, mirror: Child) -> None:
-        """Let clusters and mirror run on."""
+        """Let clusters and mirror keep running."""
         mirror.release()
         (self._home / PID).write_text(str(mirror.pid))
 
     def clear(self) -> None:
-        """End everything that runs and remove everything that was written."""
+        """Stop every process and remove every file."""
         for child in self._children:
             child.kill()
         if self.keep:
@@ -112,12 +112,12 @@ class Stage:
         shutil.rmtree(self._home, ignore_errors=True)
 
     def page(self) -> str:
-        """Where the mirror that runs now shows itself; its usual port may have been taken."""
+        """The current mirror's page; its usual port may have been taken."""
         said = re.findall(r"the page is at (\S+)", (self.logs / "run.log").read_text(errors="replace"))
         return str(said[-1]) if said else "not served"
 
     def guide(self) -> str:
-        """How to look around in what was kept."""
+        """How to use what was kept."""
         source, destination = self.clusters[SOURCE], self.clusters[DESTINATION]
         return "\n".join(
             [
@@ -148,14 +148,14 @@ def _kept() -> list[str]:
 
 
 def _ending() -> str:
-    """The commands that end what an earlier --keep has left."""
+    """The commands that stop what an earlier --keep left running."""
     commands = [f"causeway kafka stop {name} --delete" for name in _kept()]
     pid = kept_home() / PID
     return " && ".join(([f"kill {pid.read_text()}"] if pid.exists() else []) + commands)
 
 
 def _make_kept_home() -> Path:
-    """Raises UsageError while the clusters of an earlier --keep exist: they are somebody's to look at."""
+    """Raises UsageError while the clusters of an earlier --keep exist: a user may still need them."""
     home = kept_home()
     if _kept():
         raise UsageError("an earlier demo was kept", where=str(home), todo=f"end it first: {_ending()}")

@@ -1,4 +1,4 @@
-"""What is happening: a line on stderr for each step, and on a terminal how far the step is."""
+"""The demo's progress: one line on stderr per step, and on a terminal the progress within the step."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class Steps:
         return time.monotonic() - self._began
 
     def say(self, text: str) -> None:
-        """A step begins, or something happened that deserves a line."""
+        """Print a line: a step begins, or something noteworthy happened."""
         self.done()
         self._console.print(f"[dim]{self.seconds:5.1f} s[/dim]  {escape(text)}")
 
     def now(self, text: str) -> None:
-        """How far it is; nobody but a terminal needs to know."""
+        """Show progress, on a terminal only."""
         if not self._console.is_terminal:
             return
         if self._status is None:

@@ -1,11 +1,11 @@
-"""The demo's numbers, and how people and programs are told them. Pure.
+"""The demo's numbers, as text and as JSON. Pure.
 
-They are what `causeway verify` found, beside a count of the demo's own: a verification that reads too
-little must not look like success. The larger number is the one shown.
+They are the results of `causeway verify`, checked against the demo's own count: a verification that reads
+too little must not look like success. The larger number is shown.
 
-lost          verify's missing and behind, or so many fewer arrived than were written
-duplicated    verify's duplicated, or so many more arrived than were written
-changed       verify's changed and unexpected: nobody has written a record like that
+lost          verify's `missing` and `behind`, or by how many fewer records arrived than were written
+duplicated    verify's `duplicated`, or by how many more records arrived than were written
+changed       verify's `changed` and `unexpected`: no such record was written
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from causeway.errors import VerifyMismatch
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class DemoVerdict:
     lost: int
     duplicated: int
     out_of_order: int
@@ -30,8 +30,10 @@ class Verdict:
         return not (self.lost or self.duplicated or self.out_of_order or self.changed)
 
 
-def verdict_of(report: Mapping[str, Any], written: Mapping[str, int], arrived: Mapping[str, int]) -> Verdict:
-    """From what `causeway verify -o json` printed, and how many records each topic should have and has."""
+def verdict_of(
+    report: Mapping[str, Any], written: Mapping[str, int], arrived: Mapping[str, int]
+) -> DemoVerdict:
+    """From the output of `causeway verify -o json` and each topic's expected and counted records."""
     found = {topic["topic"]: topic["counts"] for mirror in report["mirrors"] for topic in mirror["topics"]}
     lost = duplicated = out_of_order = changed = 0
     for topic, expected in written.items():
@@ -42,7 +44,7 @@ def verdict_of(report: Mapping[str, Any], written: Mapping[str, int], arrived: M
         duplicated += max(counts.get("duplicated", 0), there - counts.get("unexpected", 0) - expected)
         out_of_order += counts.get("out_of_order", 0)
         changed += counts.get("changed", 0) + counts.get("unexpected", 0)
-    return Verdict(lost, duplicated, out_of_order, changed)
+    return DemoVerdict(lost, duplicated, out_of_order, changed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,7 @@ class Summary:
     latency_p50_ms: float
     latency_p99_ms: float
     trickle_per_second: int
-    verdict: Verdict
+    verdict: DemoVerdict
 
     def to_json(self) -> dict[str, int | float]:
         return {
@@ -100,7 +102,7 @@ class Summary:
         )
 
     def mismatch(self) -> VerifyMismatch | None:
-        """The error that this summary is, if one of its numbers is not 0."""
+        """The error to raise if one of the numbers is not 0."""
         verdict = self.verdict
         if verdict.clean:
             return None

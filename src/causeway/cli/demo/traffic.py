@@ -1,7 +1,7 @@
 """Writes the demo's records to the source: plain, in committed transactions, and in aborted ones.
 
-`committed` counts what must arrive, each confirmed by the brokers; `aborted` what must not.
-A transaction stays open from one call of `write` to the next, so that one may be open at a kill.
+`committed` counts records that must arrive, each confirmed by the brokers; `aborted` those that must not.
+A transaction stays open from one call of `write` to the next, so one may be open at a kill.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import time
 from collections import Counter
 from typing import Any
 
-from causeway.cli.demo.records import PAYMENTS, TOPICS, Record, business, zoo
+from causeway.cli.demo.records import PAYMENTS, TOPICS, DemoRecord, business, zoo
+from causeway.core.cluster import Cluster
 from causeway.errors import CausewayError
 from causeway.kafka import clients
 from causeway.kafka.admin import ClusterView
-from causeway.model.cluster import Cluster
 
 TRANSACTION_RECORDS = 200
 ABORTED_RECORDS = 50
@@ -38,7 +38,7 @@ class Traffic:
         self._transactional.init_transactions(FLUSH_SECONDS)
 
     def write(self, count: int) -> None:
-        """The next records of the shop."""
+        """Write the next records of the shop."""
         for number in range(self.written, self.written + count):
             record = business(number)
             if record.topic == PAYMENTS:
@@ -54,11 +54,11 @@ class Traffic:
             self._produce(self._plain, record, self._confirm)
 
     def poll(self) -> None:
-        """Hear from the brokers what they have confirmed."""
+        """Serve delivery reports."""
         self._plain.poll(0)
 
     def settle(self) -> None:
-        """Everything written so far is on the source, and no transaction is open."""
+        """Commit the open transaction and flush: everything written so far is on the source."""
         if self._in_transaction:
             self._commit()
         left = self._plain.flush(FLUSH_SECONDS)
@@ -69,7 +69,7 @@ class Traffic:
                 why=self._errors[0] if self._errors else f"{left} records wait since {FLUSH_SECONDS:.0f} s",
             )
 
-    def _pay(self, record: Record) -> None:
+    def _pay(self, record: DemoRecord) -> None:
         if not self._in_transaction:
             self._transactional.begin_transaction()
         self._produce(self._transactional, record, self._note_error)
@@ -83,8 +83,8 @@ class Traffic:
         self.committed[PAYMENTS] += self._in_transaction
         self._in_transaction = 0
 
-    def _abort_one(self, like: Record) -> None:
-        """A transaction that reached the log in full, and was then given up."""
+    def _abort_one(self, like: DemoRecord) -> None:
+        """Write a whole transaction to the log, then abort it."""
         self._transactional.begin_transaction()
         for _ in range(ABORTED_RECORDS):
             self._produce(self._transactional, like._replace(value=b"must never arrive"), self._note_error)
@@ -92,7 +92,7 @@ class Traffic:
         self._transactional.abort_transaction(FLUSH_SECONDS)
         self.aborted += ABORTED_RECORDS
 
-    def _produce(self, producer: Any, record: Record, report: Any) -> None:
+    def _produce(self, producer: Any, record: DemoRecord, report: Any) -> None:
         while True:
             try:
                 producer.produce(
@@ -106,7 +106,7 @@ class Traffic:
                 )
                 return
             except BufferError:
-                producer.poll(0.1)  # the brokers are slower than we are
+                producer.poll(0.1)  # the producer's queue is full
 
     def _confirm(self, error: Any, message: Any) -> None:
         if error is None:

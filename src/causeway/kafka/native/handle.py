@@ -1,4 +1,4 @@
-"""What both kinds of handles need: properties in, and what the client says out."""
+"""Code shared by producer and consumer handles: properties, callbacks, metadata, fatal errors."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from causeway.kafka.native.library import Library
 
 _REASON_BYTES = 512
 _OWN = frozenset({"error_cb", "throttle_cb", "logger"})
-"""Properties of the client's Python classes alone: functions, called when a handle is polled."""
+"""Properties of the client's Python classes only: functions that are called when a handle is polled."""
 
 
 class Told:
-    """What the client tells while it is polled. Nothing here may raise: nobody would see it."""
+    """Callbacks of the client while it is polled. They must not raise: the exception would be lost."""
 
     def __init__(self, properties: Mapping[str, Any]) -> None:
         self.fatal = False
@@ -56,7 +56,7 @@ def _text(found: bytes | None) -> str:
 
 
 def make(lib: Library, kind: int, properties: Mapping[str, Any], told: Told, on_report: int = 0) -> int:
-    """A handle. Raises KafkaException where a property is not accepted."""
+    """Create a handle. Raises KafkaException where a property is not accepted."""
     conf = lib.conf_new()
     reason = ctypes.create_string_buffer(_REASON_BYTES)
     for name, value in {**properties, "log.queue": True}.items():
@@ -73,12 +73,12 @@ def make(lib: Library, kind: int, properties: Mapping[str, Any], told: Told, on_
     if not handle:
         lib.conf_destroy(conf)
         raise KafkaException(KafkaError(KafkaError._INVALID_ARG, _text(reason.value)))
-    lib.set_log_queue(handle, None)  # log lines come out of polling, like everything else
+    lib.set_log_queue(handle, None)  # polling delivers log lines, like everything else
     return int(handle)
 
 
 def ask_metadata(lib: Library, handle: int, seconds: float) -> None:
-    """Of all topics that have a handle; from then on the client knows its brokers."""
+    """Fetch metadata of all topics that have a handle; from then on the client knows its brokers."""
     found = ctypes.c_void_p()
     lib.check_code(lib.metadata(handle, 0, None, ctypes.byref(found), math.ceil(seconds * 1000)))
     lib.metadata_destroy(found)

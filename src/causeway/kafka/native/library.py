@@ -1,13 +1,13 @@
-"""The librdkafka that the confluent-kafka wheel ships, called directly.
+"""Direct calls to the librdkafka that the confluent-kafka wheel ships.
 
-Handles are our own: a callback of the client's Python classes, served inside a loop that does not hold
-the interpreter's lock, would end the process. And those classes cannot tell a record without headers from one
-whose headers the client cannot parse, cut names of headers at a NUL, and fail on names that are not UTF-8; so
-every consumer of records is one of ours.
+This package creates its own handles: a callback of the client's Python classes, served inside a loop that
+does not hold the GIL, would end the process. Those classes also cannot distinguish a record without headers
+from one whose headers the client cannot parse; they cut header names at a NUL, and fail on names that are not
+UTF-8. So every consumer of records is one of ours.
 
-What is relied on are public structs and functions, and one private field, the size of a header's name, which
-the public functions do not return (`HEADER_PREFIX`). `load` tries all of it before it returns a library. The
-compiled loop wants more: a version that it was tried with (`tried`).
+The code relies on public structs and functions, and on one private field: the size of a header's name, which
+the public functions do not return (`HEADER_PREFIX`). `load` checks all of it before it returns a library. The
+compiled loop also needs a version that it was tried with (`tried`).
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException, cimpl
 
 KNOWN = frozenset({(2, 16)})
-"""Versions whose structs were seen to be as they are here."""
+"""Versions whose structs are known to match those here."""
 
 HEADER_PREFIX = Struct("@NNNP")
-"""What lies before a header's name in memory: serialized size, value's size, name's size, value's address."""
+"""The memory before a header's name: serialized size, value's size, name's size, value's address."""
 
 PRODUCER, CONSUMER = 0, 1
 NO_CONSUMER_CLOSE, IMMEDIATE = 0x8, 0x4
 PURGE_QUEUE, PURGE_INFLIGHT = 0x1, 0x2
-UNASSIGNED = -1  # a partition: the client's partitioner chooses
+UNASSIGNED = -1  # partition number: the client's partitioner chooses
 
 
 class Absent(Exception):
-    """There is no library that can be used, and why."""
+    """No library can be used; the message gives the reason."""
 
 
 class Message(ctypes.Structure):
@@ -53,7 +53,7 @@ class Message(ctypes.Structure):
     )
 
 
-class Partition(ctypes.Structure):
+class NativePartition(ctypes.Structure):
     _fields_ = (
         ("topic", c_char_p),
         ("partition", c_int32),
@@ -94,6 +94,7 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "init_transactions": (_P, (_P, c_int)),
     "begin_transaction": (_P, (_P,)),
     "commit_transaction": (_P, (_P, c_int)),
+    "abort_transaction": (_P, (_P, c_int)),
     "error_code": (c_int, (_P,)),
     "error_string": (c_char_p, (_P,)),
     "error_is_fatal": (c_int, (_P,)),
@@ -119,7 +120,7 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "assign": (c_int, (_P, _P)),
     "seek_partitions": (_P, (_P, _P, c_int)),
     "topic_partition_list_new": (_P, (c_int,)),
-    "topic_partition_list_add": (POINTER(Partition), (_P, c_char_p, c_int32)),
+    "topic_partition_list_add": (POINTER(NativePartition), (_P, c_char_p, c_int32)),
     "topic_partition_list_destroy": (None, (_P,)),
     "topic_partition_set_leader_epoch": (None, (_P, c_int32)),
 }
@@ -130,11 +131,11 @@ _QUICK: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "message_headers": (c_int, (_P, _P)),
     "header_get_all": (c_int, (_P, c_size_t, _P, _P, _P)),
 }
-"""Called for each record, and too short to let other threads run meanwhile."""
+"""Called for each record, and too short to release the GIL for."""
 
 
 class Library:
-    """Its functions by their names without `rd_kafka_`; all but the quick ones let other threads run."""
+    """librdkafka's functions by their names without `rd_kafka_`; all but those in _QUICK release the GIL."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -150,11 +151,11 @@ class Library:
         except (OSError, AttributeError) as error:
             raise Absent(f"{path.name}: {error}") from None
 
-    def __getattr__(self, name: str) -> Any:  # what the loop above sets
+    def __getattr__(self, name: str) -> Any:  # the loop above sets the functions
         raise AttributeError(name)
 
     def check(self, error: int | None, doing: str = "") -> None:
-        """Raise what an error object says, as the client's classes would."""
+        """Raise an error object as the client's classes would."""
         if error:
             told = KafkaError(
                 self.error_code(error),
@@ -173,7 +174,7 @@ class Library:
 
 @cache
 def load() -> Library:
-    """The library that the client uses, if its structs are as they are here. Raises Absent."""
+    """Return the library that the client uses. Raises Absent where its structs differ from those here."""
     # Where it is not in the wheel, its functions are found through the extension module that is linked to it.
     beside = _beside()
     library = Library(beside[0] if len(beside) == 1 else Path(cimpl.__file__))
@@ -183,7 +184,7 @@ def load() -> Library:
 
 @cache
 def tried() -> Library:
-    """The wheel's library, if it is one that the compiled loop was tried with. Raises Absent."""
+    """Return the wheel's library. Raises Absent where the compiled loop was not tried with its version."""
     beside = _beside()
     if len(beside) != 1:
         raise Absent(f"{len(beside)} libraries beside confluent_kafka")
@@ -213,7 +214,7 @@ def _check_structs(library: Library) -> None:
 
 
 def _reads_headers(library: Library) -> bool:
-    """Whether headers are read as they were written, names with a NUL and all kinds of values among them."""
+    """Whether headers are read as they were written, including names with a NUL and all kinds of values."""
     written = [
         (b"a\0b\xff", b"\0value"),
         (b"", b""),
@@ -230,14 +231,14 @@ def _reads_headers(library: Library) -> bool:
             library.header_get_all(made, number, at, at + 8, at + 16)
             prefix = HEADER_PREFIX.unpack(string_at(found[0] - HEADER_PREFIX.size, HEADER_PREFIX.size))
             if prefix[1:] != (len(value or b""), len(name), found[1]):
-                return False  # and no address is followed that may not be one
+                return False  # before an address that may be invalid is followed
         return list(headers_in(library, made)) == written
     finally:
         library.headers_destroy(made)
 
 
 def headers_in(library: Library, headers: int) -> Iterator[tuple[bytes, bytes | None]]:
-    """Names and values, byte for byte."""
+    """Yield names and values, byte for byte."""
     found = (c_size_t * 3)()
     at = ctypes.addressof(found)
     get, read, before = library.header_get_all, string_at, HEADER_PREFIX.size

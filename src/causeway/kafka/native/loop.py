@@ -1,12 +1,12 @@
 """The hot loop, compiled: consumed messages in, produced messages out, no Python object for any of them.
 
-Everything out of the ordinary ends the loop at that message, and Python decides: a record before the
-position or at a barrier, one without a timestamp, one whose headers cannot be parsed, a queue that is full.
-Numbers travel in arrays:
+The loop stops at every message that is not ordinary, and Python decides: a record before the position or at
+a barrier, one without a timestamp, one whose headers cannot be parsed, a queue that is full. Arrays pass the
+numbers:
 
     lanes    a row for each source partition, sorted by (topic handle, partition): see the columns below
     rows     a row for each record of the open transaction: lane, source offset, timestamp
-    slots    where the destination's report of each of them goes: offset, error and partition
+    slots    the delivery report of each of these records: offset, error and partition
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from numba.extending import intrinsic
 
 from causeway.kafka.native import library
 
-binding.load_library_permanently(str(library.tried().path))  # its functions are called by their names
+binding.load_library_permanently(str(library.tried().path))  # its functions are called by name
 
 # Columns of `lanes`.
 RKT, PARTITION, NEXT, BARRIER, OPEN, TO_RKT, TO_PARTITION, EPOCH, RECORDS, BYTES, NUMBER, BATCH = range(12)
 COLUMNS = 12
-LANDED = 8  # columns of what `stretches` finds
+LANDED = 8  # columns of what `stretches` returns
 
-# Fields of a message, in bytes (library.Message).
+# Byte offsets of a message's fields (library.Message).
 _ERR, _RKT, _PARTITION, _PAYLOAD, _LEN, _KEY, _KEY_LEN, _OFFSET, _OPAQUE = 0, 8, 16, 24, 32, 40, 48, 56, 64
 
 # A produce call's arguments: tagged values of nine words each.
@@ -37,7 +37,7 @@ TAGS = (2, 3, 4, 5, 8, 6, 7, 10)
 ARGUMENTS = len(TAGS)
 COPY = 2
 
-NO_HEADERS = -156  # RD_KAFKA_RESP_ERR__NOENT; any other code: there are headers, and they cannot be parsed
+NO_HEADERS = -156  # RD_KAFKA_RESP_ERR__NOENT; any other code: there are headers that cannot be parsed
 PENDING = -(1 << 62)
 DONE, ODD, FAILED = 0, 1, 2
 
@@ -53,7 +53,7 @@ _I, _ROW, _TABLE = types.int64, types.int64[::1], types.int64[:, ::1]
 
 
 def _kept(compile_it: Callable[..., Any]) -> Any:
-    """What was compiled is kept beside the sources, or for the user; where neither can be, not at all."""
+    """Cache compiled code beside the sources or in the user's cache; compile without one if neither works."""
     try:
         return compile_it(cache=True)
     except RuntimeError:
@@ -61,7 +61,7 @@ def _kept(compile_it: Callable[..., Any]) -> Any:
 
 
 def _compiled(*arguments: Any) -> Any:
-    """For these kinds of arguments alone, so that it is done when the module is loaded for the first time."""
+    """Compile for these argument types only, so that it happens when the module is loaded the first time."""
     return lambda function: _kept(lambda **options: njit(_I(*arguments), nogil=True, **options)(function))
 
 
@@ -99,7 +99,7 @@ def _store64(_typing: Any, _address: Any, _value: Any) -> Any:
 
 @_callback
 def report(_handle: int, message: int, _opaque: int) -> None:
-    """The client's delivery report: into the slot that the record was produced with."""
+    """Write the client's delivery report into the slot that the record was produced with."""
     slot = _load64(message + _OPAQUE)
     if slot != 0:
         _store64(slot, _load64(message + _OFFSET))
@@ -126,9 +126,9 @@ def _find(lanes: Any, rkt: int, partition: int) -> int:
 
 @_compiled(_ROW, _I, _ROW, _ROW)
 def take_out_errors(messages: Any, count: int, errors: Any, places: Any) -> int:
-    """Messages that are errors, into an array of their own; the others move up. Answers how many they are.
+    """Move messages that are errors into `errors`; the others move up. Returns the number of errors.
 
-    `places`: how many of the others came before each.
+    `places`: how many of the others came before each error.
     """
     found = 0
     for index in range(count):
@@ -142,9 +142,25 @@ def take_out_errors(messages: Any, count: int, errors: Any, places: Any) -> int:
     return found
 
 
+@_compiled(_ROW, _I, _ROW)
+def runs(messages: Any, count: int, begins: Any) -> int:
+    """Write the index of each message that does not follow the one before it; returns how many."""
+    rkt, partition, offset, found = types.int64(0), types.int64(-1), types.int64(-1), 0
+    for index in range(count):
+        message = messages[index]
+        its_rkt, its_partition = _load64(message + _RKT), types.int64(_load32(message + _PARTITION))
+        its_offset = _load64(message + _OFFSET)
+        if its_rkt != rkt or its_partition != partition or its_offset != offset + 1:
+            rkt, partition = its_rkt, its_partition
+            begins[found] = index
+            found += 1
+        offset = its_offset
+    return found
+
+
 @_compiled(_ROW, _I, _TABLE, _ROW, _I)
 def touched(messages: Any, count: int, lanes: Any, rows: Any, batch: int) -> int:
-    """The rows of all lanes that messages are of; answers how many there are. `batch` differs each time."""
+    """Write the rows of `lanes` that have messages here; returns how many. `batch` differs each time."""
     rkt, partition, found = types.int64(0), types.int64(-1), 0
     for index in range(count):
         message = messages[index]
@@ -164,9 +180,9 @@ def carry(
     messages: Any, begin: int, count: int, lanes: Any, rows: Any, row: int, slots: int, arguments: Any,
     handle: int, out: Any,
 ) -> int:  # fmt: skip
-    """Produce messages from `begin` on; answers where it ended, and how: `out` has (how, row, error).
+    """Produce messages from `begin` on; returns where it stopped. `out` gets (how, row, error).
 
-    A message that was produced is destroyed; the one where the loop ended still has everything it had.
+    A produced message is destroyed; the one where the loop stopped still has everything it had.
     """
     rkt, partition, lane = types.int64(0), types.int64(-1), types.int64(-1)
     call = arguments.ctypes.data
@@ -233,7 +249,7 @@ def carry(
 
 @_compiled(_TABLE, _TABLE, _I, _ROW, _TABLE)
 def stretches(rows: Any, slots: Any, count: int, last: Any, found: Any) -> int:
-    """Records side by side on both sides, as rows of `found`; answers how many.
+    """Write records that are contiguous on both sides as rows of `found`; returns how many rows.
 
     lane, first source offset, length, partition, first destination offset, first and last timestamp, error
     """

@@ -1,8 +1,8 @@
-"""Consumed messages, read as the client's Python class is read, but with their headers byte for byte.
+"""Consumed messages, with the interface of the client's Python class, but with headers byte for byte.
 
-Names of headers are bytes to Kafka and text to filters: `str` with surrogate escapes for whatever is not
-UTF-8, which `policy.header_names.encoded` turns back into the same bytes. Headers that the client cannot
-parse are not "no headers": asking for them raises `Unreadable`, and `unreadable` says why.
+Header names are bytes to Kafka and text to filters: `str` with surrogate escapes for whatever is not
+UTF-8, which `rules.header_names.encoded` turns back into the same bytes. Headers that the client cannot
+parse are not "no headers": `headers()` raises `UnreadableHeaders`, and `unreadable` holds the reason.
 """
 
 from __future__ import annotations
@@ -15,19 +15,20 @@ from struct import Struct
 from confluent_kafka import KafkaError
 
 from causeway.kafka.native.library import Library, Message, headers_in
-from causeway.policy.header_names import MOST_HEADERS, Headers, as_text, is_plain
+from causeway.rules.fetch_sizes import size_in_memory
+from causeway.rules.header_names import MOST_HEADERS, Headers, as_text, is_plain
 
 _NAMES_KEPT, _LONG_NAME = 1_000, 200
 _NO_ERROR = (0, KafkaError._NOENT)  # headers, or none
 _FIELDS = Struct("@iPiPNPNqP")  # as in library.Message
 
 
-class Unreadable(Exception):
+class UnreadableHeaders(Exception):
     """The client cannot parse the headers of a record."""
 
 
 class Consumed:
-    """A record, or what the client tells in the place of one; a copy, which outlives the message."""
+    """A record, or an error or end of partition in its place; a copy, which outlives the message."""
 
     __slots__ = (
         "_epoch", "_error", "_headers", "_key", "_kind", "_offset", "_partition", "_stamp", "_topic",
@@ -43,7 +44,7 @@ class Consumed:
         self._key, self._value = key, value
         self._kind, self._stamp, self._epoch = kind, stamp, epoch
         self._headers = headers
-        # Whether any client can write the headers and one more; why they cannot be read, "" where they can.
+        # Whether any client can write the headers and one more; why they cannot be read, or "".
         self.plain = plain
         self.unreadable = unreadable
 
@@ -73,12 +74,12 @@ class Consumed:
 
     def headers(self) -> Headers | None:
         if self.unreadable:
-            raise Unreadable(self.unreadable)
+            raise UnreadableHeaders(self.unreadable)
         return self._headers
 
 
-class Names:
-    """Names of headers as text, and whether any client can write them. Most names come again and again."""
+class HeaderNames:
+    """Caches header names as text, and whether any client can write them: most names repeat."""
 
     def __init__(self) -> None:
         self._known: dict[bytes, tuple[str, bool]] = {}
@@ -93,8 +94,8 @@ class Names:
         return known
 
 
-class Reader:
-    """Copies messages. One thread at a time: what the library returns goes through buffers of its own."""
+class MessageReader:
+    """Copies messages. Not thread-safe: the library returns values through buffers of this object."""
 
     def __init__(self, lib: Library, topic_of: Callable[[int], str]) -> None:
         self._library = lib
@@ -104,7 +105,7 @@ class Reader:
         self._number_at = ctypes.addressof(self._number)
         self._address = ctypes.c_void_p()
         self._address_at = ctypes.addressof(self._address)
-        self._names = Names()
+        self._names = HeaderNames()
 
     def read(self, address: int) -> Consumed:
         lib = self._library
@@ -144,7 +145,7 @@ class Reader:
 
 
 class NativeMessage:
-    """A message at an address: for the few that are not ordinary in the compiled loop."""
+    """A message at an address, for the few that the compiled loop leaves to Python."""
 
     def __init__(self, lib: Library, address: int) -> None:
         self._library = lib
@@ -188,13 +189,20 @@ class NativeMessage:
         if code == KafkaError._NOENT:
             return None
         if code:
-            raise Unreadable(why_unreadable(code))
+            raise UnreadableHeaders(why_unreadable(code))
         return _headers(self._library, listed)
 
     def _listed(self) -> tuple[int, int]:
-        """What the client says of the headers, and where they are."""
+        """Return the client's error code for the headers, and their address."""
         listed = ctypes.c_void_p()
         return self._library.message_headers(self._address, ctypes.byref(listed)), listed.value or 0
+
+    def size_in_memory(self) -> int:
+        """Includes headers, where they can be read."""
+        code, listed = self._listed()
+        found = () if code else headers_in(self._library, listed)
+        headers = [(len(name), len(value or b"")) for name, value in found]
+        return size_in_memory(self._fields.len, self._fields.key_len, headers)
 
     def destroy(self) -> None:
         self._library.message_destroy(self._address)

@@ -1,0 +1,1 @@
+"""Pure rules of an adoption. They import only core and the shared rules."""

@@ -1,0 +1,1 @@
+"""`causeway check`: reads both sides, writes nothing, reports what would happen."""

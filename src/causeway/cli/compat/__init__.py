@@ -1,0 +1,1 @@
+"""The compat commands: `causeway ktm`, `mirrormaker`, `kaf-relay`, `reo`, and `convert`."""

@@ -1,0 +1,38 @@
+"""`causeway convert TOOL …`: prints what a compat command would run, as Causeway's TOML."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from causeway.cli.compat import go_mirrormaker as mirrormaker_door
+from causeway.cli.compat import kaf_relay as kaf_relay_door
+from causeway.cli.compat import kafka_reo as reo_door
+from causeway.cli.compat import kafka_topic_mirror as ktm_door
+from causeway.cli.compat import mirrormaker2 as mm2_door
+from causeway.cli.compat.entry import convert as print_toml
+
+app = typer.Typer(no_args_is_help=True)
+
+
+@app.callback()
+def convert() -> None:
+    """Print the Causeway configuration that another tool's configuration describes."""
+
+
+@app.command()
+def ktm(env_file: ktm_door.EnvFile = None) -> None:
+    """From Kafka Topic Mirror's environment variables."""
+    print_toml(ktm_door.translated(env_file), Path())
+
+
+@app.command()
+def reo(config: reo_door.ReoConfigFile = None) -> None:
+    """From Kafka REO's YAML and environment variables."""
+    print_toml(reo_door.translated(config), Path())
+
+
+app.command("kaf-relay")(kaf_relay_door.convert_kaf_relay)
+app.command("mirrormaker", cls=mirrormaker_door.GoCommand)(mirrormaker_door.convert_mirrormaker)
+app.command("mm2")(mm2_door.convert_mm2)

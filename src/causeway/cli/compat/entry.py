@@ -1,0 +1,34 @@
+"""Shared by all compat commands: print the notes on differences, then run the mirror or print the TOML."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from pathlib import Path
+
+from causeway.cli.run import run_settings
+from causeway.compat.concealing import concealed
+from causeway.compat.translation import Translation
+from causeway.compat.wording import reworded
+
+
+def enter(
+    door: str, translation: Translation, overrides: list[str], *, directory: Path, stop_at_end: bool
+) -> None:
+    """Run the mirror that the tool's configuration describes; `door` is the compat command's name."""
+    settings = translation.settings(overrides, directory)
+    _say(translation)
+    run_settings(settings, [], stop_at_end, partial(reworded, translation, door))
+
+
+def convert(translation: Translation, directory: Path) -> None:
+    """Print the Causeway TOML; it must load once the variables for its secrets are set."""
+    translation.settings([], directory)
+    printed = concealed(translation)
+    _say(printed)
+    print(printed.toml(), end="")
+
+
+def _say(translation: Translation) -> None:
+    for note in translation.notes:
+        print(f"note: {note}", file=sys.stderr)

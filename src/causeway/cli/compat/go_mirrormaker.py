@@ -1,0 +1,44 @@
+"""`causeway mirrormaker`: Go MirrorMaker's flags, parsed as Go parses them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import typer
+from typer.core import TyperCommand
+
+from causeway.cli.compat import entry
+from causeway.compat.go_mirrormaker import command as door
+
+
+class GoCommand(TyperCommand):
+    """Leaves all arguments unparsed: `-whitelist=x` would otherwise be eleven short options."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        ctx.args = args
+        return args
+
+
+def mirrormaker(context: typer.Context) -> None:
+    """Run the mirror that Go MirrorMaker's flags and files describe."""
+    given = door.read_flags(context.args, run=True)
+    if given.help:
+        print(door.help_text("mirrormaker", run=True))
+        return
+    entry.enter(
+        "mirrormaker",
+        door.translate(given),
+        given.texts("X"),
+        directory=Path.cwd(),
+        stop_at_end=given.boolean("stop-at-end"),
+    )
+
+
+def convert_mirrormaker(context: typer.Context) -> None:
+    """From Go MirrorMaker's flags and files."""
+    given = door.read_flags(context.args, run=False)
+    if given.help:
+        print(door.help_text("convert mirrormaker", run=False))
+        return
+    entry.convert(door.translate(given), Path.cwd())

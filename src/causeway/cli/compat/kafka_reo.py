@@ -1,0 +1,40 @@
+"""`causeway reo`: Kafka REO's YAML and environment, run by Causeway."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from causeway.cli.compat.entry import enter
+from causeway.cli.options import OwnOverrides, StopAtEnd
+from causeway.compat.kafka_reo import IN_JAR, parse, translate
+from causeway.compat.reading import text_of
+from causeway.compat.translation import Translation
+
+ReoConfigFile = Annotated[
+    Path | None, typer.Option("--config", help="Kafka REO's YAML file; the environment wins over it.")
+]
+
+
+def reo(
+    config: ReoConfigFile = None,
+    stop_at_end: StopAtEnd = False,
+    override: OwnOverrides = None,
+) -> None:
+    """Run the mirror that Kafka REO's YAML and environment variables describe."""
+    enter("reo", translated(config), override or [], directory=Path(), stop_at_end=stop_at_end)
+
+
+def translated(config: Path | None) -> Translation:
+    in_jar = config == Path(IN_JAR) and not config.exists()
+    tree = parse(text_of(config), str(config)) if config and not in_jar else None
+    translation = translate(os.environ, tree, file=str(config or ""))
+    if in_jar:
+        translation.note(
+            "--config",
+            f"there is no file {IN_JAR} here; Kafka REO takes it from its jar, so its defaults are used",
+        )
+    return translation

@@ -1,1 +1,0 @@
-"""The commands of the front doors: `causeway ktm`, `mirrormaker`, `kaf-relay`, `reo`, and `convert`."""

@@ -1,0 +1,1 @@
+"""Configurations of other tools, translated into Causeway's own."""

@@ -1,0 +1,52 @@
+"""Replaces each secret of a converted configuration with a reference to an environment variable.
+
+`causeway convert` prints to a terminal, to a file that is kept, to a log. The secrets of the tool's own file
+must not spread to all of those.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from causeway.compat.translation import Translation
+from causeway.config import secrets
+from causeway.config.config_tree import dotted
+
+
+def concealed(translation: Translation) -> Translation:
+    """The translation with `${env:NAME}` in place of every secret, and a note for each variable to set."""
+    variables: dict[str, str] = {}  # name → the key that refers to it
+
+    def named(prefix: str, path: tuple[str, ...]) -> str:
+        wanted = re.sub(r"\W", "_", f"{prefix}_{path[-1]}", flags=re.ASCII).upper()
+        name, count = wanted, 1
+        while name in variables:
+            count += 1
+            name = f"{wanted}_{count}"
+        variables[name] = dotted(path)
+        return f"${{env:{name}}}"
+
+    def each(prefix: str, path: tuple[str, ...], value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {key: each(prefix, (*path, str(key)), inner) for key, inner in value.items()}
+        if isinstance(value, list):
+            return [each(prefix, path, inner) for inner in value]
+        secret = isinstance(value, str) and secrets.redact(path[-1], value) != value
+        return named(prefix, path) if value and secret else value
+
+    found = replace(
+        translation,
+        clusters={
+            alias: each(alias, ("clusters", alias), table) for alias, table in translation.clusters.items()
+        },
+        mirrors=[each("filter", ("mirrors",), mirror) for mirror in translation.mirrors],
+        notes=list(translation.notes),
+    )
+    for name, place in variables.items():
+        found.note(
+            name, f"set this variable to the secret at {place}: convert writes references in place of secrets"
+        )
+    return found

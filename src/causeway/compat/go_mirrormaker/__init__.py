@@ -1,0 +1,1 @@
+"""Go MirrorMaker's command line and files."""

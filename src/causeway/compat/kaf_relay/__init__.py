@@ -1,0 +1,1 @@
+"""kaf-relay's configuration file."""

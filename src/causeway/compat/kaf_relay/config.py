@@ -1,0 +1,211 @@
+"""kaf-relay: its config.toml, of both generations, and its flags.
+
+The older generation has [[consumers]] and [producer], the newer one [[sources]] and [target]; the rest
+is alike. The nodes of a pool are separate clusters with the same records, but a ledger's positions belong to
+one cluster. The compat command contacts the nodes and sets the one to read with `Relay.read_from`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from causeway.compat.kaf_relay import keys as keys
+from causeway.compat.kaf_relay.clients import alias, cluster, keys_of
+from causeway.compat.kaf_relay.filters import filters
+from causeway.compat.kaf_relay.keys import KeyReader, Values
+from causeway.compat.kaf_relay.nodes import FileGeneration, Node, generation_of, read_nodes
+from causeway.compat.kaf_relay.topics import RelayTopic, placed, shared, topics
+from causeway.compat.metrics_endpoint import listen
+from causeway.compat.translation import Translation, mirror_name
+from causeway.config.config_tree import shown
+from causeway.config.problems import nearest
+
+_COMPRESSIONS = ("none", "gzip", "snappy", "lz4", "zstd")
+_ACKNOWLEDGED = ("tcp", "leader", "cluster", "default")
+_MOST_QUEUED = 10_000_000  # maximum of queue_records
+_LONGEST_LINGER = 900_000  # maximum of linger.ms
+_FLAGS = ("config", "mode", "stop-at-end", "topic", "version")
+
+
+@dataclass(frozen=True)
+class Options:
+    """kaf-relay's flags."""
+
+    mode: str = "single"
+    stop_at_end: bool = False
+    topics: tuple[str, ...] = ()
+    filters: tuple[str, ...] = ()
+
+
+_TABLES = ("app", "topics", "source_pool", "sources", "target", "consumers", "producer", "filters", "filter")
+
+
+@dataclass
+class Relay:
+    translation: Translation
+    nodes: tuple[Node, ...]  # in the file's order; only one in single mode
+
+    def read_from(self, node: Node) -> None:
+        for mirror in self.translation.mirrors:
+            mirror["source"] = node.alias
+            mirror.pop("source_group", None)
+            mirror.pop("source_group_name", None)
+            mirror |= {"source_group_name": node.group} if node.commits else {"source_group": False}
+
+
+def merged(trees: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Merge several files: a later one wins, key by key; lists are replaced as a whole."""
+    whole: dict[str, Any] = {}
+    for tree in trees:
+        for key, value in tree.items():
+            before = whole.get(key)
+            if isinstance(value, dict) and isinstance(before, dict):
+                value = merged([before, value])
+            whole[key] = value
+    return whole
+
+
+def translate(tree: Mapping[str, Any], origin: str, options: Options, directory: Path) -> Relay:
+    """The mirror that the files and the flags describe; it reads from the first node."""
+    translation = Translation("kaf-relay", origin)
+    reader = KeyReader(translation)
+    for name in tree:
+        if name in _FLAGS:
+            translation.problem(name, f"is an option: pass it as --{name}")
+        elif name not in _TABLES:
+            translation.problem(name, f"unknown table{nearest(name, _TABLES)}")
+    generation = generation_of(translation, tree)
+    if generation is None:
+        return Relay(translation, ())
+    app = reader.table("app", tree.get("app", {}), keys.APP)
+    reader.table("app.retry_backoff", app.get("retry_backoff", {}), keys.RETRY_BACKOFF)
+    listen(translation, "app.metrics_server_addr", str(app.get("metrics_server_addr", "")), "kaf-relay")
+    pool = reader.table("source_pool", tree.get("source_pool", {}), keys.SOURCE_POOL)
+    group = str(pool.get("group_id") or app.get("group_id") or "")
+    target = reader.table(generation.target, tree.get(generation.target, {}), generation.written)
+    found = topics(translation, tree.get("topics", {}), options.topics)
+    nodes = read_nodes(
+        translation, reader, generation, tree, group, directory, alone=options.mode == "single"
+    )
+    destination = alias(target.get("name"), "target", translation.clusters)
+    translation.clusters[destination] = _written_to(translation, generation, target, directory)
+    translation.keys[destination] = keys_of(translation, generation.target, target)
+    mirror = {
+        "name": _name(reader, nodes, found),
+        "source": "",
+        "destination": destination,
+        "topics": list(found),
+        **_ways(translation, found, target),
+        **_delivery(translation, generation, target),
+    }
+    chosen = filters(translation, reader, tree, options.filters, directory)
+    if chosen:
+        mirror["filters"] = chosen
+    translation.mirrors.append(mirror)
+    relay = Relay(translation, nodes)
+    if nodes:
+        relay.read_from(nodes[0])
+    _say_what_differs(reader, generation, options, nodes, bool(chosen))
+    reader.finish()
+    return relay
+
+
+def _choice(translation: Translation, key: str, values: Values, choices: tuple[str, ...]) -> str:
+    value = str(values.get(key.rpartition(".")[2], ""))
+    if value and value not in choices:
+        translation.problem(
+            key, f"must be one of {', '.join(choices)}, not {shown(value)}{nearest(value, choices)}"
+        )
+    return value
+
+
+def _ways(translation: Translation, found: dict[str, RelayTopic], target: Values) -> dict[str, Any]:
+    """Topic names and partitions at the destination."""
+    ways: dict[str, Any] = {}
+    rename = {topic.source: topic.target for topic in found.values() if topic.target != topic.source}
+    places = placed(translation, target.get("partitioning", {}), found)
+    together = shared(found.values())
+    if together:
+        ways["merge"] = True
+    if rename:
+        ways["rename"] = rename
+    if places:
+        ways["partition_map"] = places
+    for name, sources in together.items():
+        translation.note(
+            f"topics.{', topics.'.join(sources)}",
+            f"share the topic {name}; each has positions of its own, so a restart skips none of them",
+        )
+    return ways
+
+
+def _delivery(translation: Translation, generation: FileGeneration, target: Values) -> dict[str, Any]:
+    path = generation.target
+    _choice(translation, f"{path}.commit_ack_type", target, _ACKNOWLEDGED)
+    compression = _choice(translation, f"{path}.compression", target, _COMPRESSIONS)
+    size = target.get("buffer_size", 0)
+    if not isinstance(size, int) or size < 0:
+        translation.problem(f"{path}.buffer_size", f"must not be negative, not {size}")
+        size = 0
+    queue = {"queue_records": min(size, _MOST_QUEUED)} if size else {}
+    return {"compression": compression or "none", **queue}
+
+
+def _written_to(
+    translation: Translation, generation: FileGeneration, target: Values, directory: Path
+) -> dict[str, Any]:
+    if not target:
+        translation.problem(generation.target, f"missing: [{generation.target}] is where records go")
+        return {}
+    found = cluster(translation, generation.target, target, directory)
+    linger = target.get("flush_frequency")
+    if isinstance(linger, float):
+        if not 0 <= linger <= _LONGEST_LINGER:
+            translation.problem(f"{generation.target}.flush_frequency", "must be between 0s and 15m")
+        found["producer"] = {"linger.ms": f"{linger:g}"}
+    return found
+
+
+def _name(reader: KeyReader, nodes: tuple[Node, ...], found: Mapping[str, RelayTopic]) -> str:
+    """Stable, because the ledger is named after it; relays of other topics get other names."""
+    group = nodes[0].group if nodes else ""
+    name = mirror_name(f"kaf-relay-{group or next(iter(found), '')}")
+    if not group:
+        reader.remark(
+            "topics",
+            f"the mirror and its ledger are called {name}, after the first topic; -X mirrors.0.name=… keeps "
+            "the name when another one comes first",
+        )
+    return name
+
+
+def _say_what_differs(
+    reader: KeyReader, generation: FileGeneration, options: Options, nodes: tuple[Node, ...], filtered: bool
+) -> None:
+    reader.remark("topics", "target topics that do not exist are created")
+    reader.remark("topics", generation.kept)
+    if nodes and nodes[0].commits:
+        reader.remark(
+            generation.group,
+            "is advanced on the source for lag tools and never read: positions are in a ledger on the "
+            "destination",
+        )
+    elif nodes:
+        reader.remark(
+            generation.nodes,
+            "nothing is committed at the source, as in kaf-relay; -X mirrors.0.source_group=true shows the "
+            "mirror's lag to lag tools",
+        )
+    if options.mode == "failover":
+        reader.remark(
+            "--mode failover",
+            "the first node that answers is read from until the mirror ends; pools that change nodes are "
+            "not there yet",
+        )
+        if options.stop_at_end:
+            reader.remark("--stop-at-end", "kaf-relay refuses it with --mode failover; here both go together")
+        if filtered:
+            reader.remark("--filter", "kaf-relay refuses filters with --mode failover; here both go together")

@@ -1,0 +1,125 @@
+"""kaf-relay's filters: rejects Go plugins, takes the Python filters that replace them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Any
+
+from causeway.compat.kaf_relay.clients import literal
+from causeway.compat.kaf_relay.keys import FILTER, KeyReader, Values
+from causeway.compat.translation import Translation
+
+_FILE = re.compile(r"([^:\s][^:]*\.py)(?::([A-Za-z_]\w*))?")
+_OBJECT = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+_REWRITE = (
+    "Go plugins cannot be loaded: write the filter in Python (the page on kaf-relay shows how) and pass "
+    "its file, --filter {id}.py"
+)
+
+
+@dataclass(frozen=True)
+class Filter:
+    id: str
+    key: str  # where it was given
+    path: str
+
+
+def filters(
+    translation: Translation,
+    reader: KeyReader,
+    tree: Mapping[str, Any],
+    flags: Iterable[str],
+    directory: Path,
+) -> list[dict[str, Any]]:
+    """The mirror's filters, first in the file's order, then in the flags'."""
+    tables = {section: _tables(translation, reader, section, tree) for section in ("filters", "filter")}
+    wanted = {
+        one: Filter(one, f"filters.{one}.path", str(values.get("path", "")))
+        for one, values in tables["filters"].items()
+        if values.get("enabled")
+    }
+    # A flag replaces the plugin of the same name, so a file that enables one can stay as it is.
+    wanted |= {_id(path): Filter(_id(path), f"--filter {path}", path) for path in flags}
+    found = []
+    for each in wanted.values():
+        made = _made(translation, each, directory)
+        config = _config(translation, each.id, tables)
+        if made:
+            found.append({"filter": made, **({"config": config} if config else {})})
+    for unused in tables["filter"]:
+        if unused not in wanted and unused not in tables["filters"]:
+            reader.remark(
+                f"filter.{unused}", "not used: no --filter names it, and kaf-relay does not use it then"
+            )
+    return found
+
+
+def _tables(
+    translation: Translation, reader: KeyReader, section: str, tree: Mapping[str, Any]
+) -> dict[str, Values]:
+    tables = tree.get(section, {})
+    if not isinstance(tables, dict):
+        translation.problem(section, f"each filter is written as [{section}.<id>]")
+        return {}
+    return {one: reader.table(f"{section}.{one}", table, FILTER) for one, table in tables.items()}
+
+
+def _id(path: str) -> str:
+    """A file's name without its extension; for `package.module:name` the module's name."""
+    if _OBJECT.fullmatch(path) and not _FILE.fullmatch(path):
+        return path.partition(":")[0].rpartition(".")[2]
+    name = PurePath(path).name
+    return name.partition(":")[0].rpartition(".")[0] or name
+
+
+def _made(translation: Translation, one: Filter, directory: Path) -> str:
+    file = _FILE.fullmatch(one.path)
+    if file:
+        path = directory / file[1]
+        if not path.is_file():
+            translation.problem(one.key, f"there is no file {path}")
+        return f"{path}:{file[2] or 'Filter'}"
+    if not _OBJECT.fullmatch(one.path):
+        translation.problem(one.key, _REWRITE.format(id=one.id))
+        return ""
+    return one.path
+
+
+def _config(translation: Translation, one: str, tables: Mapping[str, Mapping[str, Values]]) -> dict[str, Any]:
+    """The JSON that kaf-relay passes to the plugin, as a table."""
+    for section, known in tables.items():
+        given = str(known.get(one, {}).get("config", ""))
+        if not given.strip():
+            continue
+        key = f"{section}.{one}.config"
+        try:
+            config = json.loads(given, parse_constant=_no_number)
+        except (ValueError, RecursionError) as error:  # the message gives a position, never the text
+            translation.problem(key, f"is not JSON: {error}")
+            return {}
+        if isinstance(config, dict):
+            return {
+                name: _plain(translation, key, value) for name, value in config.items() if value is not None
+            }
+        translation.problem(key, "must be a JSON object, which becomes the filter's table")
+        return {}
+    return {}
+
+
+def _no_number(constant: str) -> None:
+    raise ValueError(f"{constant} is no number")
+
+
+def _plain(translation: Translation, key: str, value: Any) -> Any:
+    """A value for TOML: omits nulls, as Go's decoder does; escapes what looks like a reference."""
+    if isinstance(value, dict):
+        return {name: _plain(translation, key, inner) for name, inner in value.items() if inner is not None}
+    if isinstance(value, list):
+        if None in value:
+            translation.problem(key, "has a null in a list, which TOML cannot say")
+        return [_plain(translation, key, inner) for inner in value]
+    return literal(value) if isinstance(value, str) else value

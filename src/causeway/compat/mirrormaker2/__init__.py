@@ -1,0 +1,1 @@
+"""MirrorMaker 2's mm2.properties."""

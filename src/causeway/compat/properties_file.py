@@ -1,0 +1,103 @@
+"""Properties files, as Java and Go MirrorMaker read them, with the line of each key for messages.
+
+Java (`java.util.Properties`): `k=v`, `k: v` or `k v`, backslashes escape. Go MirrorMaker: `k=v`, keys
+are case-insensitive, backslashes are literal. Both have comments and continued lines. In both the last one
+of duplicate keys counts; a note reports it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from causeway.compat.translation import Translation
+
+Dialect = Literal["go", "java"]
+
+_JAVA_KEY = re.compile(r"((?:\\.|[^\\\s=:])*)[ \t\f]*[=:]?[ \t\f]*(.*)", re.DOTALL)
+_GO_KEY = re.compile(r"([^\s=:]+)[ \t]*[=:][ \t]*(.*)", re.DOTALL)
+_ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|.)", re.DOTALL)
+_WHITE = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+
+
+class PropertyEntry(NamedTuple):
+    value: str
+    line: int
+
+
+@dataclass(frozen=True)
+class PropertiesFile:
+    name: str
+    entries: Mapping[str, PropertyEntry] = field(default_factory=dict)
+
+    def where(self, key: str) -> str:
+        """`consumer.config:3: group.id`, for messages; without a line if the key is absent."""
+        entry = self.entries.get(key)
+        return f"{self.name}:{entry.line}: {key}" if entry else f"{self.name}: {key}"
+
+
+def read(path: Path, dialect: Dialect, translation: Translation) -> PropertiesFile:
+    """The file's keys; errors become problems of the translation."""
+    try:
+        # Java reads Latin-1; in a configuration the two differ only in comments, where it does not matter.
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except (OSError, ValueError) as error:
+        translation.problem(str(path), getattr(error, "strerror", None) or "cannot be read")
+        return PropertiesFile(str(path))
+    entries: dict[str, PropertyEntry] = {}
+    for number, line in logical_lines(text, dialect):
+        pair = _pair(line, dialect)
+        if pair is None:
+            translation.problem(f"{path}:{number}", "is neither key=value nor a comment")
+            continue
+        key, value = pair
+        place = f"{path}:{number}: {key}"
+        if key in entries:
+            translation.note(place, f"also in line {entries[key].line}; the last one counts")
+        if re.search(r"\s#", value):
+            translation.note(
+                place, 'a comment needs a line of its own: from the "#" on it is part of the value'
+            )
+        entries[key] = PropertyEntry(value, number)
+    return PropertiesFile(str(path), entries)
+
+
+def logical_lines(text: str, dialect: Dialect) -> Iterator[tuple[int, str]]:
+    """Lines joined with their continuations, each with its number; without comments and empty lines."""
+    comment = ("#", "!") if dialect == "java" else ("#",)
+    started, gathered = 0, ""
+    for number, natural in enumerate(re.split(r"\r\n|\r|\n", text), 1):
+        line = natural.lstrip(" \t\f")
+        if not gathered:
+            if not line.strip() or line.startswith(comment):
+                continue
+            started = number
+        backslashes = len(line) - len(line.rstrip("\\"))
+        if backslashes % 2:
+            gathered += line[:-1]
+            continue
+        yield started, gathered + line
+        gathered = ""
+    if gathered:
+        yield started, gathered
+
+
+def _pair(line: str, dialect: Dialect) -> tuple[str, str] | None:
+    """Strips white space around values: no key of these tools needs it."""
+    found = (_JAVA_KEY if dialect == "java" else _GO_KEY).fullmatch(line)
+    if found is None or not found[1]:
+        return None
+    if dialect == "go":
+        return found[1].lower(), found[2].strip()
+    return _unescaped(found[1]), _unescaped(found[2]).strip()
+
+
+def _unescaped(text: str) -> str:
+    def replace(match: re.Match[str]) -> str:
+        escaped = match[1]
+        return chr(int(escaped[1:], 16)) if len(escaped) > 1 else _WHITE.get(escaped, escaped)
+
+    return _ESCAPE.sub(replace, text)

@@ -1,0 +1,1 @@
+"""Frozen values that every package shares. No I/O, no decisions."""

@@ -1,1 +1,0 @@
-"""Front doors: other tools' configurations, translated into Causeway's own."""

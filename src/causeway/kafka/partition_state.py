@@ -1,0 +1,347 @@
+"""State of one source partition while a task serves it: its position, its part of the open transaction."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from confluent_kafka import KafkaError
+
+from causeway.core.position import Position
+from causeway.core.route import BY_KEY
+from causeway.core.task_order import Lane
+from causeway.core.topic import Spot
+from causeway.kafka.failures import refused_by
+from causeway.kafka.task_errors import Again
+from causeway.rules.holes import Hole, holes_between
+from causeway.rules.integrity import Finding, absent, contradicts, diverged
+from causeway.rules.offset_runs import OffsetRun, contiguous, join
+from causeway.rules.positions import Replicated, Waits, advance, seen
+
+NEVER = sys.maxsize
+
+
+class Stretch:
+    """Contiguous source records of one partition; the first and the last report where they landed."""
+
+    __slots__ = ("error", "first", "first_at", "last", "last_at", "length", "partition", "source")
+
+    def __init__(self, source: int) -> None:
+        self.source = source
+        self.length = 0
+        self.partition = -1  # where it landed, if its only record reported it
+        self.first = -1
+        self.last = -1
+        self.first_at = 0
+        self.last_at = 0
+        self.error: KafkaError | None = None
+
+    def report_first(self, error: KafkaError | None, message: Any) -> None:
+        self.error = error or self.error
+        self.first = message.offset()
+
+    def report_last(self, error: KafkaError | None, message: Any) -> None:
+        self.error = error or self.error
+        self.last = message.offset()
+
+    def report_only(self, error: KafkaError | None, message: Any) -> None:
+        self.error = error or self.error
+        self.first = self.last = message.offset()
+        self.partition = message.partition()
+
+    def refused(self) -> list[tuple[int, KafkaError]]:
+        return [(self.source, self.error)] if self.error is not None else []
+
+    def settle(self, place: int, at: int, runs: dict[int, list[OffsetRun]], waits: Waits) -> None:
+        if not contiguous(self.first, self.last, self.length):
+            raise Unmapped
+        landed = self.partition if place == BY_KEY else place
+        join(runs.setdefault(landed, []), [OffsetRun(self.source, self.first, self.length)])
+        # Two records stand for the stretch: a report for each record would cost more than producing it.
+        half = self.length // 2
+        waits.add(at - self.first_at, half)
+        waits.add(at - self.last_at, self.length - half)
+
+
+class ProducedRecords(Protocol):
+    """Produced records of one partition, and what the destination reports about them."""
+
+    def refused(self) -> list[tuple[int, KafkaError]]:
+        """Return source offset and error of each rejected record."""
+
+    def settle(self, place: int, at: int, runs: dict[int, list[OffsetRun]], waits: Waits) -> None:
+        """Add where they landed, by partition, and how long they took. Raises Unmapped."""
+
+
+class Aside:
+    """A record that goes to the quarantine instead of its place."""
+
+    __slots__ = ("error", "size", "source")
+
+    def __init__(self, source: int, size: int) -> None:
+        self.source = source
+        self.size = size
+        self.error: KafkaError | None = None
+
+    def report(self, error: KafkaError | None, _message: Any) -> None:
+        self.error = error
+
+
+class Unmapped(Exception):
+    """Another producer wrote between our records: each one must report where it landed."""
+
+
+class OpenLane:
+    """State of a partition that is being served. `next` is after `position` until a transaction commits."""
+
+    __slots__ = (
+        "absent", "asides", "barrier", "bytes", "careful", "delivered", "epoch", "fetch_from", "filtered",
+        "filtered_bytes", "finding", "hole", "landed", "lane", "next", "poison", "position", "quarantine",
+        "read", "recognized", "seen", "taken_out", "wall",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        lane: Lane,
+        position: Position,
+        careful: bool = False,
+        poison: Mapping[int, Finding] | None = None,
+        quarantine: str = "",
+        fetch_from: tuple[int, int] | None = None,
+        hole: Finding | None = None,
+    ) -> None:
+        self.lane = lane
+        self.position = position
+        self.next = position.offset
+        self.seen = seen(position)  # offset after the last record seen, which has this epoch
+        self.epoch = position.epoch
+        self.fetch_from = fetch_from or (position.offset, -1)  # offset, and epoch of what is there or -1
+        self.recognized = self.fetch_from[1] < 0  # whether that epoch was checked, if there is one
+        self.absent = False  # stopped as the last record seen did not come: the source must be asked
+        self.read = False  # whether anything was read from the position on
+        self.delivered = 0
+        self.filtered = self.filtered_bytes = 0
+        self.taken_out: list[tuple[int, int]] = []  # first offset and length of what filters removed
+        self.bytes = 0
+        self.landed: list[ProducedRecords] = []
+        self.careful = careful  # every record reports, not only the ends of a stretch
+        self.asides: list[Aside] = []
+        # Records that the destination rejected, by offset; the first of them must not be produced.
+        self.poison: dict[int, Finding] = dict(poison or {})
+        self.hole = hole  # offsets that the source lost: nothing from there on may be replicated
+        self.wall = NEVER if hole is None else hole.expected
+        self.barrier: int = min([self.wall, *self.poison])
+        self.quarantine = quarantine  # the topic where such records go; "": the partition stops before them
+        self.finding: Finding | None = None
+
+    @property
+    def done(self) -> bool:
+        """Whether an order with an end is fulfilled for this partition."""
+        if self.finding is not None:
+            return not self.absent
+        return self.recognized and self.lane.until is not None and self.next >= self.lane.until
+
+    @property
+    def limit(self) -> int:
+        """The first offset that must not be passed."""
+        return self.wall if self.quarantine else self.barrier
+
+    @property
+    def validated(self) -> bool:
+        """Whether the client must validate the epoch before it fetches: the record itself may be gone."""
+        return self.fetch_from[1] >= 0 and self.fetch_from[0] >= seen(self.position)
+
+    @property
+    def awaited(self) -> bool:
+        """Whether the last record seen must come before anything else."""
+        return not self.recognized and not self.validated
+
+    def passed(self, offset: int) -> None:
+        """The fetch position reached this offset, after transaction markers and aborted records.
+
+        Ignored where the partition has stopped. The client keeps fetching until the next commit drops the
+        partition, so an end may be reported after a record that was not replicated, in the same take or a
+        later one: to pass it would count the record that stopped the partition, and all after it, as holes.
+        """
+        if self.finding is not None:
+            return
+        if self.awaited:
+            # An end at that record's offset proves nothing: after an election the end may lag for a moment.
+            if offset >= self.seen:
+                self._cut_off(
+                    absent(self.seen, f"the log goes on to offset {offset} without it"), absent=True
+                )
+            return
+        self.recognized = self.read = True
+        self.next = max(self.next, min(offset, self.limit))
+        if self.hole is not None and offset > self.wall == self.next:
+            self.stop(self.wall, self.hole)
+
+    def took(self, stretch: Stretch, offset: int, epoch: int | None, size: int) -> None:
+        """A stretch was produced; `offset` is the next one to replicate."""
+        self.landed.append(stretch)
+        self.moved(stretch.length, offset, epoch, size)
+
+    def moved(self, records: int, offset: int, epoch: int | None, size: int) -> None:
+        """This many records were produced; `offset` is the next one to replicate."""
+        self.next = offset
+        self._saw(offset, epoch)
+        self.delivered += records
+        self.bytes += size
+
+    def reached(self, offset: int) -> int:
+        """Return the barrier from here on: with a quarantine, rejected records that are gone do not count.
+
+        A record after a hole stops the partition before the hole.
+        """
+        if self.quarantine:
+            self._forget_poison(offset)
+        if self.hole is not None and offset > self.wall:
+            self.stop(self.wall, self.hole)
+        self.lift(offset)
+        return self.barrier
+
+    def _forget_poison(self, offset: int) -> None:
+        self.poison = {at: finding for at, finding in self.poison.items() if at >= offset}
+        self.barrier = min([self.wall, *self.poison])
+
+    def lift(self, offset: int) -> None:
+        """Remove the hole where a record comes at its first offset: the source has it again."""
+        if offset == self.wall:
+            self.hole, self.wall = None, NEVER
+            self.barrier = min([self.wall, *self.poison])
+
+    def barred(self, offset: int) -> tuple[int, Finding]:
+        """Return where the partition stops, and why, when a record comes at its limit or after it."""
+        if self.hole is not None and offset > self.wall:
+            return self.wall, self.hole
+        return offset, self.poison[self.limit]
+
+    def set_aside(self, offset: int, epoch: int | None, size: int) -> Aside:
+        """A record goes to the quarantine; the next offset to replicate is after it."""
+        aside = Aside(offset, size)
+        self.asides.append(aside)
+        self.next = offset + 1
+        self._saw(offset + 1, epoch)
+        self._forget_poison(offset + 1)
+        return aside
+
+    def sifted(self, offsets: Sequence[int], epoch: int | None, size: int) -> None:
+        """The record filter removed these offsets, which are in order; the epoch is the last one's."""
+        self.filtered += len(offsets)
+        self.filtered_bytes += size
+        for offset in offsets:
+            if self.taken_out and sum(self.taken_out[-1]) == offset:
+                self.taken_out[-1] = (self.taken_out[-1][0], self.taken_out[-1][1] + 1)
+            else:
+                self.taken_out.append((offset, 1))
+        if offsets and self.finding is None:
+            self.passed(offsets[-1] + 1)
+            if offsets[-1] >= self.seen:
+                self._saw(offsets[-1] + 1, epoch)
+
+    def _saw(self, offset: int, epoch: int | None) -> None:
+        self.read = True
+        self.seen = offset
+        self.epoch = -1 if epoch is None else epoch
+
+    def recognize(self, offset: int, epoch: int | None) -> None:
+        """Check by a record before `next`, or by the first one that comes, that the log is still the same.
+
+        Where it is not, the log was truncated and written again, and what it holds now up to our position
+        would never be replicated; so the partition stops.
+        """
+        awaited = self.awaited
+        why = contradicts(self.seen, self.next, self.epoch, offset, epoch, awaited=awaited)
+        if why:
+            self._cut_off(why, absent=awaited and offset >= self.seen)
+        else:
+            self.recognized = True
+
+    def _cut_off(self, why: str, *, absent: bool) -> None:
+        self.absent = absent
+        self.stop(self.next, diverged(self.lane.source, self.next, why))
+
+    def stop(self, offset: int, finding: Finding) -> None:
+        """Stop the partition: everything before this offset is done, nothing from it on may be replicated."""
+        if self.finding is None:
+            self.next = max(self.next, offset)
+            self.finding = finding
+
+    def why_not(self, offset: int, stamp: int) -> Finding:
+        """Return why a record cannot be replicated to its place."""
+        if self.barrier <= offset:
+            return self.poison[self.barrier]
+        return Finding(
+            "poison",
+            f"the record at {self.lane.source} offset {offset} has timestamp {stamp},"
+            " which the client would replace with the current time",
+            "records without a timestamp cannot be carried unchanged;"
+            ' on_poison = "quarantine" sets them aside',
+            offset,
+        )
+
+    def refused(self) -> list[tuple[int, KafkaError]]:
+        """Return the records that were rejected, at their place or by the quarantine, as far as reported."""
+        aside = [(one.source, one.error) for one in self.asides if one.error is not None]
+        return [refused for landed in self.landed for refused in landed.refused()] + aside
+
+    def refusal(self, offset: int, error: KafkaError) -> Finding:
+        """Return the finding for a record that the destination rejects at every retry."""
+        return Finding(
+            "poison",
+            f"the destination refuses the record at {self.lane.source} offset {offset}: {error.str()}",
+            f"change {refused_by(error)} of topic {self.lane.place.topic}, or what is written to the source;"
+            ' on_poison = "quarantine" sets such records aside',
+            offset,
+        )
+
+    def refused_aside(self) -> list[KafkaError]:
+        """Return the errors of records that the quarantine rejected."""
+        return [aside.error for aside in self.asides if aside.error is not None]
+
+    def settled(self, at: int) -> tuple[Position, dict[int, list[OffsetRun]]]:
+        """Return the position after what was replicated, and the map's runs by destination partition.
+
+        All reports are in. Raises Unmapped where they do not show where each record landed.
+        """
+        place = self.lane.place.partition
+        runs: dict[int, list[OffsetRun]] = {}
+        waits = Waits()
+        for landed in self.landed:
+            landed.settle(place, at, runs, waits)
+        mapped = sum(run.length for found in runs.values() for run in found)
+        if mapped != self.delivered:
+            raise Again(f"{self.lane.source}: {mapped} of {self.delivered} records were acknowledged")
+        carried = Replicated(
+            offset=self.next,
+            epoch=self.epoch,
+            delivered=self.delivered,
+            filtered=self.filtered,
+            quarantined=len(self.asides),
+            bytes=self.bytes,
+            place_end=runs[place][-1].destination + runs[place][-1].length if place in runs else -1,
+            waits=waits,
+            seen=self.seen,
+            filtered_bytes=self.filtered_bytes,
+            quarantined_bytes=sum(aside.size for aside in self.asides),
+        )
+        return advance(self.position, carried, at), runs
+
+    def holes(self, runs: Mapping[int, Sequence[OffsetRun]]) -> list[Hole]:
+        """Return offsets of the open transaction for which no record came; `runs` are those of `settled`."""
+        taken = [(run.source, run.length) for found in runs.values() for run in found]
+        taken += [(aside.source, 1) for aside in self.asides]
+        return holes_between(self.position.offset, self.next, [*taken, *self.taken_out])
+
+    def committed(self, position: Position) -> None:
+        self.position = position
+        self.delivered = self.filtered = self.bytes = self.filtered_bytes = 0
+        self.landed = []
+        self.asides = []
+        self.taken_out = []
+
+
+Lanes = Mapping[Spot, OpenLane]
+"""Open lanes by source topic and partition."""

@@ -1,0 +1,338 @@
+"""Consumes a shard's partitions of one source cluster: look, assign, consume.
+
+A source that does not respond never stops the shard: its partitions wait, the others continue.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
+
+from causeway.core.cluster import Cluster
+from causeway.core.position import Position, SourcePartition
+from causeway.core.task_order import Lane, Limits
+from causeway.errors import CausewayError
+from causeway.kafka import clients
+from causeway.kafka.admin import ClusterView, TopicFacts
+from causeway.kafka.failures import error_of, is_corrupt
+from causeway.kafka.look_ahead import RecordRun, runs_of
+from causeway.kafka.native.consumer_handle import ObjectConsumer
+from causeway.kafka.partition_state import OpenLane
+from causeway.kafka.source_group import SourceGroup
+from causeway.rules.fetch_sizes import size_in_memory
+from causeway.rules.integrity import LogFacts, same_topic
+
+WAKE_SECONDS = 1.0
+KNOW_SECONDS = 2.0
+RETRY_SECONDS = 1.0
+CLOSE_SECONDS = 1.0
+CHANGED_ID = re.compile(r"Topic (\S+) changed id from \S+ to (\S+)$")
+"""The client logs the id in metadata that it applies, also the first one. No client API reports it."""
+TRUNCATED = KafkaError(KafkaError._LOG_TRUNCATION).str()
+"""With auto.offset.reset = error the client reports truncation under another code: only the text names it."""
+
+
+class Lost(NamedTuple):
+    """A partition that failed, and why; whether its log was truncated before its position, or is damaged."""
+
+    lane: OpenLane
+    why: str
+    truncated: bool = False
+    corrupt: bool = False
+
+
+class Taken(NamedTuple):
+    """Records, and what to apply after them: end-of-partition events and partitions that failed."""
+
+    records: Any  # a list of messages, or the native carrier's batch of them
+    ends: list[tuple[OpenLane, int]] = []  # noqa: RUF012
+    lost: list[Lost] = []  # noqa: RUF012
+
+
+NOTHING = Taken([])
+
+
+class SourceConsumer:
+    """Consumes the partitions of one source cluster."""
+
+    make: clients.Make = staticmethod(ObjectConsumer)
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        cluster_id: str,
+        lanes: Iterable[Lane],
+        group: str | None,
+        mirror: str,
+        limits: Limits,
+    ) -> None:
+        self.cluster = cluster
+        self.cluster_id = cluster_id
+        self.waiting: dict[SourcePartition, Lane] = {lane.source: lane for lane in lanes}
+        self.open: dict[tuple[str, int], OpenLane] = {}
+        self.trouble = ""  # why the source, or a part of it, cannot be read now
+        self._retry_at = 0.0
+        self.view = ClusterView(cluster)
+        self._group = SourceGroup(self.view, group)
+        self._group_name = group or f"causeway.{mirror}"
+        self._known: set[str] = set()
+        self._waking: threading.Thread | None = None
+        self.topic_ids: dict[str, list[str]] = {}  # ids that the consumer fetched by since the last commit
+        self.limits = limits
+        self._consumer = self._make_consumer()
+
+    def _make_consumer(self) -> Any:
+        limits = self.limits
+        return clients.consumer(
+            self.cluster,
+            self._group_name,
+            make=self.make,
+            on_error=self._on_error,
+            on_log=self._on_log,
+            debug="metadata",
+            queued_max_messages_kbytes=max(1024, limits.queue_bytes // 1024),
+            queued_min_messages=min(100_000, limits.queue_records),
+            fetch_bytes=limits.fetch_bytes,
+        )
+
+    def renew(self, limits: Limits) -> None:
+        """Replace the consumer by one with these limits. What the old one fetched ahead is dropped.
+
+        Everything that was taken is committed. The partitions wait to be opened again, each at its position.
+        """
+        self._woken()
+        if self.open:
+            self._consumer.unassign()
+        self._consumer.close()
+        self.waiting |= {lane.lane.source: lane.lane for lane in self.open.values()}
+        self.open.clear()
+        self._retry_at = 0.0
+        self.limits = limits
+        self._known = set()
+        self.topic_ids = {}
+        self._consumer = self._make_consumer()
+
+    def wake(self) -> None:
+        """Connect and learn the leaders while the ledger is read. Ignores errors: `look` meets them again."""
+
+        def connect() -> None:
+            with contextlib.suppress(CausewayError):
+                self.view.connect(WAKE_SECONDS)
+                self._know({source.topic for source in self.waiting})
+
+        self._waking = threading.Thread(target=connect, name="waking", daemon=True)
+        self._waking.start()
+
+    def _woken(self) -> None:
+        """Wait for `wake`: no call may be in progress on a handle that is used otherwise, or closed."""
+        if self._waking is not None:
+            self._waking.join()
+            self._waking = None
+
+    def due(self) -> bool:
+        """Whether partitions wait to be opened and it is time to try."""
+        return bool(self.waiting) and time.monotonic() >= self._retry_at
+
+    def look(
+        self,
+        positions: Mapping[SourcePartition, Position],
+        places: Mapping[str, TopicFacts],
+        place_ends: Mapping[tuple[str, int], int],
+    ) -> dict[SourcePartition, LogFacts]:
+        """Return what the brokers report for each waiting partition.
+
+        Raises CausewayError where the source does not respond; the partitions keep waiting.
+        """
+        self._woken()
+        if self.view.connect(2.0) != self.cluster_id:
+            raise CausewayError(
+                f'cluster "{self.cluster.alias}" is another cluster than when the order was made',
+                where=self.cluster.bootstrap_servers,
+            )
+        wanted = [(source.topic, source.partition) for source in self.waiting]
+        facts = self.view.describe({topic for topic, _ in wanted})
+        known = [
+            (topic, number) for topic, number in wanted if topic in facts and number < facts[topic].partitions
+        ]
+        starts, ends = self.view.offsets(known, "earliest"), self.view.offsets(known, "latest")
+        sights: dict[SourcePartition, LogFacts] = {}
+        for source, lane in self.waiting.items():
+            at = (source.topic, source.partition)
+            place = places.get(lane.place.topic)
+            missing = _is_missing(source, positions.get(source), facts.get(source.topic))
+            if missing:
+                starts[at] = ends[at] = 0
+            if source.topic in facts and (at not in starts or at not in ends):
+                continue  # a partition without a leader, or one that this broker does not know yet
+            spot = (lane.place.topic, lane.place.partition)
+            if place and 0 <= spot[1] < place.partitions and spot not in place_ends:
+                continue  # the same on the destination
+            sights[source] = LogFacts(
+                topic_id=facts[source.topic].topic_id if source.topic in facts else None,
+                log_start=starts.get(at, -1),
+                log_end=ends.get(at, -1),
+                place_topic_id=place.topic_id if place else None,
+                place_partitions=place.partitions if place else 0,
+                place_end=place_ends.get(spot),
+                missing=missing,
+            )
+        return sights
+
+    def assign(self, lanes: Iterable[OpenLane]) -> None:
+        """Start fetching from the positions, with the leader epoch that reveals a truncated log."""
+        added = []
+        lanes = list(lanes)
+        for lane in lanes:
+            source, (offset, epoch) = lane.lane.source, lane.fetch_from
+            self.waiting.pop(source, None)
+            self.open[source.topic, source.partition] = lane
+            known = {"leader_epoch": epoch} if epoch >= 0 else {}
+            added.append(TopicPartition(source.topic, source.partition, offset, **known))
+        if added:
+            self._know({one.topic for one in added})
+            self._consumer.incremental_assign(added)
+        for lane in lanes:
+            if lane.validated:
+                self._validate(lane)
+
+    def _validate(self, lane: OpenLane) -> None:
+        """Make the client ask the leader where the epoch ended, before it fetches.
+
+        The client does so at a seek, not when a partition is assigned (librdkafka 2.16: rd_kafka_toppar_seek,
+        rd_kafka_toppar_fetch_start). The seek drops what was fetched between the two; none of it was taken
+        yet. The client reports a truncated log as an error of its partition.
+        """
+        source, (offset, epoch) = lane.lane.source, lane.fetch_from
+        try:
+            self._consumer.seek(TopicPartition(source.topic, source.partition, offset, leader_epoch=epoch))
+        except KafkaException as exception:
+            why = error_of(exception).str()
+            self.drop(lane, wait=True)
+            self.postpone(f"{source}: {why}")
+
+    def _know(self, topics: set[str]) -> None:
+        """Fetch metadata of these topics, where one of them is new to the client.
+
+        A handle that does not know the leader when it starts to fetch asks again a second later: now and then
+        a slice began with such a second.
+        """
+        if not topics <= self._known:
+            with contextlib.suppress(KafkaException):
+                self._ask_for(topics)
+            self._known |= topics
+
+    def _ask_for(self, topics: set[str]) -> None:
+        self._consumer.ask_for(topics, KNOW_SECONDS)
+
+    def drop(self, lane: OpenLane, *, wait: bool) -> None:
+        """Stop fetching a partition; with `wait` it is judged again soon."""
+        source = lane.lane.source
+        if wait:
+            self.waiting[source] = lane.lane
+        if self.open.pop((source.topic, source.partition), None) is not None:
+            self._consumer.incremental_unassign([TopicPartition(source.topic, source.partition)])
+
+    def postpone(self, why: str) -> None:
+        self.trouble = why
+        self._retry_at = time.monotonic() + RETRY_SECONDS
+
+    def take(self, most: int, seconds: float) -> Taken:
+        """Return fetched records; waits up to `seconds` for the first."""
+        messages = self._consumer.consume(most, seconds)
+        if not messages:
+            return NOTHING
+        if all(message.error() is None for message in messages):
+            return Taken(messages)
+        return self._sorted(messages)
+
+    def runs(self, records: Any) -> Iterator[RecordRun]:
+        """Return these records as contiguous runs."""
+        return runs_of(records)
+
+    @property
+    def ahead(self) -> int:
+        """How many fetched records were not taken yet."""
+        return int(self._consumer.queued)
+
+    def sizes(self, records: Any, most: int) -> list[int]:
+        """Return the sizes in the client's memory of about `most` of these records, evenly spaced."""
+        return [_size(message) for message in records[:: max(1, len(records) // most)]]
+
+    def release(self, records: Any) -> None:
+        """Free records that were taken and will not be produced. Objects need nothing."""
+
+    def _sorted(self, messages: Iterable[Any]) -> Taken:
+        """Separate records, ends and failures. Drops what came after the failure of a partition.
+
+        A client that cannot read a batch continues at some offset after it: records from there would leave
+        the batch out, and an end reported from there would pass it. What came before the failure was read
+        correctly, and without it the partition would never reach the failure.
+        """
+        taken = Taken([], [], [])
+        failed: set[tuple[str, int]] = set()
+        for message in messages:
+            at = (message.topic(), message.partition())
+            if at in failed:
+                continue
+            if message.error() is None:
+                taken.records.append(message)
+            elif self._heard(message, taken):
+                failed.add(at)
+        return taken
+
+    def _heard(self, message: Any, taken: Taken) -> bool:
+        """Handle a message that is not a record. Returns whether its partition failed."""
+        error = message.error()
+        lane = self.open.get((message.topic(), message.partition()))
+        if error.code() == KafkaError._PARTITION_EOF:
+            if lane is not None:
+                taken.ends.append((lane, int(message.offset())))
+            return False
+        why = str(error.str())
+        if lane is None:
+            self.trouble = why
+            return False
+        taken.lost.append(Lost(lane, why, truncated=TRUNCATED in why, corrupt=is_corrupt(error)))
+        return True
+
+    def advance_group(self, positions: Iterable[Position], *, final: bool = False) -> bool:
+        """Commit positions to the source's consumer group. Returns whether it sent a commit."""
+        return self._group.advance(positions, final=final)
+
+    def close(self) -> None:
+        """Wait briefly for a group commit that is in flight, then destroy the consumer."""
+        self._woken()
+        if self.open:
+            self._consumer.unassign()
+        self._group.settle(CLOSE_SECONDS)
+        self._consumer.close()
+
+    def _on_log(self, line: str) -> None:
+        if found := CHANGED_ID.search(line):
+            self.topic_ids.setdefault(found[1], []).append(found[2])
+
+    def committed(self) -> None:
+        """Forget earlier topic ids: everything that was fetched by them is committed or dropped."""
+        self.topic_ids = {topic: ids[-1:] for topic, ids in self.topic_ids.items()}
+
+    def _on_error(self, error: KafkaError) -> None:
+        self.trouble = str(error.str())
+
+
+def _size(message: Any) -> int:
+    headers = () if message.unreadable else message.headers() or ()
+    sizes = [(len(name), len(value or b"")) for name, value in headers]
+    return size_in_memory(len(message.value() or b""), len(message.key() or b""), sizes)
+
+
+def _is_missing(source: SourcePartition, position: Position | None, facts: TopicFacts | None) -> bool:
+    """Whether the topic is another one, with fewer partitions. A broker may know fewer of the same one."""
+    if position is None or facts is None or source.partition < facts.partitions:
+        return False
+    return not same_topic(position.topic_id, facts.topic_id)

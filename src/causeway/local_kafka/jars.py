@@ -1,0 +1,117 @@
+"""The jars of Kafka, downloaded once per user and version.
+
+Invariant: a directory below <cache>/jars/ is complete or does not exist. It is filled under another
+name and renamed at the end; the holder of the lock may delete what an earlier, killed holder
+left. A failure also deletes Ivy's own cache, which may hold modules without their dependencies
+(see ivy.py).
+
+The cache is $CAUSEWAY_CACHE, else $XDG_CACHE_HOME/causeway, else ~/.cache/causeway.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+from causeway.errors import SetupError, UsageError
+from causeway.local_kafka import ivy
+from causeway.local_kafka.java import find_java
+from causeway.local_kafka.progress import showing
+
+DEFAULT_VERSION = "4.3.1"
+
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
+_UNFINISHED = ".unfinished-"
+
+
+def cache_dir() -> Path:
+    if chosen := os.environ.get("CAUSEWAY_CACHE"):
+        return Path(chosen).expanduser().absolute()
+    if xdg := os.environ.get("XDG_CACHE_HOME"):
+        return Path(xdg).absolute() / "causeway"
+    return Path.home() / ".cache" / "causeway"
+
+
+def kafka_jars(version: str = DEFAULT_VERSION) -> Path:
+    """The directory with the jars of a broker."""
+    return resolve("org.apache.kafka", "kafka_2.13", version)
+
+
+def resolve(group: str, artifact: str, version: str) -> Path:
+    """The directory with the jars of a module and its dependencies; downloads them if it does not exist.
+
+    Raises SetupError if they cannot be downloaded, UsageError for an invalid version.
+    """
+    for part in (group, artifact, version):
+        if not _PLAIN_NAME.fullmatch(part):
+            raise UsageError(f"{part!r} is not the name or version of a module", todo="e.g. --version 4.3.1")
+    module = ivy.Module(group, artifact, version)
+    place = cache_dir() / "jars" / f"{artifact}-{version}"
+    if place.is_dir():
+        return place
+    java = find_java()
+    with _alone(place.parent) as lock:
+        if not place.is_dir():  # another process may have filled it meanwhile
+            _fill(java, module, place, lock)
+    return place
+
+
+def _fill(java: Path, module: ivy.Module, place: Path, lock: int) -> None:
+    ivy_cache = cache_dir() / "ivy"
+    for leftover in place.parent.glob(f"{_UNFINISHED}*"):
+        shutil.rmtree(leftover)
+    unfinished = place.parent / f"{_UNFINISHED}{place.name}"
+    try:
+        unfinished.mkdir()
+        with showing(str(module)) as on_line:
+            retrieve = partial(
+                ivy.retrieve, java, into=unfinished, cache=ivy_cache, lock=lock, on_line=on_line
+            )
+            retrieve(module)
+            if backend := _logging_backend(unfinished):
+                retrieve(backend)
+        unfinished.rename(place)
+    except BaseException:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        shutil.rmtree(ivy_cache, ignore_errors=True)
+        raise
+
+
+def _logging_backend(jars: Path) -> ivy.Module | None:
+    """Kafka's modules log through slf4j and bring no backend: without one a broker logs nothing.
+
+    slf4j-simple writes to stderr, which is the broker's log file, and is released with slf4j-api.
+    """
+    api = sorted(jars.glob("slf4j-api-*.jar"))
+    if not api:
+        return None
+    return ivy.Module("org.slf4j", "slf4j-simple", api[-1].stem.removeprefix("slf4j-api-"))
+
+
+@contextmanager
+def _alone(directory: Path) -> Iterator[int]:
+    """One process at a time; the lock is released when its holders end, for whatever reason."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        lock = (directory / ".lock").open("w")
+    except OSError as error:
+        raise SetupError(
+            "the directory for downloaded jars cannot be used",
+            where=str(directory),
+            why=error.strerror or str(error),
+            todo="set CAUSEWAY_CACHE to a directory that can be written",
+        ) from error
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print("waiting for another process that downloads jars", file=sys.stderr, flush=True)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield lock.fileno()

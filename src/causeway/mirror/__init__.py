@@ -1,1 +1,0 @@
-"""What a user asks for: run, check, verify."""

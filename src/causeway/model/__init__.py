@@ -1,1 +1,0 @@
-"""Frozen values that every room shares. No I/O, no decisions."""

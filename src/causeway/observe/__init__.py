@@ -1,1 +1,0 @@
-"""What people see: tables, lines, logs. Imports model alone."""

@@ -1,1 +1,0 @@
-"""The only room that talks to Spark: session, slice, relay."""

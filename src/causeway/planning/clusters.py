@@ -1,0 +1,87 @@
+"""Turns settings into what clients and shards need: clusters, limits, filters."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from causeway.config import MirrorSettings, Settings
+from causeway.core.cluster import Cluster
+from causeway.core.filtering import FilterSpec
+from causeway.core.task_order import Limits
+from causeway.errors import ConfigError, UsageError
+from causeway.rules.sharding import default_shards
+
+SMALLEST_FETCH, LARGEST_FETCH = 256 * 1024, 8 * 1024 * 1024
+
+
+def cluster_of(settings: Settings, alias: str) -> Cluster:
+    cluster = settings.clusters[alias]
+    properties = {**cluster.properties, "bootstrap.servers": cluster.bootstrap_servers}
+    return Cluster(alias, properties, dict(cluster.consumer), dict(cluster.producer))
+
+
+def limits_of(mirror: MirrorSettings, batch_bytes: int = 1_000_000, shards: int = 1) -> Limits:
+    """The limits of one shard, if `shards` of them share the mirror's."""
+    return Limits(
+        records=mirror.max_transaction_records,
+        bytes=mirror.max_transaction_bytes,
+        seconds=mirror.max_transaction_time,
+        transaction_timeout=mirror.transaction_timeout,
+        queue_bytes=mirror.queue_bytes,
+        queue_records=mirror.queue_records,
+        batch_bytes=batch_bytes,
+        heartbeat=mirror.heartbeat,
+        records_per_second=mirror.max_records_per_second / shards,
+        bytes_per_second=mirror.max_bytes_per_second / shards,
+        fetch_bytes=max(SMALLEST_FETCH, LARGEST_FETCH // shards),
+    )
+
+
+def group_of(mirror: MirrorSettings, alias: str) -> str | None:
+    """The consumer group to advance on a source, if any."""
+    return mirror.seen_from(alias).source_group_name if mirror.source_group else None
+
+
+def shards_of(mirror: MirrorSettings, partitions: int, cores: int) -> int:
+    """How many shards the mirror has. A rate limit is split evenly among them; with one it is met exactly."""
+    limited = mirror.max_records_per_second or mirror.max_bytes_per_second
+    return mirror.shards or (1 if limited else default_shards(cores, partitions))
+
+
+def filters_of(mirror: MirrorSettings) -> tuple[FilterSpec, ...]:
+    """The mirror's filters, with their files read; raises ConfigError if one cannot be read."""
+    specs = []
+    for one in mirror.filters:
+        path, _, _ = one.filter.rpartition(":")
+        code = None
+        if path.endswith(".py"):
+            try:
+                code = Path(path).read_text(encoding="utf-8")
+            except (OSError, ValueError) as error:
+                raise ConfigError(
+                    f"the filter {one.filter} cannot be read", where=f'mirror "{mirror.name}"', why=str(error)
+                ) from None
+        specs.append(FilterSpec(one.filter, one.config, one.on_error, code))
+    return tuple(specs)
+
+
+def chosen(settings: Settings, names: list[str]) -> list[MirrorSettings]:
+    """The mirrors with these names, or all of them."""
+    known = {mirror.name: mirror for mirror in settings.mirrors}
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise UsageError(
+            f"no mirror is named {', '.join(unknown)}", todo=f"the configuration has: {', '.join(known)}"
+        )
+    return [known[name] for name in names] if names else list(settings.mirrors)
+
+
+def the_one(settings: Settings, name: str | None) -> MirrorSettings:
+    """The mirror of this name, or the only one there is."""
+    found = chosen(settings, [name] if name else [])
+    if len(found) > 1:
+        raise UsageError(
+            "the configuration has several mirrors",
+            todo=f"--mirror {found[0].name}, or another of them",
+        )
+    return found[0]

@@ -1,0 +1,210 @@
+"""Derives routes from settings and source topics, and finds those that must be refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from causeway.config import MirrorSettings
+from causeway.core.plan import Refusal
+from causeway.core.route import ClusterTopic, Edge, Placement, Route
+from causeway.kafka.admin import ClusterView
+from causeway.planning.rules.loops import way
+from causeway.planning.rules.naming import LONGEST, destination_name
+from causeway.planning.rules.selection import select
+from causeway.rules.ledger_state import LedgerState
+
+RouteKey = tuple[str, str]  # alias and source topic
+Routes = dict[RouteKey, Route]
+
+
+class KnownEdge(NamedTuple):
+    """An edge of a mirror, and whether that mirror marks records with their origin."""
+
+    edge: Edge
+    marks: bool
+    mirror: str
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What a mirror's settings select, whether or not it exists and can be replicated."""
+
+    mirror: MirrorSettings
+    sources: Mapping[str, str]  # alias by cluster id
+    destination: str  # the cluster's id
+
+    def to(self, here: ClusterTopic) -> ClusterTopic | None:
+        """The destination topic for this topic; None if the mirror does not select it."""
+        alias = self.sources.get(here.cluster)
+        if alias is None:
+            return None
+        seen = self.mirror.seen_from(alias)
+        if not select([here.topic], seen.topics, seen.exclude):
+            return None
+        return ClusterTopic(
+            self.destination, destination_name(here.topic, seen.prefix, seen.suffix, seen.rename)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """The other mirrors of this process."""
+
+    names: frozenset[tuple[str, str]] = frozenset()  # with the id of the cluster that has their ledger
+    edges: tuple[KnownEdge, ...] = ()  # what they replicate
+    # Of two mirrors with the same route the later one is refused, whichever finds the topic first. Settings
+    # decide that, so two threads that survey at the same time cannot miss each other.
+    earlier: tuple[Selection, ...] = ()
+
+    def on(self, cluster_id: str) -> set[str]:
+        """Mirrors whose ledger is on this cluster; on other clusters the same names are other mirrors."""
+        return {name for cluster, name in self.names if cluster == cluster_id}
+
+
+ALONE = Neighbours()
+
+
+def selection_of(
+    mirror: MirrorSettings, sources: Mapping[str, ClusterView], destination: ClusterView
+) -> Selection:
+    ids = {view.cluster_id(): alias for alias, view in sources.items()}
+    return Selection(mirror, ids, destination.cluster_id())
+
+
+def routes(mirror: MirrorSettings, sources: Mapping[str, ClusterView], destination: ClusterView) -> Routes:
+    """The selected source topics, and where they go. Cheap enough to call every few seconds."""
+    found: Routes = {}
+    for alias, view in sources.items():
+        seen = mirror.seen_from(alias)
+        for name, facts in view.describe(select(view.topic_names(), seen.topics, seen.exclude)).items():
+            to = destination_name(name, seen.prefix, seen.suffix, seen.rename)
+            found[alias, name] = Route(alias, facts, to, _placement(mirror, name))
+    return {
+        key: route
+        for key, route in found.items()
+        if not (_onto_itself(route, sources, destination) and _is_output(mirror, route, found))
+    }
+
+
+def _placement(mirror: MirrorSettings, topic: str) -> Placement:
+    where = mirror.partition_map.get(topic)
+    if isinstance(where, int):
+        return Placement(fixed=where, modulo=mirror.modulo)
+    if where:
+        return Placement(pairs=where, modulo=mirror.modulo)
+    return Placement(by_key=mirror.partitions == "by-key", modulo=mirror.modulo)
+
+
+def _onto_itself(route: Route, sources: Mapping[str, ClusterView], destination: ClusterView) -> bool:
+    same = sources[route.alias].cluster_id() == destination.cluster_id()
+    return same and route.to == route.source.name
+
+
+def _is_output(mirror: MirrorSettings, route: Route, found: Routes) -> bool:
+    """Whether a pattern selected the mirror's own output, in a mirror within one cluster."""
+    seen, name = mirror.seen_from(route.alias), route.source.name
+    if name in seen.topics:
+        return False
+    marked = bool(seen.prefix or seen.suffix) and name.startswith(seen.prefix) and name.endswith(seen.suffix)
+    return marked or any(other.to == name and other is not route for other in found.values())
+
+
+def edges(
+    found: Iterable[Route], sources: Mapping[str, ClusterView], destination: ClusterView
+) -> Iterator[Edge]:
+    for route in found:
+        here = ClusterTopic(sources[route.alias].cluster_id(), route.source.name)
+        yield here, ClusterTopic(destination.cluster_id(), route.to)
+
+
+def refusals(
+    mirror: MirrorSettings,
+    found: Routes,
+    sources: Mapping[str, ClusterView],
+    destination: ClusterView,
+    image: LedgerState,
+    neighbours: Neighbours = ALONE,
+) -> list[Refusal]:
+    """Routes that would lose, mix or repeat records, alone or together with those of other mirrors."""
+    homes: dict[str, list[RouteKey]] = {}
+    for key, route in found.items():
+        homes.setdefault(route.to, []).append(key)
+    own = [
+        KnownEdge(edge, mirror.provenance, mirror.name)
+        for edge in edges(found.values(), sources, destination)
+    ]
+    known = [*own, *neighbours.edges]
+    go_on = {one.edge[0] for one in known}  # from any other topic there is no way back
+    carried = _carried_to(image)
+    origins: dict[tuple[str, str], set[str]] = {}
+    for spot, to in carried.items():
+        origins.setdefault((spot.topic, to), set()).add(spot.cluster)
+    ids = {view.cluster_id() for view in sources.values()}
+    refused = []
+    for (alias, name), route in found.items():
+        cluster_id = sources[alias].cluster_id()
+        spots = ClusterTopic(cluster_id, name), ClusterTopic(destination.cluster_id(), route.to)
+        before = carried.get(spots[0])
+        others = [key for key in homes[route.to] if key != (alias, name)]
+        integrity = False
+        if spots[0] == spots[1]:
+            why = "it would be mirrored onto itself, in the same cluster"
+            todo = "give it another name with prefix, suffix or rename, or exclude it"
+        elif twin := next(
+            (one.mirror.name for one in neighbours.earlier if one.to(spots[0]) == spots[1]), ""
+        ):
+            why = f'mirror "{twin}" replicates it to topic {route.to}, too: every record would come twice'
+            todo = "exclude it from one of the two mirrors, or give it another name in one of them"
+        elif len(route.to) > LONGEST or route.to in (".", ".."):
+            why = f"{route.to[:40]}… is no name that Kafka takes ({len(route.to)} characters)"
+            todo = "give it another name with rename"
+        elif before is not None and before != route.to:
+            why = f"it was carried to topic {before} until now, the configuration says {route.to}"
+            todo = "put the name back, or give the mirror another name: that one starts from the beginning"
+            integrity = True
+        elif others and not mirror.merge and before is None:
+            why = f"{', '.join(map(_called, others))} would land in the destination topic {route.to} as well"
+            todo = "give it another name with prefix, suffix or rename, or set merge = true"
+        elif before is None and (gone := origins.get((name, route.to), set()) - ids):
+            why = (
+                f"topic {route.to} holds what was carried from {name} of the cluster with the id {min(gone)}"
+            )
+            why += f", and this one's id is {cluster_id}: everything would be carried again"
+            todo = (
+                "read from that cluster again; or, if this one took its place, give the mirror another name"
+            )
+            todo += " and `causeway adopt` what is there"
+            integrity = True
+        elif spots[1] in go_on and (back := way_back(spots, mirror.provenance, known)):
+            steps = " → ".join(spot.topic for spot in (spots[0], *back))
+            why = f"its records would come back to it without end ({steps})"
+            todo = "set provenance = true on all mirrors of the circle, or use a prefix"
+        else:
+            continue
+        refused.append(Refusal(alias, name, why, todo, integrity))
+    return refused
+
+
+def _carried_to(image: LedgerState) -> dict[ClusterTopic, str]:
+    """The destination topic of each source topic, according to the ledger."""
+    return {
+        ClusterTopic(source.cluster, source.topic): one.place.topic for source, one in image.positions.items()
+    }
+
+
+def way_back(edge: Edge, marks: bool, known: Sequence[KnownEdge]) -> list[ClusterTopic]:
+    """The path by which records would come back; empty if there is none, or every mirror on it marks them."""
+    source, destination = edge
+    every = [one.edge for one in known]
+    if not marks:
+        return way(every, destination, source)
+    for (here, there), marked, _ in known:
+        if not marked and (to := way(every, destination, here)) and (back := way(every, there, source)):
+            return [*to, *back]
+    return []
+
+
+def _called(key: RouteKey) -> str:
+    return f"{key[0]}:{key[1]}"

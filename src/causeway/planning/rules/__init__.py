@@ -1,0 +1,1 @@
+"""Pure rules of planning. They import only core and the shared rules."""

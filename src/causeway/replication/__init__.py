@@ -1,0 +1,1 @@
+"""`causeway run`: the slice loop, the driver, and the status it publishes."""

@@ -1,0 +1,139 @@
+"""`causeway run`: the mirrors of one process, as one Spark application."""
+
+from __future__ import annotations
+
+import gc
+import os
+import socket
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+from causeway import __version__
+from causeway.config import Settings
+from causeway.core.clock import now_ms
+from causeway.core.progress import MirrorProgress
+from causeway.core.snapshot import ENDED, Snapshot
+from causeway.errors import CausewayError, DeliveryFailed, IntegrityError, Superseded, UsageError
+from causeway.planning.clusters import chosen
+from causeway.planning.routing import Neighbours
+from causeway.replication.driver import Driver
+from causeway.replication.event_log import SayEvent
+from causeway.replication.slice_loop import serve
+from causeway.spark import session
+
+
+class Run:
+    """Mirrors that run until `stop` is called or, with `stop_at_end`, until they reach their end."""
+
+    def __init__(self, settings: Settings, names: list[str], stop_at_end: bool, say: SayEvent) -> None:
+        self._settings = settings
+        self._say = say
+        self._stopping = threading.Event()
+        self._drivers = [Driver(settings, mirror, stop_at_end, say) for mirror in chosen(settings, names)]
+        self._errors: list[CausewayError] = []
+        self._threads: list[threading.Thread] = []
+        self._spark: session.Spark | None = None
+        self._prepared = False
+        self._started_at = now_ms()
+
+    def prepare(self) -> None:
+        """Prepare every driver: whatever can fail at the start fails here, before Spark starts."""
+        for driver in self._drivers:
+            driver.others = partial(self._others, driver)
+            driver.prepare(os.cpu_count() or 1)
+        self._prepared = True
+
+    def _others(self, driver: Driver) -> Neighbours:
+        """The other mirrors, to refuse a route that brings records back or replicates them twice."""
+        others = [other for other in self._drivers if other is not driver]
+        return Neighbours(
+            names=frozenset((other.selection().destination, other.name) for other in others),
+            edges=tuple(edge for other in others for edge in other.edges),
+            earlier=tuple(one.selection() for one in self._drivers[: self._drivers.index(driver)]),
+        )
+
+    def start(self, on_spark: Callable[[Path], None]) -> None:
+        """Start Spark, and a thread for each mirror that has something to do."""
+        busy = [driver for driver in self._drivers if not driver.fulfilled]
+        for driver in self._drivers:
+            if driver not in busy:
+                driver.settle("done")
+                driver.finish()
+        if not busy:
+            return
+        slots = sum(driver.shards for driver in busy)
+        log = session.log_directory(self._settings.spark) / f"spark-{os.getpid()}.log"
+        on_spark(log)
+        # A tailing task holds its slot for the whole slice, so all shards must fit at once.
+        self._spark = session.start(
+            self._settings.spark, slots, "causeway", log, needed=slots, stopping=self._stopping
+        )
+        for driver in busy:
+            thread = threading.Thread(target=self._serve, args=(driver, self._spark), name=driver.name)
+            self._threads.append(thread)
+            driver.settle("running")
+            thread.start()
+        # Everything loaded so far lives as long as the process. Every scrape creates ten thousand objects,
+        # which would make the garbage collector scan all of it again and again.
+        gc.collect()
+        gc.freeze()
+
+    def stop(self) -> None:
+        self._stopping.set()
+
+    @property
+    def running(self) -> bool:
+        return any(thread.is_alive() for thread in self._threads)
+
+    def snapshot(self) -> Snapshot:
+        """All views. `at` is the oldest measurement among mirrors that are neither starting nor ended."""
+        now = now_ms()
+        awake = [one for one in self._drivers if one.state not in ("starting", *ENDED)]
+        return Snapshot(
+            at=min((one.outlook.measured_at for one in awake), default=now),
+            version=__version__,
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            started_at=self._started_at,
+            mirrors=tuple(one.outlook.view for one in self._drivers),
+            prepared=self._prepared,
+        )
+
+    def wish(self, mirror: str, *, paused: bool, by: str) -> None:
+        """Request a pause or a resume of a mirror; its state shows when it takes effect."""
+        for driver in self._drivers:
+            if driver.name == mirror:
+                if driver.state in ENDED:
+                    raise UsageError(f"this mirror has {driver.state}", where=f'mirror "{mirror}"')
+                driver.wish(paused, by)
+
+    def progress(self) -> Sequence[MirrorProgress]:
+        return [driver.outlook.progress for driver in self._drivers]
+
+    def finish(self) -> None:
+        """Wait for all mirrors, stop Spark, and raise the most serious error, if there was one."""
+        for thread in self._threads:
+            thread.join()
+        if self._spark is not None:
+            session.stop(self._spark)
+        for kind in (Superseded, IntegrityError, DeliveryFailed, CausewayError):
+            for error in self._errors:
+                if isinstance(error, kind):
+                    raise error
+
+    def _serve(self, driver: Driver, spark: session.Spark) -> None:
+        try:
+            serve(driver, spark, self._stopping)
+        except CausewayError as error:
+            # The other mirrors continue; the process ends with this error when they have ended too.
+            self._errors.append(error)
+            driver.tell("error", f"this mirror has stopped: {error}", todo=error.todo)
+            driver.restate()
+        except Exception as error:
+            self._errors.append(
+                CausewayError(f"unexpected: {type(error).__name__}: {error}", where=driver.name)
+            )
+            self._stopping.set()
+            raise

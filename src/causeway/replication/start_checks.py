@@ -1,0 +1,71 @@
+"""Checks before a mirror replicates anything. Each one raises an error, or does nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from causeway.config import MirrorSettings
+from causeway.core.ledger_record import Paused
+from causeway.core.offsets import when
+from causeway.core.plan import Refusal
+from causeway.errors import AccessDenied, CausewayError, IntegrityError, PlanRefused, UsageError
+from causeway.kafka.admin import ClusterView
+from causeway.planning.rules.readiness import timeout_too_long
+
+
+def refuse_twins(name: str, views: Mapping[str, ClusterView]) -> None:
+    """Refuse two aliases of one cluster: they would replicate the same partitions twice."""
+    ids: dict[str, str] = {}
+    for alias, view in views.items():
+        other = ids.setdefault(view.cluster_id(), alias)
+        if other != alias:
+            raise PlanRefused(
+                f'the sources "{other}" and "{alias}" are the same cluster',
+                where=f'mirror "{name}"',
+                why=f"both have the id {view.cluster_id()}",
+                todo="name it once; topics of both can be chosen there",
+            )
+
+
+def refuse_timeout(mirror: MirrorSettings, destination: ClusterView) -> None:
+    """Refuse a transaction timeout that the brokers do not allow: no shard could begin a transaction."""
+    if mirror.delivery != "exactly-once":
+        return
+    try:
+        config = destination.broker_config()
+    except CausewayError:
+        return  # nothing else needs this setting, and the user may lack the right to read it
+    error = timeout_too_long(mirror.transaction_timeout, config)
+    if error is not None:
+        raise PlanRefused(error.what, where=f'mirror "{mirror.name}"', todo=error.todo)
+
+
+def refuse_paused(name: str, paused: Paused | None) -> None:
+    if paused is not None and paused.by:
+        raise UsageError(
+            f"the mirror is paused by {paused.by} since {when(paused.at)}",
+            where=f'mirror "{name}"',
+            todo="`causeway resume CONFIG`, then start it again",
+        )
+
+
+def refuse_at_start(name: str, refusals: Sequence[Refusal], *, goes_on: bool = False) -> None:
+    """Refuse the start if topics cannot be replicated as they are. (While it runs, the others continue.)
+
+    With `goes_on`, a partial refusal does not block the start: a topic that was replicated before and has
+    grown has partitions without a place. A restart must not turn that into a refusal of everything.
+    """
+    refusals = [refusal for refusal in refusals if not (refusal.partial and goes_on)]
+    if not refusals:
+        return
+    where = f'mirror "{name}"'
+    if all(refusal.integrity for refusal in refusals):
+        topics = ", ".join(f"{refusal.source}:{refusal.topic}" for refusal in refusals)
+        raise IntegrityError(refusals[0].why, where=f"{where}: {topics}", todo=refusals[0].todo)
+    if all(refusal.denied for refusal in refusals):
+        topics = ", ".join(f"{refusal.source}:{refusal.topic}" for refusal in refusals)
+        raise AccessDenied(refusals[0].why, where=f"{where}: {topics}", todo=refusals[0].todo)
+    problems = tuple(str(refusal) for refusal in refusals)
+    raise PlanRefused(
+        f"{len(refusals)} topic(s) cannot be carried as they are", problems=problems, where=where
+    )

@@ -1,0 +1,269 @@
+"""Commits a transaction (step 4): flush, check both topics again, write the ledger, commit.
+
+A topic that is deleted and recreated in the middle of a slice causes no error: the client consumes the new
+topic and reports nothing. So both sides are asked for their topic ids after the last fetch, while the flush
+runs; the ledger record is written only if the ids are unchanged.
+
+A broker that lags the controller returns the old id. For the source that does not matter: Fetch names topics
+by their ids (Kafka 3.1), and the client logs which id it took from metadata (`Intake.topic_ids`). That id
+must match the position's too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import replace
+from typing import Any
+
+from causeway.core.clock import now_ms
+from causeway.core.ledger_record import Event, Heartbeat, LedgerRecord, encode
+from causeway.core.position import Position
+from causeway.core.task_order import TaskOrder
+from causeway.errors import CausewayError
+from causeway.kafka.admin import ClusterView
+from causeway.kafka.failures import is_poison, is_refusal, may_not
+from causeway.kafka.ledger_topics import check_ledger
+from causeway.kafka.partition_state import OpenLane, Unmapped
+from causeway.kafka.producer import BookEntry, IdempotentProducer
+from causeway.kafka.task_errors import Again, Refused
+from causeway.replication.worker.source_checks import check_holes, looks_until
+from causeway.replication.worker.task_state import TaskState
+from causeway.rules.integrity import same_topic
+from causeway.rules.offset_runs import OffsetRun
+from causeway.rules.repeats import rejected
+
+TopicQueries = list[tuple[ClusterView, dict[str, Future[Any]]]]
+
+RUNS_TOGETHER = 2_000
+"""Most runs in one offset-map record: with placement by key each record is a run, and size is limited."""
+
+
+class Committer:
+    """Commits what the shard produced as one transaction."""
+
+    def __init__(
+        self,
+        order: TaskOrder,
+        delivery: IdempotentProducer,
+        destination: ClusterView,
+        memory: TaskState,
+        carrier: str,
+    ) -> None:
+        self._order = order
+        self._delivery = delivery
+        self._destination = destination
+        self._memory = memory
+        self._carrier = carrier
+        self._heartbeat_at = 0.0
+
+    @property
+    def due(self) -> bool:
+        """Whether a heartbeat or an event must be committed although no record was produced."""
+        return time.monotonic() >= self._heartbeat_at or bool(self._memory.events)
+
+    def commit(
+        self,
+        lanes: Iterable[OpenLane],
+        records: Sequence[LedgerRecord],
+        sources: Mapping[str, ClusterView],
+        fetched: Sequence[tuple[str, Mapping[str, Sequence[str]]]] = (),
+        *,
+        final: bool = False,
+    ) -> float:
+        """Commit what the lanes produced, with further ledger records; returns how long the flush took."""
+        moved = [lane for lane in lanes if lane.next > lane.position.offset]
+        carried = [lane for lane in moved if lane.delivered or lane.filtered or lane.asides]
+        delivery, memory = self._delivery, self._memory
+        asked = self._ask(moved, sources)
+        count, size = delivery.records, delivery.bytes
+        flushed = delivery.flush() if delivery.open else 0.0
+        self._check_reports(carried)
+        self._check_topics(moved, asked)
+        _check_fetched(moved, fetched)
+        at = now_ms()
+        settled = [(lane, *self._settle(lane, at)) for lane in moved]
+        gaps: list[LedgerRecord] = []
+        memory.looks = 0
+        deadline = looks_until(self._order)
+        for number, (lane, position, landed) in enumerate(settled):
+            if position.tally.holes != lane.position.tally.holes:
+                view = sources[lane.lane.source.cluster]
+                position, passed = check_holes(self._order, view, lane, position, landed, memory, deadline)
+                settled[number] = (lane, position, landed)
+                gaps += passed
+        entries = [self._entry(gap) for gap in gaps]  # first: without transactions a crash may come between
+        entries += [self._entry(position) for _, position, _ in settled]
+        mapped = [
+            self._map_entry(lane, position, number, runs[first : first + RUNS_TOGETHER])
+            for lane, position, landed in settled
+            for number, runs in landed.items()
+            for first in range(0, len(runs), RUNS_TOGETHER)
+        ]
+        entries += [self._entry(record) for record in (*records, *self._signs_of_life(at, final))]
+        if entries or delivery.open:
+            seconds = delivery.seconds if delivery.open else 0.0
+            began = time.monotonic()
+            delivery.commit(entries, mapped)
+            memory.transactions += 1
+            memory.transaction_seconds += seconds + time.monotonic() - began
+        memory.events = []
+        memory.records += count
+        memory.bytes += size
+        for lane, position, _ in settled:
+            lane.committed(position)
+            ahead = [
+                part for part in memory.explained.pop(lane.lane.source, ()) if part.end > position.offset
+            ]
+            if ahead:
+                memory.explained[lane.lane.source] = ahead
+        return flushed
+
+    def _settle(self, lane: OpenLane, at: int) -> tuple[Position, dict[int, list[OffsetRun]]]:
+        try:
+            position, landed = lane.settled(at)
+            return replace(position, lease=self._order.lease), landed
+        except Unmapped:
+            self._memory.careful.add(lane.lane.source)
+            place = lane.lane.place
+            raise Again(
+                f"another producer writes to {place.topic}[{place.partition}]: mapping each record"
+            ) from None
+
+    def _ask(self, moved: Sequence[OpenLane], sources: Mapping[str, ClusterView]) -> TopicQueries:
+        places = {lane.lane.place.topic for lane in moved}
+        asked = [(self._destination, self._destination.ask_to_describe({*places, self._order.ledger}))]
+        for cluster_id, view in sources.items():
+            topics = {lane.lane.source.topic for lane in moved if lane.lane.source.cluster == cluster_id}
+            asked.append((view, view.ask_to_describe(topics)))
+        return asked
+
+    def _check_topics(self, moved: Sequence[OpenLane], asked: TopicQueries) -> None:
+        try:
+            (places, *found) = [view.described(answers) for view, answers in asked]
+        except CausewayError as error:
+            raise Again(f"before a commit: {error}") from None
+        order = self._order
+        check_ledger(order.ledger, order.ledger_id, places.get(order.ledger), order.destination.alias)
+        topics = {}
+        for (view, _), facts in zip(asked[1:], found, strict=True):
+            topics.update({(view.cluster_id(), name): fact for name, fact in facts.items()})
+        for lane in moved:
+            source, place = lane.lane.source, lane.lane.place
+            topic, destination = topics.get((source.cluster, source.topic)), places.get(place.topic)
+            if topic is None or not same_topic(lane.position.topic_id, topic.topic_id):
+                raise Again(
+                    f"the source topic {source.topic} changed while it was read: nothing of it is kept"
+                )
+            if destination is None or not same_topic(lane.position.place.topic_id, destination.topic_id):
+                raise Again(f"the destination topic {place.topic} changed while it was written")
+
+    def _check_reports(self, carried: Sequence[OpenLane]) -> None:
+        """Remember records that the destination will never accept, once they are identified.
+
+        Their transaction fails as a whole, so records of other partitions may be reported as failed too.
+        Raises Again or Refused if any record failed.
+        """
+        memory = self._memory
+        for lane in carried:
+            for error in filter(is_poison, lane.refused_aside()):
+                memory.no_quarantine.add(lane.lane.source)
+                raise Again(f"the quarantine did not take a record of {lane.lane.source}: {error.str()}")
+        failed = [(lane, *refused) for lane in carried for refused in lane.refused()]
+        if not failed:
+            return
+        self._check_rights(failed)
+        poisonous = [one for one in failed if is_poison(one[2])]
+        lane, offset, error = (poisonous or failed)[0]
+        if poisonous and memory.single:
+            for one in poisonous:
+                memory.poison.setdefault(one[0].lane.source, {})[one[1]] = one[0].refusal(*one[1:])
+            memory.single = False
+            raise Again(f"{lane.lane.source} offset {offset} is not taken: {error.str()}")
+        refusals = [one for one in failed if is_refusal(one[2])]
+        if memory.single and self._count(refusals):
+            raise Again(f"{lane.lane.source} offset {offset} is not taken: {error.str()}")
+        lane, offset, error = (poisonous or refusals or failed)[0]
+        kind = Refused if poisonous or refusals or self._delivery.refused_a_record else Again
+        raise kind(f"{lane.lane.source} offset {offset} was not taken: {error.str()}")
+
+    def _check_rights(self, failed: Sequence[tuple[OpenLane, int, Any]]) -> None:
+        """A missing permission concerns the topic, so there is no record to isolate."""
+        topics = set()
+        for lane, offset, error in failed:
+            if may_not(error):
+                aside = any(offset == one.source for one in lane.asides)
+                topics.add(lane.quarantine if aside else lane.lane.place.topic)
+        if topics:
+            self._memory.denied |= topics
+            self._memory.single = False
+            raise Again(f"these topics must not be written to: {', '.join(sorted(topics))}")
+
+    def _count(self, refusals: Sequence[tuple[OpenLane, int, Any]]) -> bool:
+        """Count what brokers rejected; returns whether a record has its verdict now.
+
+        With one record per batch, an error concerns that record alone. Only the first one of each partition
+        counts: those after it are rejected with it, and would restart the count each time.
+        """
+        first: dict[OpenLane, tuple[int, Any]] = {}
+        for lane, offset, error in refusals:
+            if lane not in first or offset < first[lane][0]:
+                first[lane] = (offset, error)
+        known = False
+        for lane, (offset, error) in first.items():
+            source, topic = lane.lane.source, lane.lane.place.topic
+            known |= self._memory.failed_at(rejected(source, offset, topic, error.code(), error.str()))
+        return known
+
+    def _signs_of_life(self, at: int, final: bool) -> list[LedgerRecord]:
+        order, memory = self._order, self._memory
+        signs: list[LedgerRecord] = []
+        for level, what in memory.events:
+            memory.event_number += 1
+            signs.append(Event(order.shard, memory.event_number, at, level, what))
+        if final or time.monotonic() >= self._heartbeat_at:
+            self._heartbeat_at = time.monotonic() + order.limits.heartbeat
+            host = socket.gethostname()
+            sign = Heartbeat(
+                order.shard, order.lease, order.slice, at, host, os.getpid(), self._carrier,
+                memory.transactions, int(memory.transaction_seconds * 1_000), memory.records,
+                memory.restarts, memory.group_commits, memory.carrying.counts, memory.carrying.total, final,
+                int((time.monotonic() - memory.began) * 1_000),
+            )  # fmt: skip
+            signs.append(sign)
+        return signs
+
+    def _entry(self, record: LedgerRecord) -> BookEntry:
+        return (self._order.ledger, self._order.shard, *encode(record))
+
+    def _map_entry(
+        self, lane: OpenLane, position: Position, partition: int, runs: Sequence[OffsetRun]
+    ) -> BookEntry:
+        source, place = position.source, position.place._replace(partition=partition)
+        key = f"{source.cluster}|{source.topic}|{source.partition}"
+        value: dict[str, object] = {"v": 1, "topic_id": position.topic_id, "to": list(place), "runs": runs}
+        if self._order.delivery != "exactly-once":
+            value["base"] = (
+                lane.position.offset
+            )  # no transaction binds ledger and offset map: rules/ledger_consistency.py
+        encoded = json.dumps(value, separators=(",", ":")).encode()
+        return (self._order.offset_map, self._order.shard, key.encode(), encoded)
+
+
+def _check_fetched(
+    moved: Iterable[OpenLane], fetched: Iterable[tuple[str, Mapping[str, Sequence[str]]]]
+) -> None:
+    """The topic ids that consumers fetched by must match the positions. A consumer may have logged none."""
+    known = list(fetched)
+    for lane in moved:
+        source = lane.lane.source
+        for cluster_id, ids in known:
+            its_ids = ids.get(source.topic, ()) if cluster_id == source.cluster else ()
+            if not all(same_topic(lane.position.topic_id, topic_id) for topic_id in its_ids):
+                raise Again(
+                    f"the source topic {source.topic} was recreated while it was read: nothing of it is kept"
+                )

@@ -1,0 +1,207 @@
+"""Ends transactions that earlier attempts left open at the destination, before anything is written after.
+
+The shard is fenced, so none of its transactions should be open. A broker that restarted may have left out
+markers anyway: replication/rules/hanging_transactions.py has the cases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+
+from causeway.core.clock import now_ms
+from causeway.core.ledger_record import Hidden, LedgerRecord
+from causeway.core.position import Place, Position, SourcePartition
+from causeway.core.task_order import TaskOrder
+from causeway.core.topic import Spot
+from causeway.errors import AccessDenied, CausewayError, IntegrityError
+from causeway.kafka import hanging_transactions
+from causeway.kafka.admin import ClusterView
+from causeway.kafka.hanging_transactions import OpenTransactions
+from causeway.kafka.offset_map import landed, last_landed
+from causeway.kafka.task_errors import Again
+from causeway.replication.rules.hanging_transactions import KnownPlace, counts, known_to, to_abort
+from causeway.replication.worker.task_state import TaskState
+
+ENOUGH = 2
+"""What is open after this many aborts under our id belongs to another producer. A broker may forget one abort
+too."""
+
+
+def left_open(order: TaskOrder, destination: ClusterView, memory: TaskState) -> OpenTransactions:
+    """The partitions of this shard in which a transaction is still open after the fence.
+
+    Places that did not respond must be checked again before anything is written to them. Raises Again if a
+    transaction was open in the ledger and has been ended: the ledger could not be read to its end.
+    """
+    if order.delivery != "exactly-once":
+        return OpenTransactions({}, {}, set())
+    with _unanswered():
+        places = {(lane.place.topic, lane.place.partition) for lane in order.lanes}
+        by_key = {topic for topic, number in places if number < 0}
+        needed = {_ledger(order), _map(order)}
+        denied: set[str] = set()
+        for topic, facts in (destination.describe(by_key, denied=denied) if by_key else {}).items():
+            needed |= {(topic, number) for number in range(facts.partitions)}
+        spots = needed | {spot for spot in places if spot[1] >= 0}
+        # Other shards write to shared places: their transactions end by themselves.
+        shared = any(lane.shared or lane.place.partition < 0 for lane in order.lanes)
+        patience = order.limits.transaction_timeout / 2 if shared else hanging_transactions.WAIT_SECONDS
+        try:
+            sight = hanging_transactions.look(destination, spots, patience)
+        except AccessDenied:
+            destination.describe({topic for topic, _ in places}, denied=denied)
+            if not denied:
+                raise
+            sight = hanging_transactions.look(
+                destination, {spot for spot in spots if spot[0] not in denied}, patience
+            )
+        # Partitions with a denied place are not opened; if the permission is granted before, check again.
+        sight.unseen.update(spot for spot in places if spot[0] in denied)
+        sight.all_seen(destination, needed)
+        if _ledger(order) in sight.opened:
+            _count(_ledger(order), sight, memory)
+            told = hanging_transactions.end_ledger(
+                destination, order.mirror, order.shard, order.limits, sight
+            )
+            raise Again(told)
+    return sight
+
+
+def must_be_seen(places: Iterable[Place], unseen: Collection[Spot]) -> None:
+    """Raise Again for a place that was not checked for open transactions: nothing may be written to it."""
+    for place in places:
+        spot = (place.topic, place.partition)
+        if spot in unseen:
+            raise Again(f"{_name(spot)} answers now: looking what was left open there")
+
+
+def end_leftovers(
+    order: TaskOrder,
+    destination: ClusterView,
+    sight: OpenTransactions,
+    found: Mapping[SourcePartition, Position],
+    hidden: Iterable[Hidden],
+    memory: TaskState,
+) -> list[LedgerRecord]:
+    """With the ledger read to its end: abort what it does not count; what it counts must be there.
+
+    Returns the records to commit before anything is written to a place. Raises Again if a transaction was
+    ended.
+    """
+    records = _look(order, destination, sight, found, hidden)
+    places = {spot: at for spot, at in sight.opened.items() if spot != _map(order)}
+    with _unanswered():
+        if _map(order) in sight.opened:
+            _count(_map(order), sight, memory)
+            _end_map(order, destination, sight, found)
+        known = known_to(found.values())
+        by_key = {lane.place.topic for lane in order.lanes if lane.place.partition < 0}
+        asked = {spot for spot in places if spot[0] in by_key}
+        last = last_landed(destination, _map(order), asked) if asked else {}
+        known |= {spot: KnownPlace.of(one) for spot, one in last.items()}
+        left = to_abort(places, known)
+        mine = {spot: at for spot, at in left.items() if memory.ended[spot] < ENOUGH}
+        if mine:
+            _abort(order, destination, sight, mine)
+            memory.ended.update(mine.keys())
+            where = ", ".join(f"{_name(spot)} from {offset}" for spot, offset in mine.items())
+            raise Again(f"a transaction without an end was thrown away, if it was ours: {where}")
+    memory.ended.clear()
+    written = {one.spot: one.end for one in hidden}
+    for spot in places.keys() - left.keys():
+        if written.get(spot) != known[spot].end:
+            records.append(_hide(spot, places[spot], known[spot], memory))
+    return records
+
+
+def _end_map(
+    order: TaskOrder,
+    destination: ClusterView,
+    sight: OpenTransactions,
+    found: Mapping[SourcePartition, Position],
+) -> None:
+    """Commit the offset map's open records if the ledger counts one of them, abort them otherwise."""
+    spot = _map(order)
+    at, name = {spot: sight.opened[spot]}, order.transactional_id
+    written = {spot: hanging_transactions.written_from(destination, spot, at[spot])}
+    if any(counts(landed(*entry), found) for entry in written[spot]):
+        hanging_transactions.commit_again(destination, name, order.limits, at, written)
+        raise Again(f"a commit that a broker forgot half of was repeated: {_name(spot)} from {at[spot]}")
+    _abort(order, destination, sight, at)
+    raise Again(f"a transaction without an end was thrown away: {_name(spot)} from {at[spot]}")
+
+
+def _abort(
+    order: TaskOrder, destination: ClusterView, sight: OpenTransactions, spots: Iterable[Spot]
+) -> None:
+    """Abort under the shard's id. A task that served the shard since has written to its ledger: then not."""
+    since = {_ledger(order): sight.ends[_ledger(order)]}
+    hanging_transactions.abort(
+        destination, order.transactional_id, order.limits.transaction_timeout, spots, since
+    )
+
+
+def _hide(spot: Spot, at: int, known: KnownPlace, memory: TaskState) -> Hidden:
+    what = f"{_name(spot)} at the destination is hidden from offset {at} on: a transaction is open there,"
+    memory.say("warning", f"{what} before offset {known.end}, up to which it was carried")
+    return known.hidden(spot, now_ms())
+
+
+def _look(
+    order: TaskOrder,
+    destination: ClusterView,
+    sight: OpenTransactions,
+    found: Mapping[SourcePartition, Position],
+    hidden: Iterable[Hidden],
+) -> list[LedgerRecord]:
+    """Check hidden records once nothing is open before them. Raises IntegrityError if they were aborted."""
+    ended = [one for one in hidden if one.spot not in sight.opened]
+    with _unanswered():
+        still = hanging_transactions.open_from(destination, {one.spot for one in ended}) if ended else {}
+        settled = [one for one in ended if one.spot not in still and one.source in found]
+        for one in settled:
+            # The position was moved back since then: they are replicated again.
+            if found[one.source].offset < one.offset:
+                continue
+            if hanging_transactions.was_aborted(order.destination, one.spot, one.end - 1):
+                raise IntegrityError(
+                    "records that the ledger knows as carried were thrown away at the destination",
+                    where=f"{_name(one.spot)}, up to offset {one.end}",
+                    why="a broker forgot the end of their transaction, and the next one was aborted; their"
+                    f" source is {one.source}, before offset {one.offset}",
+                    todo="`causeway verify` shows which are missing, `causeway offsets skip --back` moves"
+                    " before them",
+                )
+    return [replace(one, end=-1) for one in settled]
+
+
+def _count(spot: Spot, sight: OpenTransactions, memory: TaskState) -> None:
+    """Count the aborts. Only the mirror writes here: what its shard cannot end was the driver's."""
+    if memory.ended[spot] >= ENOUGH:
+        hanging_transactions.refuse_foreign(spot, sight.opened[spot])
+    memory.ended[spot] += 1
+
+
+@contextmanager
+def _unanswered() -> Iterator[None]:
+    """Raise Again for brokers that do not respond: the next attempt retries."""
+    try:
+        yield
+    except (Again, IntegrityError):
+        raise
+    except CausewayError as error:
+        raise Again(str(error)) from None
+
+
+def _ledger(order: TaskOrder) -> Spot:
+    return (order.ledger, order.shard)
+
+
+def _map(order: TaskOrder) -> Spot:
+    return (order.offset_map, order.shard)
+
+
+def _name(spot: Spot) -> str:
+    return f"{spot[0]}[{spot[1]}]"

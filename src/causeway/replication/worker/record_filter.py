@@ -1,0 +1,122 @@
+"""Between source consumer and producer: drops and counts records that must not be replicated.
+
+Filters decide, and provenance: a record that originated at the destination is not sent back there. A dropped
+record leaves a gap in the offsets, which the producer takes for a hole. So each `OpenLane` is told afterwards
+which offsets were dropped, and passes those after the last record produced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from causeway.core.filtering import FilterRecord, FilterSpec
+from causeway.kafka.partition_state import Lanes, OpenLane
+from causeway.kafka.records import record_of
+from causeway.planning.filters import MadeFilter, make
+from causeway.rules.integrity import Finding
+from causeway.rules.provenance import comes_from
+
+
+class RecordFilter:
+    def __init__(self, specs: Sequence[FilterSpec], not_back_to: str | None) -> None:
+        self._filters = [make(spec) for spec in specs]
+        self._not_back_to = not_back_to.encode() if not_back_to is not None else None
+        self._dropped: dict[OpenLane, list[tuple[int, int | None, int]]] = {}  # offset, epoch and size
+        self._stops: dict[OpenLane, tuple[int, Finding]] = {}
+
+    @property
+    def active(self) -> bool:
+        return bool(self._filters) or self._not_back_to is not None
+
+    def sift(self, messages: Sequence[Any], lanes: Lanes) -> list[Any]:
+        """The messages to replicate, in their order."""
+        kept = []
+        for message in messages:
+            lane = lanes.get((message.topic(), message.partition()))
+            if lane is None or lane.finding is not None:
+                continue
+            if message.offset() < lane.next or not lane.recognized:
+                lane.recognize(message.offset(), message.leader_epoch())
+                if message.offset() < lane.next or lane.finding is not None:
+                    continue
+            lane.lift(message.offset())
+            if message.offset() >= lane.limit:
+                self._stop(lane, *lane.barred(message.offset()))  # filters do not see these
+            elif message.unreadable:
+                kept.append((lane, message))  # the producer refuses it: its headers cannot be judged here
+            elif self._not_back_to is not None and comes_from(message.headers(), self._not_back_to):
+                self._drop(lane, message)
+            else:
+                kept.append((lane, message))
+        if self._filters and kept:
+            kept = self._asked(kept)
+        return [
+            message
+            for lane, message in kept
+            if lane not in self._stops or message.offset() < self._stops[lane][0]
+        ]
+
+    def _asked(self, kept: list[tuple[OpenLane, Any]]) -> list[tuple[OpenLane, Any]]:
+        """The messages that all filters keep, and the unreadable ones, which no filter sees, in order."""
+        asked = [one for one in kept if not one[1].unreadable]
+        records = [record_of(message) for _, message in asked]
+        for one in self._filters:
+            asked, records = self._ask(one, asked, records)
+        passed = {id(message) for _, message in asked}
+        return [one for one in kept if one[1].unreadable or id(one[1]) in passed]
+
+    def settle(self) -> None:
+        """After the rest was produced: apply the dropped records and the stops to the partition states."""
+        for lane, offsets in self._dropped.items():
+            limit = lane.next if lane.finding is not None else lane.limit
+            if lane in self._stops:
+                limit = min(limit, self._stops[lane][0])
+            before = sorted(one for one in offsets if one[0] < limit)
+            size = sum(one[2] for one in before)
+            lane.sifted([one[0] for one in before], before[-1][1] if before else None, size)
+        for lane, (offset, finding) in self._stops.items():
+            lane.stop(offset, finding)
+        self._dropped, self._stops = {}, {}
+
+    def _ask(
+        self, one: MadeFilter, kept: list[tuple[OpenLane, Any]], records: list[FilterRecord]
+    ) -> tuple[list[tuple[OpenLane, Any]], list[FilterRecord]]:
+        passed: list[tuple[OpenLane, Any]] = []
+        passed_records: list[FilterRecord] = []
+        for (lane, message), record, verdict in zip(kept, records, one.judge(records), strict=True):
+            if isinstance(verdict, str):
+                if one.on_error == "stop":
+                    self._stop(lane, record.offset, _raised(one.name, record, verdict))
+                    continue
+                verdict = one.on_error == "keep"
+            if verdict:
+                passed.append((lane, message))
+                passed_records.append(record)
+            else:
+                self._drop(lane, message)
+        return passed, passed_records
+
+    def _drop(self, lane: OpenLane, message: Any) -> None:
+        self._dropped.setdefault(lane, []).append(
+            (
+                message.offset(),
+                message.leader_epoch(),
+                len(message.value() or b"") + len(message.key() or b""),
+            )
+        )
+
+    def _stop(self, lane: OpenLane, offset: int, finding: Finding) -> None:
+        known = self._stops.get(lane)
+        if known is None or offset < known[0]:
+            self._stops[lane] = (offset, finding)
+
+
+def _raised(name: str, record: FilterRecord, why: str) -> Finding:
+    at = f"{record.topic}[{record.partition}] offset {record.offset}"
+    return Finding(
+        "filter",
+        f"the filter {name} raised on the record at {at}: {why}",
+        'correct the filter and start again, or choose on_error = "keep" or "drop" for it',
+        record.offset,
+    )

@@ -1,0 +1,87 @@
+"""Records for topics that accept only small batches: no more of them in flight than fit into one batch.
+
+The producer puts into a batch whatever waits for a partition, up to its batch size, which suits the other
+topics. So nothing may wait there that would not fit: a record that does not fit waits until all before it are
+acknowledged. The other topics wait meanwhile, so they get the same time again before the next turn.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from causeway.kafka.partition_state import NEVER
+from causeway.kafka.producer import IdempotentProducer
+from causeway.kafka.source_consumer import SourceConsumer, Taken
+from causeway.planning.rules.batch_limits import Room, wire_size
+
+TURN_SECONDS = 0.05
+TURN_RECORDS = 1_000
+PROVENANCE_BYTES = 100
+
+
+class SmallBatches:
+    """The source consumer of these partitions, and their turns."""
+
+    def __init__(self, intake: SourceConsumer, delivery: IdempotentProducer, provenance: bool) -> None:
+        self.intake = intake
+        self._delivery = delivery
+        self._more = PROVENANCE_BYTES if provenance else 0  # for the header that is added
+        self._room = Room()
+        self._begun = self._again_at = 0.0
+        self._ends_at = 0.0
+        self._waited = False
+        self._taken = 0
+
+    def begin(self, *, busy: bool) -> None:
+        """Begin a turn if one is due. It always is unless the other topics are `busy`."""
+        now = time.monotonic()
+        self._begun, self._waited, self._taken = now, False, 0
+        self._ends_at = now + TURN_SECONDS if not busy or now >= self._again_at else 0.0
+
+    @property
+    def has_turn(self) -> bool:
+        return self._taken < TURN_RECORDS and time.monotonic() < self._ends_at
+
+    def end(self) -> None:
+        if self._ends_at:
+            now = time.monotonic()
+            self._again_at = now + (now - self._begun)
+
+    def take(self) -> Taken:
+        """Take the next record, once there is room for it."""
+        taken = self.intake.take(1, 0)
+        if taken.records:
+            self._taken += 1
+            try:
+                self._make_room(taken.records)
+            except BaseException:
+                self.intake.release(taken.records)
+                raise
+        return taken
+
+    def acknowledged(self) -> None:
+        """Everything that was produced is acknowledged."""
+        self._room.acknowledged()
+
+    def _make_room(self, records: Any) -> None:
+        message = records[0] if isinstance(records, list) else records.at(0)
+        lane = self.intake.open.get((message.topic(), message.partition()))
+        if lane is None or lane.lane.batch_limit is None:
+            return
+        place, limit = lane.lane.place, lane.lane.batch_limit
+        spot, size = (place.topic, place.partition), self._size(message)
+        if not self._room.fits(spot, size, limit):
+            self._delivery.drain()
+            self._room.acknowledged()
+            if not self._waited:
+                # The first wait includes what the other topics produced: the turn itself begins now.
+                self._waited, self._ends_at = True, time.monotonic() + TURN_SECONDS
+        self._room.sent(spot, size)
+
+    def _size(self, message: Any) -> int:
+        try:
+            sizes = [(len(name.encode()), len(value or b"")) for name, value in message.headers() or ()]
+        except Exception:  # noqa: BLE001 - the producer reports what is wrong; this record goes alone
+            return NEVER
+        return wire_size(len(message.value() or b""), len(message.key() or b""), sizes) + self._more

@@ -1,0 +1,1 @@
+"""Output for people and programs: tables, lines, logs, metrics. Imports only core."""

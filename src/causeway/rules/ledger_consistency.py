@@ -1,0 +1,67 @@
+"""Checks the ledger against the offset map.
+
+A ledger that lost its end, or that was restored from an older state, knows less than the map: with it, the
+mirror would replicate records again. So it is never trusted then.
+
+With transactions both are written in one: the ledger knows as much as the map. Without them (at-least-once)
+the map is written first, and the process may be killed between the two writes. So such an entry names the
+position that its commit started at. That position was in the ledger before, and it is all that the entry
+proves:
+
+    ledger   … 100 │          │     killed here: the ledger knows 100, and the entry does not contradict it
+    map      … 100 │ 100–140  │     the entry contradicts a ledger that knows 99
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from causeway.core.ledger_record import Gap
+from causeway.core.position import Position, SourcePartition
+from causeway.core.topic import Spot
+from causeway.rules.integrity import same_topic
+
+
+@dataclass(frozen=True, slots=True)
+class MapEntry:
+    """A map entry: a partition was replicated up to `end`, which filled its place up to `place_end`."""
+
+    source: SourcePartition
+    topic_id: str
+    end: int
+    place: Spot
+    place_end: int
+    base: int | None = None  # without a transaction: the position that the commit started at
+
+    @property
+    def known(self) -> int:
+        """The lowest offset that the ledger must know because of this entry."""
+        return self.end if self.base is None else self.base
+
+
+def contradicted(
+    said: Iterable[MapEntry], positions: Mapping[SourcePartition, Position], gaps: Iterable[Gap]
+) -> MapEntry | None:
+    """A map entry that proves more than the ledger knows; None if there is none.
+
+    An operator's move back explains it, and so does a restart with a recreated topic.
+    """
+    moves = list(gaps)
+    for carried in said:
+        position = positions.get(carried.source)
+        if position is not None and (
+            not same_topic(position.topic_id, carried.topic_id) or position.offset >= carried.known
+        ):
+            continue
+        if not any(_explains(move, carried) for move in moves):
+            return carried
+    return None
+
+
+def _explains(move: Gap, carried: MapEntry) -> bool:
+    if move.source != carried.source or not same_topic(move.topic_id, carried.topic_id):
+        return False
+    if move.begin < carried.known:
+        return False
+    return move.to_topic_id != move.topic_id or move.end < carried.known

@@ -1,0 +1,1 @@
+"""`causeway verify`: compares both sides record by record."""

@@ -1,0 +1,1 @@
+"""Pure rules of a comparison. They import only core and the shared rules."""

@@ -1,0 +1,395 @@
+"""Takeover from another tool, in the middle of a topic: nothing is lost, nothing comes twice.
+
+The old tools are plain loops here, with the habits that matter: what they commit, and when; where they put
+records; what they keep of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pty
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer
+
+from causeway.adoption.adopt import Adoption
+from causeway.adoption.resume_hints import HintRequest
+from causeway.config import load
+from causeway.core.cluster import Cluster
+from causeway.core.filtering import FilterRecord
+from causeway.core.handoff import Handoff
+from causeway.errors import IntegrityError
+from causeway.kafka.admin import ClusterView
+from causeway.kafka.lease import Control
+from causeway.kafka.ledger_topics import ensure_topics
+from causeway.kafka.range_reader import last_records
+from causeway.planning.clusters import limits_of
+from support.old_tool import (
+    RECORDS,
+    OldTool,
+    adopt,
+    assert_taken_over,
+    begins,
+    by_fnv1a,
+    by_murmur2,
+    causeway,
+    copied_topic,
+    fill,
+    same,
+)
+from support.process import eventually
+from support.records import Rec
+from support.verifying import run_verify
+from support.world import World, now_ms
+
+
+def test_takeover_from_four_tools_in_the_middle_of_a_topic(world: World) -> None:
+    """Kafka Topic Mirror commits late; Go MirrorMaker and Kafka REO before records are where they belong;
+    kaf-relay commits nothing. Each puts records somewhere else, and most forget timestamps and headers.
+    """
+    ktm, relay, gomm, reo = (
+        world.topic(name, partitions)
+        for name, partitions in (("ktm", 3), ("relay", 2), ("gomm", 2), ("reo", 2))
+    )
+    fresh = world.topic("relay-fresh", 1)
+    for suffix, partitions in (("ktm-out", 4), ("relay", 2), ("gomm-out", 2), ("reo-out", 3)):
+        world.topic(suffix, partitions, on="destination")
+    more = [(ktm, 3, True), (relay, 2, True), (gomm, 2, True), (reo, 2, False)]
+    for topic, partitions, nulls in [*more, (fresh, 1, True)]:
+        fill(world, topic, partitions, nulls=nulls)
+    old = OldTool(world, ktm, f"{ktm}-out")
+    old.copy([251, 190, 222], by_fnv1a(4), timestamps=True)
+    old.commit(f"{ktm}-group", [240, 170, 222])
+    OldTool(world, relay, relay).copy([300, 131], lambda number, _: 1 - number)
+    old = OldTool(world, gomm, f"{gomm}-out")
+    old.copy([200, 5], same)
+    old.commit(f"{gomm}-group", [250, 40])
+    old = OldTool(world, reo, f"{reo}-out")
+    old.copy([177, 203], by_murmur2(3), transactions=True)
+    old.commit(f"{reo}-group", [200, 203])
+    swapped = [{"src": 0, "dest": 1}, {"src": 1, "dest": 0}]
+    by_key = {"suffix": "-out", "partitions": "by-key"}
+    config = world.mirrors(
+        {
+            **by_key,
+            "topics": ktm,
+            "partitioner": "fnv1a",
+            "source_group_name": f"{ktm}-group",
+            "start": "latest",
+        },
+        {"topics": f"{world.mirror}\\.relay.*", "partition_map": {relay: swapped}},
+        {"topics": gomm, "suffix": "-out"},
+        {**by_key, "topics": reo, "partitioner": "murmur2", "source_group_name": f"{reo}-group"},
+    )
+    names = [world.mirror, *(f"{world.mirror}-{n}" for n in (1, 2, 3))]
+
+    refused = world.run(config, "--stop-at-end")
+    assert refused.wait() == 6, refused.output
+    assert "causeway adopt CONFIG --from group|destination-end|timestamp" in refused.output
+
+    groups = ("--from", "group", "--mirror", names[0], "--mirror", names[3])
+    looked = adopt(config, *groups, "--dry-run")
+    assert looked.returncode == 0, looked.stderr
+    assert f"{ktm}[0]: committed 240; begins at 251: " in looked.stdout
+    assert f"{reo}[0]: committed 200; begins at 177: " in looked.stdout
+    assert "records that the old tool doubled or lost" in looked.stdout
+    assert not world.ledger().positions
+    assert not world.ledger().adopted
+
+    relays = ("--from", "destination-end", "--mirror", names[1])
+    for arguments in (groups, relays, ("--from", "group", "--group", f"{gomm}-group", "--mirror", names[2])):
+        done = adopt(config, *arguments, "--yes")
+        assert done.returncode == 0, done.stderr
+        assert (f"{fresh}: nothing to adopt" in done.stdout) is (arguments is relays)
+    assert [begins(world, name) for name in names] == [
+        {(ktm, 0): 251, (ktm, 1): 190, (ktm, 2): 222},
+        {(relay, 0): 300, (relay, 1): 131},
+        {(gomm, 0): 200, (gomm, 1): 5},
+        {(reo, 0): 177, (reo, 1): 203},
+    ]
+    (record,) = world.ledger(names[2]).adopted.values()
+    assert (record.hint, record.accepted, record.unchecked) == (f"group {gomm}-group", "", {})
+    assert record.ends == {f"{gomm}-out[0]": 200, f"{gomm}-out[1]": 5}
+    assert "@" in record.by
+
+    for topic, partitions, nulls in more:
+        fill(world, topic, partitions, start=RECORDS, count=50, nulls=nulls)
+    world.carry_all(config)
+    assert_taken_over(world, relay, relay)
+    for topic in (ktm, gomm, reo):
+        assert_taken_over(world, topic, f"{topic}-out")
+    assert len(world.read(fresh)[0]) == RECORDS
+    verified = run_verify(config)
+    assert verified.exit_code == 0, verified.stdout + verified.stderr
+
+    for arguments in (groups, relays):
+        again = adopt(config, *arguments, "--yes")
+        assert again.returncode == 6, again.stderr
+        assert "adopting twice is refused" in again.stderr
+
+
+def test_what_is_not_clean_is_refused_and_the_operator_may_choose(world: World) -> None:
+    """Records are missing in the middle; what was accepted is remembered; it is not asked for twice."""
+    torn, old = copied_topic(world, "torn", [150])
+    behind = [(0, Rec(rec.key, rec.value, (), now_ms())) for rec in old.records[0][153:160]]
+    world.produce(torn, behind, on="destination")
+    clean, _ = copied_topic(world, "clean", [100])
+    config = world.config()
+    arguments = (config, "--from", "destination-end")
+
+    refused = adopt(*arguments, "--yes")
+    assert refused.returncode == 6, refused.stderr
+    assert (
+        "3 records from offset 150 on are missing on the destination, 7 behind them are there"
+        in refused.stderr
+    )
+    assert "--accept repeat begins at 150" in refused.stderr
+    assert "--accept lose begins at 160" in refused.stderr
+    assert adopt(*arguments, "--unchecked", "--yes").returncode == 6, "a torn seam is not an unknown one"
+    assert not world.ledger().positions
+
+    done = adopt(*arguments, "--accept", "repeat", "--yes")
+    assert done.returncode == 0, done.stderr
+    assert begins(world) == {(torn, 0): 150, (clean, 0): 100}
+    (record,) = world.ledger().adopted.values()
+    assert record.accepted == "repeat"
+    places = {one.topic: at.place_start for one, at in world.ledger().positions.items()}
+    assert places == {torn: 157, clean: 100}
+
+
+def test_other_contents_are_refused_unless_nobody_wants_them_checked(world: World) -> None:
+    """Keys were replaced: by value they are found. Values were replaced: nothing is."""
+    keys, values = world.topic("keys", 1), world.topic("values", 1)
+    for topic in (keys, values):
+        world.topic(topic.rpartition(".")[2], 1, on="destination")
+        fill(world, topic, 1)
+    here = world.read(keys, "source")[0]
+    other = [(0, Rec(b"0", rec.value or b"", (), now_ms())) for rec in here[:120] if rec.value]
+    world.produce(keys, other, on="destination")
+    world.produce(values, world.numbers(90), on="destination")
+    at = ("--from", "timestamp", "--at", "2001-01-01T00:00:00Z", "--window", "200")
+    config = world.config([keys])
+
+    refused = adopt(config, *at, "--yes")
+    assert refused.returncode == 6, refused.stderr
+    assert "the seam cannot be confirmed" in refused.stderr
+    torn = adopt(config, *at, "--compare", "value", "--yes")
+    assert "are missing on the destination" in torn.stderr, "those without a value were left out"
+    done = adopt(config, *at, "--compare", "value", "--accept", "lose", "--yes")
+    assert done.returncode == 0, done.stderr
+    assert begins(world) == {(keys, 0): 120}
+
+    config = world.config([values])
+    assert adopt(config, *at, "--accept", "lose", "--yes").returncode == 6
+    done = adopt(config, *at, "--unchecked", "--yes")
+    assert done.returncode == 0, done.stderr
+    assert begins(world) == {(keys, 0): 120, (values, 0): 0}
+    assert [record.unchecked for record in world.ledger().adopted.values()] == [{}, {f"{values}[0]": 0}]
+
+
+def test_a_tool_that_still_runs_is_not_taken_over_from(world: World) -> None:
+    """A member of its group; records while we look; a transaction that it has not ended."""
+    topic, old = copied_topic(world, "t", [100, 110])
+    group = f"{topic}-group"
+    old.commit(group, [100, 110])
+    config = world.config(source_group_name=group)
+    settings = load(config, [])
+    member = Consumer(
+        {"bootstrap.servers": world.servers["source"], "group.id": group, "client.id": "old-one"}
+    )
+    member.subscribe([topic])
+    eventually(lambda: (member.poll(0.1), member.assignment())[1], "it has joined the group")
+
+    refused = adopt(config, "--from", "group", "--yes")
+    assert refused.returncode == 3, refused.stderr
+    assert "has live members: old-one on " in refused.stderr
+    assert "stop the old tool first" in refused.stderr
+    member.close()
+
+    adoption = Adoption(settings, settings.mirrors[0], HintRequest("group"))
+    adoption.look()
+    world.produce(topic, world.numbers(1, 2), on="destination")
+    with pytest.raises(IntegrityError, match="somebody writes to"):
+        adoption.write()
+    assert not world.ledger().positions
+
+    producer = Producer({"bootstrap.servers": world.servers["destination"], "transactional.id": group})
+    producer.init_transactions(10)
+    producer.begin_transaction()
+    producer.produce(topic, b"v", partition=0)
+    producer.flush(10)
+    with pytest.raises(IntegrityError, match=r"a transaction is open in .*\[0\], from offset 101 on"):
+        adoption.look()
+    producer.abort_transaction(10)
+
+
+def test_a_mirror_that_runs_is_not_adopted_under(world: World) -> None:
+    """It has carried nothing yet, so its heartbeat alone tells."""
+    copied_topic(world, "t", [100])
+    config = world.config(heartbeat="10s")  # a busy machine takes seconds to start the command
+    mirror = load(config, []).mirrors[0]
+    cluster = Cluster("dst", {"bootstrap.servers": world.servers["destination"]})
+    ensure_topics(ClusterView(cluster), world.mirror, 1, None)
+    control = Control(cluster, world.mirror, mirror.delivery, limits_of(mirror))
+    control.acquire("")
+    control.heartbeat(1)
+    control.close()
+
+    refused = adopt(config, "--from", "destination-end", "--yes")
+
+    assert refused.returncode == 6, refused.stderr
+    assert f"the mirror is running on {socket.gethostname()} (process {os.getpid()})" in refused.stderr
+    assert not world.ledger().positions
+
+
+def test_the_last_records_are_found_among_markers_and_in_many_partitions(world: World) -> None:
+    """A tool that writes in small transactions leaves half of the offsets without a record."""
+    topic, wide = world.topic("t", 1, on="destination"), world.topic("wide", 60, on="destination")
+    servers = {"bootstrap.servers": world.servers["destination"]}
+    producer = Producer({**servers, "transactional.id": topic})
+    producer.init_transactions(10)
+    for n in range(30):
+        producer.begin_transaction()
+        producer.produce(topic, f"{n}".encode(), partition=0)
+        producer.commit_transaction(10)
+    world.produce(wide, world.numbers(180, 60), on="destination")
+    view = ClusterView(Cluster("dst", servers))
+
+    def value(record: FilterRecord) -> bytes:
+        return (record.value or b"").rstrip(b".")
+
+    (ending,) = last_records(view, [(topic, 0)], 20, value).values()
+    assert list(ending.seen) == [f"{n}".encode() for n in range(10, 30)]
+    assert (ending.begin, ending.end) == (20, 60)
+    every = last_records(view, [(wide, n) for n in range(60)], 2, value)
+    assert {n: list(one.seen) for (_, n), one in every.items()} == {
+        n: [f"{n + 60}".encode(), f"{n + 120}".encode()] for n in range(60)
+    }
+
+
+def seams(world: World, config: Path, asked: HintRequest) -> dict[tuple[str, int], Handoff]:
+    settings = load(config, [])
+    adoption = Adoption(settings, settings.mirrors[0], asked)
+    adoption.look()
+    return {(row.lane.source.topic, row.lane.source.partition): row.found.seam for row in adoption.rows}
+
+
+def test_transactions_retention_and_filters_do_not_hide_the_seam(world: World) -> None:
+    """Aborted records were copied or not; the beginning expired; a filter left some out."""
+    aborted, committed = world.topic("aborted", 1), world.topic("committed", 1)
+    for topic in (aborted, committed):
+        world.topic(topic.rpartition(".")[2], 1, on="destination")
+        world.produce(topic, world.numbers(50), transaction="commit")
+        world.produce(topic, world.numbers(20, 1, 1_000), transaction="abort")
+        world.produce(topic, world.numbers(50, 1, 50), transaction="commit")
+    # The first tool reads what is not committed, as most do, and stops at a record that was aborted.
+    world.produce(aborted, [*world.numbers(50), *world.numbers(12, 1, 1_000)], on="destination")
+    world.produce(committed, world.numbers(70), on="destination", transaction="commit")
+    expired, _ = copied_topic(world, "expired", [200])
+    world.delete_records(expired, 0, 180)
+    found = seams(world, world.config(), HintRequest("destination-end", window=100))
+    assert {key: (seam.verdict, seam.repeat) for key, seam in found.items()} == {
+        (aborted, 0): ("clean", 63),  # one marker lies before it
+        (committed, 0): ("clean", 92),  # and two here, and what was aborted
+        (expired, 0): ("clean", 200),
+    }
+
+    filtered = world.topic("filtered", 1)
+    world.topic("filtered", 1, on="destination")
+    fill(world, filtered, 1)
+    kept = [rec for rec in world.read(filtered, "source")[0][:200] if rec.value is not None]
+    world.produce(filtered, [(0, rec) for rec in kept], on="destination")
+    file = world.directory / "keep.py"
+    file.write_text(
+        "class Filter:\n"
+        "    def __init__(self, config): pass\n"
+        "    def keep(self, record): return record.value is not None\n"
+    )
+    config = world.config([filtered], filters=[{"filter": str(file)}])
+    (seam,) = seams(world, config, HintRequest("destination-end", window=100)).values()
+    assert (seam.verdict, seam.repeat) == ("clean", 200)
+
+
+def test_a_terminal_shows_a_table_and_asks(world: World) -> None:
+    topic, old = copied_topic(world, "t", [100, 0])
+    old.commit(f"{topic}-group", [90, 0])
+    config = world.config(source_group_name=f"{topic}-group")
+
+    code, shown = in_terminal("adopt", config, "--from", "group", answer=b"n\n")
+    assert code == 2, shown
+    assert re.search(r"partition +goes to +hint +seam +compared +verdict", shown)
+    assert re.search(rf"{re.escape(topic)}\[0\] +{re.escape(topic)}\[0\] +90 \(committed\) +100 +100 ", shown)
+    assert "nothing was written" in shown
+    assert not world.ledger().positions
+
+    code, shown = in_terminal("adopt", config, "--from", "group", answer=b"y\n")
+    assert code == 0, shown
+    assert begins(world) == {(topic, 0): 100, (topic, 1): 0}
+
+
+def in_terminal(*arguments: str | Path, answer: bytes) -> tuple[int, str]:
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "causeway", *map(str, arguments)],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={**os.environ, "COLUMNS": "160", "TERM": "xterm"},
+    )
+    os.close(theirs)
+    os.write(ours, answer)
+    shown = b""
+    with contextlib.suppress(OSError):  # the terminal is gone when the process is
+        while some := os.read(ours, 65536):
+            shown += some
+    os.close(ours)
+    return process.wait(30), re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode())
+
+
+def test_what_this_kind_of_hint_cannot_say_is_refused(world: World) -> None:
+    """Ends of mixed partitions, a group without commits, a destination without records."""
+    mixed = world.topic("mixed", 2)
+    world.topic("mixed", 2, on="destination")
+    fill(world, mixed, 2, count=20)
+    config = world.config([mixed], partitions="by-key")
+    nothing = adopt(config, "--from", "destination-end", "--yes")
+    assert (nothing.returncode, "there is nothing to adopt" in nothing.stderr) == (3, True), nothing.stderr
+    OldTool(world, mixed, mixed).copy([10, 10], same, timestamps=True)
+    ends = adopt(config, "--from", "destination-end", "--yes")
+    assert (ends.returncode, "do not have places of their own" in ends.stderr) == (3, True), ends.stderr
+    group = adopt(config, "--from", "group", "--group", f"{mixed}-nobody", "--yes")
+    assert (group.returncode, "has committed nothing" in group.stderr) == (3, True), group.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "--from"),
+        (("--from", "zookeeper"), "zookeeper"),
+        (("--from", "timestamp"), "--from timestamp needs --at"),
+        (("--from", "group", "--at", "2026-01-31"), "--from timestamp needs --at"),
+        (("--from", "timestamp", "--at", "yesterday"), "must be a timestamp such as"),
+        (("--from", "destination-end", "--group", "g"), "--group belongs to --from group"),
+        (("--from", "group", "--window", "0"), "--window 0"),
+        (("--from", "group", "--accept", "all"), "all"),
+        (("--from", "group"), "without a terminal nobody can be asked"),
+        (("--from", "group", "--mirror", "nobody", "--yes"), "no mirror is named nobody"),
+    ],
+)
+def test_bad_arguments_are_usage_errors(tmp_path: Path, arguments: Sequence[str], said: str) -> None:
+    config = tmp_path / "mirror.toml"
+    config.write_text(
+        '[clusters.a]\nbootstrap_servers = "a:1"\n[clusters.b]\nbootstrap_servers = "b:1"\n'
+        '[[mirrors]]\nname = "m"\nsource = "a"\ndestination = "b"\ntopics = ["t"]\n'
+    )
+    ended = causeway("adopt", config, *arguments)
+    assert ended.returncode == 2, ended.stderr
+    assert said in ended.stderr
+    assert "Traceback" not in ended.stderr

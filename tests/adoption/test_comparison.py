@@ -1,0 +1,195 @@
+"""Seams among all partitions of a destination topic, with both sides made of lists.
+
+Whatever the old tool did, a clean seam is where its copy ends, and what is announced is what happens.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import pytest
+
+from causeway.adoption.cross_check import FoundHandoff, window_to_try
+from causeway.adoption.handoff_search import Comparison
+from causeway.adoption.resume_hints import Hint, HintRequest
+from causeway.adoption.rules.handoff import neighbourhood
+from causeway.adoption.sides import AdoptionSides
+from causeway.core.handoff import SeenRecord, Window
+from causeway.core.position import Place, SourcePartition
+from causeway.core.route import BY_KEY
+from causeway.core.task_order import Lane
+from causeway.core.topic import Spot
+from causeway.kafka.admin import ClusterView
+from causeway.kafka.range_reader import Ending
+
+SIZE = 10
+
+
+def source(number: int) -> SourcePartition:
+    return SourcePartition("here", "t", number)
+
+
+@dataclass
+class Lists:
+    """Source partitions, and destination partitions, as lists of contents."""
+
+    sources: list[list[bytes]]
+    places: list[list[bytes]]
+    size: int = SIZE
+
+    def spots(self, topic: str) -> list[Spot]:
+        return [(topic, n) for n in range(len(self.places))]
+
+    def endings(self) -> dict[Spot, Ending[bytes]]:
+        return {
+            ("t", n): Ending(place[-self.size :], max(0, len(place) - self.size), len(place))
+            for n, place in enumerate(self.places)
+        }
+
+    def windows(
+        self,
+        lanes: Sequence[Lane],
+        hints: Mapping[SourcePartition, Hint],
+        places: Callable[[Lane], int],
+        *,
+        by_key: bool,
+    ) -> dict[SourcePartition, Window]:
+        found = {}
+        for lane in lanes:
+            prints = self.sources[lane.source.partition]
+            begin, end = neighbourhood(hints[lane.source].offset, self.size, places(lane), 0, len(prints))
+            seen = [SeenRecord(n, prints[n]) for n in range(begin, end)]
+            found[lane.source] = Window(seen, begin, end, 0, len(prints))
+        return found
+
+    def held_before(self, wanted: Mapping[Spot, tuple[int, Collection[bytes]]]) -> dict[Spot, set[bytes]]:
+        return {
+            spot: set(self.places[spot[1]][:upto]) & set(prints) for spot, (upto, prints) in wanted.items()
+        }
+
+    def last_held(
+        self, wanted: Mapping[SourcePartition, tuple[Window, Collection[bytes]]]
+    ) -> dict[SourcePartition, int]:
+        found = {}
+        for one, (window, prints) in wanted.items():
+            outside = [*range(window.start), *range(window.end, window.log_end)]
+            there = [n for n in outside if self.sources[one.partition][n] in prints]
+            if there:
+                found[one] = there[-1]
+        return found
+
+    def compacted(self, _lanes: Sequence[Lane]) -> set[tuple[str, str]]:
+        return set()
+
+
+class Destination:
+    def cluster_id(self) -> str:
+        return "there"
+
+
+def compared(lists: Lists, hints: Sequence[Hint], by_key: bool = False) -> list[FoundHandoff]:
+    lanes = [
+        Lane(source(n), "", Place("t", "", BY_KEY if by_key else n), None, shared=by_key)
+        for n in range(len(lists.sources))
+    ]
+    comparison = Comparison(
+        HintRequest("group", window=lists.size), cast(AdoptionSides, lists), cast(ClusterView, Destination())
+    )
+    known = {source(n): hint for n, hint in enumerate(hints)}
+    found = comparison.compare(lanes, known, lists.endings())
+    return [found[lane.source] for lane in lanes]
+
+
+def contents(number: int, count: int) -> list[bytes]:
+    return [f"{number}-{n}".encode() for n in range(count)]
+
+
+@dataclass
+class Takeover:
+    lists: Lists
+    copied: list[int]
+    hints: list[Hint]
+    by_key: bool
+
+    def check(self, found: Sequence[FoundHandoff]) -> None:
+        for number, (at, one) in enumerate(zip(self.copied, found, strict=True)):
+            seam, prints = one.seam, self.lists.sources[number]
+            if seam.verdict == "clean":
+                assert seam.repeat == at, (number, seam)
+            there = {print for place in self.lists.places for print in place}
+            if seam.verdict not in ("clean", "unmatched", "beyond"):
+                assert seam.repeat is not None
+                twice = sum(print in there for print in prints[seam.repeat :])
+                assert seam.twice.least <= twice <= seam.twice.most, (number, seam, twice)
+                if seam.lose is not None:
+                    lost = sum(print not in there for print in prints[seam.repeat : seam.lose])
+                    assert seam.lost.least <= lost <= seam.lost.most, (number, seam, lost)
+
+
+def takeover(seed: int) -> Takeover:
+    """A copy by a tool that puts records in their own partitions, all in one, or anywhere; and may change."""
+    draw = random.Random(seed)
+    lengths = [draw.choice([0, 4, 15, 40, 90]) for _ in range(draw.randint(1, 3))]
+    sources = [contents(number, count) for number, count in enumerate(lengths)]
+    copied = [draw.choice([0, count, draw.randint(0, count)]) for count in lengths]
+    places: list[list[bytes]] = [[] for _ in range(len(sources) + draw.choice([0, 0, 1]))]
+    habits: list[Callable[[int], int]] = [
+        lambda number: number,
+        lambda number: 0,
+        lambda number: (number + 1) % len(places),
+        lambda number: draw.randrange(len(places)),
+    ]
+    habit, later = draw.choices(habits, k=2)
+    change = draw.choice([0, 1_000, draw.randint(0, 100)])  # after so many records it puts them elsewhere
+    turn = draw.choice([1, 3, 100])  # records of a partition before it is another's turn
+    upto, count = [0] * len(sources), 0
+    while waiting := [n for n, at in enumerate(upto) if at < copied[n]]:
+        number = draw.choice(waiting)
+        for _ in range(min(turn, copied[number] - upto[number])):
+            place = habit(number) if count < change else later(number)
+            places[place].append(sources[number][upto[number]])
+            upto[number] += 1
+            count += 1
+    hints = []
+    for at, length in zip(copied, lengths, strict=True):
+        wrong = at + draw.choice([0, draw.randint(-5, 5), draw.randint(-90, 90)])
+        known = draw.random() < 0.8
+        hints.append(Hint(min(max(0, wrong), length) if known else 0, "", known))
+    return Takeover(Lists(sources, places, draw.choice([SIZE, 20])), copied, hints, draw.random() < 0.3)
+
+
+@pytest.mark.parametrize("first", range(0, 4_000, 1_000))
+def test_nothing_is_claimed_that_is_not_so(first: int) -> None:
+    """And whoever follows the advice about the window comes to know all that can be known."""
+    for seed in range(first, first + 1_000):
+        one = takeover(seed)
+        if not any(one.copied):
+            continue  # there would be nothing to adopt
+        for attempt in range(6):  # noqa: B007
+            found = compared(one.lists, one.hints, one.by_key)
+            one.check(found)
+            wider = window_to_try(found)
+            if not wider:
+                break
+            one.lists.size = wider
+        refused = [(n, each.seam) for n, each in enumerate(found) if each.seam.verdict != "clean"]
+        assert not refused, (seed, attempt, refused)
+
+
+@pytest.mark.parametrize("first", range(0, 4_000, 1_000))
+def test_what_is_announced_is_what_happens(first: int) -> None:
+    """The copies lack some of their last records, or others' records are among them."""
+    for seed in range(first, first + 1_000):
+        one, draw = takeover(seed), random.Random(-seed)
+        lost: set[bytes] = set()
+        for prints, at in zip(one.lists.sources, one.copied, strict=True):
+            if at > 8 and draw.random() < 0.7:
+                lost.update(draw.sample(prints[at - 8 : at - 1], draw.randint(1, 3)))
+        one.lists.places = [[print for print in place if print not in lost] for place in one.lists.places]
+        if draw.random() < 0.2:
+            draw.choice(one.lists.places).extend(contents(99, draw.randint(1, 5)))
+        if any(one.copied):
+            one.check(compared(one.lists, one.hints, one.by_key))

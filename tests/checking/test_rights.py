@@ -1,0 +1,29 @@
+"""What the mirror's user may not do on the destination is said before a start."""
+
+from __future__ import annotations
+
+import pytest
+
+from checking.conftest import Desk
+from support.rights import cluster_with_rights
+
+
+def test_a_topic_that_may_not_be_written_to_is_a_problem(
+    desk: Desk, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with cluster_with_rights("check", tmp_path_factory.mktemp("check-rights")) as rights:
+        desk.clusters["dst"] = {"bootstrap.servers": rights.cluster.internal_servers}
+        closed, open_ = (desk.topic(suffix, "src") for suffix in ("closed", "open"))
+        for suffix in ("closed", "open"):
+            desk.topic(suffix, "dst")
+        rights.deny(closed)
+        desk.clusters["dst"] = rights.login
+
+        said = desk.check(desk.config(closed, open_))
+
+        assert said.exit_code == 4
+        remark = said.one(desk.mirror, "problem")
+        assert f"topic {closed} on dst must not be written to: this user has no WRITE permission" in remark
+        assert f"kafka-acls.sh --add --allow-principal User:… --producer --topic {closed}" in remark
+        rights.grant(closed)
+        assert not desk.check(desk.config(closed, open_)).of(desk.mirror, "problem")

@@ -1,0 +1,117 @@
+"""kaf-relay's filters: Go plugins are refused, Python files take their place."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from causeway.compat.kaf_relay.config import Options, Relay, merged, translate
+from causeway.config import secrets
+from support.kaf_relay import PLAIN
+
+FILTER = "class Filter:\n    def keep(self, record):\n        return True\n"
+REWRITE = (
+    "Go plugins cannot be loaded: write the filter in Python (the page on kaf-relay shows how) and pass its "
+    "file, --filter {}.py"
+)
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Path:
+    (tmp_path / "plugins").mkdir()
+    for name in ("europe.py", "plugins/test.py"):
+        (tmp_path / name).write_text(FILTER)
+    return tmp_path
+
+
+def filtered(here: Path, more: Mapping[str, Any], *flags: str, text: str = PLAIN) -> Relay:
+    tree = merged([tomllib.loads(text), more])
+    return translate(tree, "config.toml", Options(filters=flags), here)
+
+
+@pytest.mark.parametrize(
+    ("more", "flags", "wanted"),
+    [
+        ({}, ("europe.py",), [("europe.py:Filter", {})]),
+        (
+            {},
+            ("europe.py:Europe", "./plugins/test.py"),
+            [("europe.py:Europe", {}), ("plugins/test.py:Filter", {})],
+        ),
+        (
+            {"filter": {"europe": {"config": '{"a": 1, "b": null}'}}},
+            ("europe.py",),
+            [("europe.py:Filter", {"a": 1})],
+        ),
+        ({"filters": {"test": {"enabled": False, "path": "test.bin", "config": "{}"}}}, (), []),
+        ({"filters": {"test": {"path": "test.bin"}}}, (), []),
+        (
+            {"filters": {"test": {"enabled": True, "path": "plugins/test.py", "config": '{"a": [1]}'}}},
+            (),
+            [("plugins/test.py:Filter", {"a": [1]})],
+        ),
+        # The file of Causeway's replaces the plugin of the same name, and gets its table.
+        (
+            {"filters": {"test": {"enabled": 1, "path": "test.so", "config": '{"a": {"b": null, "c": 2}}'}},
+             "filter": {"test": {"config": '{"a": "an older one"}'}}},
+            ("plugins/test.py",),
+            [("plugins/test.py:Filter", {"a": {"c": 2}})],
+        ),
+        (
+            {"filters": {"keep": {"config": '{"a": 1}'}}},
+            ("company.filters.keep:Keep",),
+            [("company.filters.keep:Keep", {"a": 1})],
+        ),
+    ],
+)  # fmt: skip
+def test_filters(here: Path, more: dict[str, Any], flags: tuple[str, ...], wanted: list[Any]) -> None:
+    found = filtered(here, more, *flags)
+    loaded = found.translation.settings([], here).mirrors[0].filters
+    at = [(f"{here}/{name}" if ".py" in name else name, config) for name, config in wanted]
+    assert [(one.filter, one.config) for one in loaded] == at
+
+
+@pytest.mark.parametrize(
+    ("more", "flags", "problem"),
+    [
+        ({}, ("./testfilter/testfilter.filter",),
+         f"--filter ./testfilter/testfilter.filter: {REWRITE.format('testfilter')}"),
+        ({}, ("x.so",), f"--filter x.so: {REWRITE.format('x')}"),
+        ({"filters": {"test": {"enabled": True, "path": "test.bin"}}}, (),
+         f"filters.test.path: {REWRITE.format('test')}"),
+        ({"filters": {"test": {"enabled": True}}}, (), f"filters.test.path: {REWRITE.format('test')}"),
+        ({"filter": {"europe": {"config": "{"}}}, ("europe.py",),
+         "filter.europe.config: is not JSON: Expecting property name enclosed in double quotes: line 1 "
+         "column 2 (char 1)"),
+        ({"filter": {"europe": {"config": '{"a": NaN}'}}}, ("europe.py",),
+         "filter.europe.config: is not JSON: NaN is no number"),
+        ({"filter": {"europe": {"config": "[1]"}}}, ("europe.py",),
+         "filter.europe.config: must be a JSON object, which becomes the filter's table"),
+        ({"filter": {"europe": {"config": '{"a": [null]}'}}}, ("europe.py",),
+         "filter.europe.config: has a null in a list, which TOML cannot say"),
+        ({"filter": {"europe": {"config": {"a": 1}}}}, ("europe.py",),
+         "filter.europe.config: must be a string, not a table"),
+    ],
+)  # fmt: skip
+def test_filters_that_cannot_be(
+    here: Path, more: dict[str, Any], flags: tuple[str, ...], problem: str
+) -> None:
+    assert filtered(here, more, *flags).translation.problems == [problem]
+
+
+def test_a_filter_that_is_not_there(here: Path) -> None:
+    found = filtered(here, {}, "no.py").translation
+    assert found.problems == [f"--filter no.py: there is no file {here}/no.py"]
+
+
+def test_a_filters_table_has_what_the_json_says_and_no_references(here: Path) -> None:
+    found = filtered(
+        here, {"filter": {"europe": {"config": '{"a": "${env:HOME}", "b": ["$${"]}'}}}, "europe.py"
+    )
+    (loaded,) = found.translation.settings([], here).mirrors[0].filters
+    assert secrets.resolve(loaded.config["a"]) == "${env:HOME}"
+    assert secrets.resolve(loaded.config["b"][0]) == "$${"

@@ -1,0 +1,166 @@
+"""kaf-relay's own run lines at work between real clusters, and its defects, which ours has not."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from causeway.local_kafka.ports import free_ports
+from support.door import committed, door
+from support.kaf_relay import NEWER, OLDER
+from support.placing import assert_all_in_order
+from support.process import eventually
+from support.records import Rec, end_offsets
+from support.world import World, now_ms
+
+PAGE = (Path(__file__).parents[2] / "docs" / "from-kaf-relay.md").read_text()
+(FILTER,) = re.findall(r"```python\n(.*?)```", PAGE, re.S)
+CLOSED = "127.0.0.1:1"
+
+
+@pytest.fixture(autouse=True)
+def in_the_tools_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.chdir(tmp_path)
+    yield
+
+
+def run(world: World, line: str, code: int = 0) -> str:
+    """What the tool's run line says, with `causeway kaf-relay` in place of the program."""
+    with door(world.directory, "kaf-relay", *line.split()[1:], env={}) as process:
+        assert process.wait() == code, process.output
+        return process.output
+
+
+def runnable(text: str) -> str:
+    """A sample as it can be run: without logins, and where no other test's mirror serves its page."""
+    (port,) = free_ports(1)
+    return text.replace("enable_auth = true", "enable_auth = false").replace(":7081", f":{port}")
+
+
+def anything(count: int, partitions: int, start: int = 0) -> list[tuple[int, Rec]]:
+    """Keys, no keys, empty ones, tombstones, headers, and times of yesterday."""
+    at = now_ms() - 86_400_000
+    headers = (("trace", b"a"), ("trace", b""), ("none", None))
+    keys = (b"k", b"", None)
+    return [
+        (n % partitions, Rec(keys[n % 3], f"{n}".encode() if n % 7 else None, headers[: n % 4], at + n))
+        for n in range(start, start + count)
+    ]
+
+
+def test_the_newer_generation_runs_stops_at_the_end_and_resumes(world: World, tmp_path: Path) -> None:
+    """A map, a fixed partition, two into one, aborted and deleted records, and an empty topic: two runs."""
+    plain, fixed = world.topic("plain", 3), world.topic("fixed", 3)
+    one, two, gaps, cut = (
+        world.topic("one", 2),
+        world.topic("two", 2),
+        world.topic("gaps"),
+        world.topic("cut"),
+    )
+    empty = world.topic("empty", 2)
+    targets = {
+        plain: world.name("copy"), fixed: f"{world.name('there')}:1", one: world.name("both"),
+        two: world.name("both"), gaps: gaps, cut: cut, empty: empty,
+    }  # fmt: skip
+    text = re.sub(r"\[\[topics\]\]\n.*?\n(?=\[)", "", runnable(NEWER), flags=re.S)
+    text = re.sub(r"(group|instance)_id = .*\n", "", text)  # what v1.2 has no more
+    text = text.replace("node1:9092", world.servers["source"]).replace(
+        "node3:9095", world.servers["destination"]
+    )
+    lines = "".join(f"{json.dumps(source)} = {json.dumps(target)}\n" for source, target in targets.items())
+    (tmp_path / "config.toml").write_text(f"{text}\n[[topics]]\n{lines}")
+    world.topic("there", 3, on="destination")
+    world.produce(cut, world.numbers(100))
+    world.delete_records(cut, 0, 40)
+
+    for round_ in range(2):
+        start = 1000 * round_
+        for topic, partitions in ((plain, 3), (fixed, 3), (one, 2)):
+            world.produce(topic, anything(300, partitions, start))
+        world.produce(two, anything(300, 2, start + 500))
+        world.produce(gaps, world.numbers(50, start=start), transaction="commit")
+        world.produce(gaps, world.numbers(50, start=start + 50), transaction="abort")
+        said = run(world, "./kaf-relay.bin --config config.toml --mode single --stop-at-end")
+    name = f"kaf-relay-{plain}"
+    assert f"note: topics: the mirror and its ledger are called {name}, after the first topic" in said
+    # Nothing is left to do: that is seen, and not waited for.
+    again = run(world, "./kaf-relay.bin --config config.toml --mode single --stop-at-end")
+    assert "info: spark: starting" not in again
+
+    assert world.read(world.name("copy")) == world.read(plain, "source")
+    there = world.read(world.name("there"))
+    assert_all_in_order(world.read(fixed, "source"), there)
+    assert not there[0]
+    assert not there[2]
+    both = {**world.read(one, "source"), **{n + 2: recs for n, recs in world.read(two, "source").items()}}
+    assert_all_in_order(both, world.read(world.name("both")))
+    assert world.read(gaps) == world.read(gaps, "source")
+    assert len(world.read(gaps)[0]) == 100
+    assert world.read(cut) == world.read(cut, "source")
+    assert len(world.read(cut)[0]) == 60
+    assert world.read(empty) == {0: [], 1: []}
+    for source, position in world.ledger(name).positions.items():
+        assert position.offset - position.start == position.tally.offsets, source
+
+    # Another node: a cluster that has topics of these names, but is not the one that was carried from.
+    world.produce(world.topic("plain", 3, on="destination"), anything(300, 3), on="destination")
+    other = text.replace(world.servers["source"], world.servers["destination"])
+    (tmp_path / "config.toml").write_text(f"{other}\n[topics]\n{lines.splitlines()[0]}\n")
+    refused = run(world, "./kaf-relay.bin --config config.toml --mode single --stop-at-end", code=6)
+    assert "error: the ledger's positions belong to another cluster" in refused
+    assert world.read(world.name("copy")) == world.read(plain, "source")
+
+
+def orders(count: int, start: int = 0) -> list[tuple[int, Rec]]:
+    at = now_ms() - 86_400_000
+    return [
+        (n % 2, Rec(None, json.dumps({"shop": "abc"[n % 3], "n": n}).encode(), (), at + n))
+        for n in range(start, start + count)
+    ]
+
+
+def test_the_older_generation_fails_over_maps_filters_and_resumes(world: World, tmp_path: Path) -> None:
+    """The first node is dead; what the page's filter drops, and where the map sends the rest, stays so."""
+    topic, copy, group = world.topic("t", 2), world.name("copy"), f"{world.mirror}-group2"
+    text = runnable(OLDER)
+    for before, after in {
+        'orders = "machineX_orders"': f'"{topic}" = "{copy}"',
+        "orders = [": f'"{copy}" = [',
+        "node1:9092": CLOSED,
+        "node2:9092": world.servers["source"],
+        "node3:9092": world.servers["destination"],
+        "relay_group1": f"{world.mirror}-group1",
+        "relay_group2": group,
+        '{"db": 10}': '{"shops": ["a", "c"]}',
+    }.items():
+        assert before in text
+        text = text.replace(before, after)
+    (tmp_path / "config.toml").write_text(text)
+    (tmp_path / "testfilter").mkdir()
+    (tmp_path / "testfilter" / "testfilter.py").write_text(FILTER)
+    line = "./kaf-relay.bin --mode failover --stop-at-end --filter ./testfilter/testfilter.py"
+
+    world.produce(topic, orders(600))
+    said = run(world, line)
+    assert "warning: --mode failover: passing over node1: " in said
+    assert "note: --mode failover: reading from node2\n" in said
+    world.produce(topic, orders(300, start=600))
+    said = run(world, f"{line} -X mirrors.0.source=node2")
+    assert "passing over" not in said, "chosen by hand"
+    (tmp_path / "dead.toml").write_text(text.replace(world.servers["source"], CLOSED))
+    said = run(world, "./kaf-relay.bin --config dead.toml --mode failover", code=5)
+    assert said.startswith("error: no node of the pool answers\nwhy: node1: ")
+    assert said.count("Connection refused") == 2
+
+    here, there = world.read(topic, "source"), world.read(copy)
+    kept = {n: [rec for rec in recs if b'"b"' not in (rec.value or b"")] for n, recs in here.items()}
+    assert {n: recs for n, recs in there.items() if recs} == {1: kept[0], 2: kept[1]}
+    positions = world.ledger(f"kaf-relay-{world.mirror}-group1").positions.values()
+    assert sum(position.tally.filtered for position in positions) == 300
+    assert sum(position.tally.delivered for position in positions) == 600
+    ends = end_offsets(world.servers["source"], topic, 2)
+    eventually(lambda: committed(world.servers["source"], group, topic, 2) == ends, "the group shows no lag")

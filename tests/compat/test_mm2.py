@@ -1,0 +1,343 @@
+"""MirrorMaker 2's mm2.properties: flows, topics, policies, layers; what is said and what is refused."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from causeway.compat.concealing import concealed
+from causeway.compat.mirrormaker2.config import translate
+from causeway.compat.translation import Translation
+from causeway.config import Settings, load
+from causeway.errors import ConfigError
+from causeway.planning.rules.naming import destination_name
+from causeway.planning.rules.selection import select
+
+TWO = "clusters = A, B\nA.bootstrap.servers = a:9092\nB.bootstrap.servers = b:9092\n"
+ONE_WAY = f"{TWO}A->B.enabled = true\n"
+
+SAMPLE = """\
+# specify any number of cluster aliases
+clusters = A, B
+
+# connection information for each cluster
+A.bootstrap.servers = A_host1:9092, A_host2:9092, A_host3:9092
+B.bootstrap.servers = B_host1:9092, B_host2:9092, B_host3:9092
+
+# enable and configure individual replication flows
+A->B.enabled = true
+A->B.topics = .*
+B->A.enabled = true
+B->A.topics = .*
+
+replication.factor=1
+
+checkpoints.topic.replication.factor=1
+heartbeats.topic.replication.factor=1
+offset-syncs.topic.replication.factor=1
+offset.storage.replication.factor=1
+status.storage.replication.factor=1
+config.storage.replication.factor=1
+
+# replication.policy.separator = _
+# sync.topic.acls.enabled = false
+# emit.heartbeats.interval.seconds = 5
+"""
+"""The sample that Kafka comes with."""
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def translated(text: str) -> Translation:
+    path = Path("mm2.properties")
+    path.write_text(text)
+    return translate(path)
+
+
+def settings(text: str) -> Settings:
+    return translated(text).settings([], Path())
+
+
+def problems(text: str) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        settings(text)
+    return list(caught.value.problems)
+
+
+def notes(text: str) -> list[str]:
+    translation = translated(text)
+    translation.settings([], Path())
+    return translation.notes
+
+
+def carried(text: str, topics: list[str], mirror: int = 0) -> dict[str, str]:
+    """Which of the topics a mirror carries, and under which names."""
+    found = settings(text).mirrors[mirror]
+    return {
+        name: destination_name(name, found.prefix, found.suffix, found.rename)
+        for name in select(topics, found.topics, found.exclude)
+    }
+
+
+def test_the_sample_that_kafka_comes_with() -> None:
+    found = settings(SAMPLE)
+    assert {alias: one.bootstrap_servers for alias, one in found.clusters.items()} == {
+        "A": "A_host1:9092,A_host2:9092,A_host3:9092",
+        "B": "B_host1:9092,B_host2:9092,B_host3:9092",
+    }
+    there, back = found.mirrors
+    assert (there.name, there.source, there.destination, there.prefix) == ("A-to-B", ("A",), "B", "A.")
+    assert (back.name, back.source, back.destination, back.prefix) == ("B-to-A", ("B",), "A", "B.")
+    assert (there.replication_factor, there.delivery, there.partitions) == (1, "exactly-once", "preserve")
+    assert len(notes(SAMPLE)) == 6
+
+
+def test_topics_are_carried_as_mirrormaker_2_does() -> None:
+    topics = ["orders", "A.orders", "B.orders", "C.B.orders", "C.orders", "__consumer_offsets", "x.internal",
+              "connect-internal", "mm2-offset-syncs.B.internal", "orders.replica", "heartbeats"]  # fmt: skip
+    assert carried(SAMPLE, topics) == {
+        "orders": "A.orders",
+        "A.orders": "A.orders",  # not A.A.orders
+        "C.orders": "A.C.orders",
+        "heartbeats": "A.heartbeats",
+    }
+    assert set(carried(SAMPLE, topics, 1)) == {"orders", "B.orders", "C.orders", "heartbeats", "C.B.orders"}
+
+
+def test_a_separator_and_aliases_with_dots_and_hyphens() -> None:
+    text = (
+        "clusters=us-west, eu.central\nus-west.bootstrap.servers=w:1\neu.central.bootstrap.servers=e:1\n"
+        "us-west->eu.central.enabled=TRUE\neu.central->us-west.enabled=true\nreplication.policy.separator=_\n"
+    )
+    found = settings(text)
+    assert [mirror.name for mirror in found.mirrors] == ["us-west-to-eu-central", "eu-central-to-us-west"]
+    assert set(found.clusters) == {"us-west", "eu-central"}
+    assert notes(text)[0] == 'clusters: "eu.central" is called "eu-central" here; topics keep their names'
+    assert carried(text, ["a", "eu.central_a", "x_eu.central_a", "eu.central.a"]) == {
+        "a": "us-west_a", "eu.central.a": "us-west_eu.central.a",
+    }  # fmt: skip
+    assert carried(text, ["a", "us-west_a"], 1) == {"a": "eu.central_a"}
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        "org.apache.kafka.connect.mirror.IdentityReplicationPolicy",
+        "io.strimzi.kafka.connect.mirror.IdentityReplicationPolicy",
+    ],
+)
+def test_the_identity_policy_keeps_names(policy: str) -> None:
+    text = f"{ONE_WAY}replication.policy.class={policy}\n"
+    assert carried(text, ["a", "B.a"]) == {"a": "a", "B.a": "B.a"}
+    assert notes(text) == []
+    both = f"{text}B->A.enabled=true\n"
+    assert notes(both) == [
+        f"{flow}: topics keep their names both ways: one that goes both ways is refused, instead of going "
+        f"round "
+        'without end, unless both mirrors have provenance = true and onto_existing = "append"'
+        for flow in ("A->B", "B->A")
+    ]  # fmt: skip
+
+
+def test_two_flows_that_keep_names_may_meet_in_one_topic() -> None:
+    text = (
+        f"{TWO.replace('A, B', 'A, B, C')}C.bootstrap.servers=c:1\nA->B.enabled=true\nC->B.enabled=true\n"
+        "replication.policy.class=org.apache.kafka.connect.mirror.IdentityReplicationPolicy\n"
+    )
+    assert notes(text) == [
+        f"{flow}: another flow writes to topics of the same names; where they share one, the second to start "
+        'needs onto_existing = "append"'
+        for flow in ("A->B", "C->B")
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("lines", "chosen"),
+    [
+        ("topics=foo\n", ["foo"]),
+        ("topics=foo.*, bar\n", ["foo", "foobar", "bar"]),
+        ("topics=foo\nA->B.topics=bar\n", ["bar"]),
+        ("topics=f.o\n", ["foo", "f.o"]),
+        ("topics=f\\\\.o\n", ["f.o"]),
+        ("topics=f\\.o\n", ["foo", "f.o"]),  # Java drops the one backslash
+        ("topics.exclude=foo\n", ["foobar", "bar", "f.o", "a.replica"]),
+        ("topics.blacklist=f.*\n", ["bar", "a.replica"]),
+        ("topics.blacklist=bar\ntopics.exclude=foo.*\n", ["bar", "f.o", "a.replica"]),
+        ("topics.exclude=\n", ["foo", "foobar", "bar", "f.o", "a.replica"]),
+        ("", ["foo", "foobar", "bar", "f.o"]),
+    ],
+)
+def test_which_topics(lines: str, chosen: list[str]) -> None:
+    topics = ["foo", "foobar", "bar", "f.o", "__internal", "a.replica", "b-internal"]
+    assert set(carried(ONE_WAY + lines, topics)) == set(chosen)
+
+
+def test_internal_topics_are_not_carried_even_by_name() -> None:
+    assert carried(f"{ONE_WAY}topics=__a,b.internal,c\n", ["__a", "b.internal", "c"]) == {"c": "A.c"}
+
+
+def test_numbers() -> None:
+    found = settings(
+        f"{ONE_WAY}tasks.max=4\nreplication.factor=3\nrefresh.topics.interval.seconds=30\n"
+    ).mirrors[0]
+    assert (found.shards, found.replication_factor, found.refresh) == (4, 3, 30.0)
+    own = settings(f"{ONE_WAY}tasks.max=4\nA->B.tasks.max=1\nreplication.factor=-1\n").mirrors[0]
+    assert (own.shards, own.replication_factor) == (None, None)
+    assert settings(f"{ONE_WAY}refresh.topics.interval.seconds=7200\n").mirrors[0].refresh == 3600
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("tasks.max=4", "tasks.max: 4 shards share the work"),
+        ("tasks.max=1", "tasks.max: one shard for each core"),
+        ("replication.factor=-1", "replication.factor: a new topic has as many replicas as at the source"),
+        ("refresh.topics.interval.seconds=7200",
+         "refresh.topics.interval.seconds: topics are looked up every 3600 seconds at least"),
+        ("refresh.topics.enabled=false", "refresh.topics.enabled: new topics and partitions are always "
+         "found"),
+        ("exactly.once.source.support=enabled",
+         "exactly.once.source.support: not needed: delivery is exactly-once"),
+        ("A->B.emit.checkpoints.enabled=true",
+         "A->B.emit.checkpoints.enabled: offsets of consumer groups are not carried over yet; the offset "
+         "map says "
+         "where each record went"),
+        ("A->B.emit.heartbeats.enabled=false",
+         "A->B.emit.heartbeats.enabled: no heartbeats topic is written, or carried besides the topics; the "
+         "ledger "
+         "has heartbeats"),
+        ("sync.topic.configs.enabled=false",
+         "sync.topic.configs.enabled: a topic's configuration is copied when it is created; later changes "
+         "are not"),
+        ("sync.topic.acls.enabled=true", "sync.topic.acls.enabled: ACLs are not copied"),
+        ("offset-syncs.topic.location=target",
+         "offset-syncs.topic.location: not needed: the offset map is exact for every record"),
+        ("A.offset.storage.topic=mine", "A.offset.storage.topic: not needed: there are no Connect workers"),
+        ("key.converter=org.apache.kafka.connect.converters.ByteArrayConverter",
+         "key.converter: not needed: records are carried as they are"),
+        ("config.providers=env", "config.providers: not needed: ${env:NAME} and ${file:/path} work in "
+         "every value"),
+        ("consumer.fetch.min.bytes=1", "consumer.fetch.min.bytes: has no effect here in MirrorMaker 2 "
+         "either"),
+        ("A.topics=x", "A.topics: has no effect here in MirrorMaker 2 either"),
+        ("A->B.security.protocol=SSL", "A->B.security.protocol: has no effect here in MirrorMaker 2 either"),
+        ("B->A.topics=x", "B->A: is not enabled"),
+        ("B->A.enabled=false", "B->A: is not enabled"),
+        ("errors.tolerance=all", "errors.tolerance: a record that cannot be carried stops its partition; "
+         "none is "
+         "skipped"),
+    ],
+)  # fmt: skip
+def test_what_is_done_in_another_way(line: str, said: str) -> None:
+    place = "" if said.startswith("B->A: ") else "mm2.properties:5: "
+    assert notes(f"{ONE_WAY}{line}\n") == [f"{place}{said}"]
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("tasks.max=many", 'tasks.max: must be an integer of at least 1, not "many"'),
+        ("replication.factor=0", 'replication.factor: must be an integer between 1 and 32767, not "0"'),
+        ("topics=(", "topics: Python reads it otherwise or not at all: missing ), unterminated subpattern at "
+         "position 0"),
+        ("topics.exclude=a{1,2}",
+         'topics.exclude: "{1|2}" is no repetition; a comma separates entries, also between braces'),
+        ("replication.policy.class=com.example.Mine",
+         "replication.policy.class: Java code cannot be run: leave the key out, and set prefix, suffix or "
+         "rename in "
+         "the TOML"),
+        ("topic.filter.class=com.example.Mine",
+         "topic.filter.class: Java code cannot be run, only "
+         "org.apache.kafka.connect.mirror.DefaultTopicFilter can "
+         "be stood in for"),
+        ("value.converter=org.apache.kafka.connect.json.JsonConverter",
+         "value.converter: Java code cannot be run, only "
+         "org.apache.kafka.connect.converters.ByteArrayConverter can be stood in for"),
+        ("A->B.transforms=drop",
+         "A->B.transforms: records are carried bit for bit; to leave some out write a filter in Python"),
+        ("A->B.enable=true", 'A->B.enable: unknown key, did you mean "enabled"?'),
+        ("topic=a", 'topic: unknown key, did you mean "topics"?'),
+        ("A.bootstrap.server=a", 'A.bootstrap.server: unknown key, did you mean "bootstrap.servers"?'),
+        ("enabled=true", "enabled: flows are enabled one by one, as A->B.enabled"),
+        ("A->BB.enabled=true", 'A->BB.enabled: clusters has no "BB", did you mean "B"?'),
+        ("C->B.enabled=true", 'C->B.enabled: clusters has no "C"'),
+        ("A->A.enabled=true", "A->A.enabled: a flow from a cluster to itself"),
+        ("A.sasl.username=${file:/etc/secrets.properties:user}",
+         "A.sasl.username: ${file:…} is resolved by a Java class; use ${env:NAME}, or ${file:/path} with "
+         "the value "
+         "alone in the file"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_honoured(line: str, problem: str) -> None:
+    assert f"mm2.properties:5: {problem}" in problems(f"{ONE_WAY}{line}\n")
+
+
+def test_no_flow_no_clusters_no_brokers_no_topics() -> None:
+    assert problems(TWO) == ["clusters: no flow is enabled; A->B.enabled = true enables one"]
+    assert problems("A->B.enabled=true\n") == [
+        "clusters: missing: the aliases of the clusters, with commas between"
+    ]
+    assert problems("clusters=A,B\nA->B.enabled=true\nA.bootstrap.servers=a:1\n") == [
+        "B.bootstrap.servers: missing: brokers to ask first, as host:port"
+    ]
+    assert problems(f"{ONE_WAY}topics=\n") == ["A->B.topics: is empty, so that no topic would be carried"]
+    with pytest.raises(ConfigError) as caught:
+        translate(Path("gone.properties")).settings([], Path())
+    assert caught.value.problems == ("gone.properties: No such file or directory",)
+
+
+def test_a_cluster_in_no_flow_is_left_out() -> None:
+    text = f"{ONE_WAY.replace('A, B', 'A, B, C')}C.bootstrap.servers=c:1\nC.nonsense=1\n"
+    assert set(settings(text).clusters) == {"A", "B"}
+    assert notes(text) == ['clusters: "C" is in no enabled flow']
+
+
+def test_a_comment_behind_the_clusters_is_found_out() -> None:
+    assert problems(ONE_WAY.replace("A, B", "A, B  # ours")) == [
+        'mm2.properties:1: clusters: "B  # ours" is no alias; a comment needs a line of its own'
+    ]
+
+
+# --- the command ---------------------------------------------------------------------------------
+
+
+def causeway(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "causeway", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_what_is_converted_loads_to_the_same_settings(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (
+        f'{SAMPLE}A.sasl.jaas.config=a.b.PlainLoginModule required username="u" password="p\\\\"q";\n'
+        "A->B.consumer.client.id=x\nB.producer.compression.type=zstd\ntopics.exclude=a\\\\.b\n"
+    )
+    translation = concealed(translated(text))
+    ended = causeway("convert", "mm2", "mm2.properties")
+    assert ended.returncode == 0, ended.stderr
+    for name in ("A_SASL_PASSWORD", "A_TO_B_SOURCE_SASL_PASSWORD"):
+        monkeypatch.setenv(name, "s")
+    assert ended.stderr.splitlines() == [f"note: {note}" for note in translation.notes]
+    (here / "mirror.toml").write_text(ended.stdout)
+    assert load(here / "mirror.toml") == translation.settings([], here)
+
+
+def test_problems_are_lines_and_the_exit_code_is_3() -> None:
+    Path("mm2.properties").write_text(f"{ONE_WAY}topic=a\nA->B.transforms=drop\n")
+    ended = causeway("convert", "mm2", "mm2.properties")
+    assert (ended.returncode, ended.stdout) == (3, "")
+    assert ended.stderr.splitlines() == [
+        "error: 2 settings of MirrorMaker 2 cannot be honoured",
+        '  - mm2.properties:5: topic: unknown key, did you mean "topics"?',
+        "  - mm2.properties:6: A->B.transforms: records are carried bit for bit; to leave some out write a "
+        "filter "
+        "in Python",
+        "where: mm2.properties",
+    ]
+    assert causeway("convert", "mm2").returncode == 2

@@ -1,0 +1,87 @@
+"""A fenced producer whose client drops the fatal error: it must end, not fence the newer one in turn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaException, Producer
+
+from causeway.core.cluster import Cluster
+from causeway.core.task_order import Limits
+from causeway.kafka.producer import IdempotentProducer
+from causeway.kafka.task_errors import Again, Fenced, Refused
+from causeway.kafka.transaction import TransactionalProducer
+from support.world import World
+
+LIMITS = Limits(1_000, 1 << 20, 1, 10, 1 << 20, 1_000, 100_000, 10)
+
+
+class Forgetful(Producer):  # type: ignore[misc]
+    """As seen where a log line comes in the same call as a fatal error."""
+
+    lost = 0
+
+    def flush(self, *given: Any) -> Any:
+        try:
+            return super().flush(*given)
+        except (KafkaException, SystemError):
+            self.lost += 1
+            raise SystemError("flush returned NULL without setting an exception") from None
+
+    def poll(self, *given: Any) -> Any:
+        try:
+            return super().poll(*given)
+        except (KafkaException, SystemError):
+            return 0
+
+
+class Delivery(TransactionalProducer):
+    make = staticmethod(Forgetful)
+
+
+def test_a_fenced_producer_is_fenced_although_the_client_lost_the_error(world: World) -> None:
+    topic = world.topic("t", 1, on="destination")
+    cluster = Cluster("destination", {"bootstrap.servers": world.servers["destination"]})
+    older, newer = (
+        Delivery(cluster, LIMITS, "none", transactional_id=f"{world.mirror}.id") for _ in range(2)
+    )
+    older.fence()
+    older.commit([(topic, 0, b"k", b"older")])
+    newer.fence()
+
+    with pytest.raises(Fenced):
+        older.commit([(topic, 0, b"k", b"too late")])
+
+    assert older._producer.lost == 1, "the case that this is about"
+    newer.commit([(topic, 0, b"k", b"newer")])
+    for delivery in (older, newer):
+        delivery.close()
+
+
+class IdempotentDelivery(IdempotentProducer):
+    make = staticmethod(Forgetful)
+
+
+def test_a_rejection_without_a_transaction_counts_although_the_client_lost_the_error(world: World) -> None:
+    """Its own report must be waited for: it names the record."""
+    topic = world.topic("t", 1, on="destination", config={"max.message.bytes": "200"})
+    cluster = Cluster("destination", {"bootstrap.servers": world.servers["destination"]})
+    delivery = IdempotentDelivery(cluster, LIMITS, "none")
+
+    with pytest.raises(Refused, match=r"writing the ledger.*Message size too large"):
+        delivery.commit([(topic, 0, b"k", b"x" * 10_000)])
+
+    assert delivery._producer.lost == 1, "the case that this is about"
+    delivery.close()
+
+
+def test_any_other_lost_error_is_retried(world: World) -> None:
+    cluster = Cluster("destination", {"bootstrap.servers": world.servers["destination"]})
+    delivery = Delivery(cluster, LIMITS, "none", transactional_id=f"{world.mirror}.id")
+    delivery.fence()
+
+    error = delivery._failed("testing", SystemError("flush returned NULL without setting an exception"))
+
+    assert isinstance(error, Again)
+    delivery.close()

@@ -1,0 +1,148 @@
+"""When the source's consumer group is told how far a mirror is, and what happens where nobody listens."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from concurrent.futures import Future
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
+
+from causeway.core.position import Place, Position, SourcePartition
+from causeway.kafka import source_group
+from causeway.kafka.source_group import SourceGroup
+from support.process import eventually
+from support.proxy import Proxy
+from support.world import World
+
+ONE, OTHER = SourcePartition("c", "t", 0), SourcePartition("c", "t", 1)
+
+
+def at(source: SourcePartition, offset: int) -> Position:
+    return Position(source, "id", 0, offset, -1, Place("t", "there", 0), 0, -1, 1, 0)
+
+
+class View:
+    """A source that answers when it is told to."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[list[tuple[int, int]], Future[Any]]] = []
+
+    def ask_to_advance(self, group: str, offsets: list[TopicPartition]) -> Future[Any]:
+        assert group == "g"
+        self.asked.append(([(one.partition, one.offset) for one in offsets], Future()))
+        return self.asked[-1][1]
+
+    @property
+    def offsets(self) -> list[list[tuple[int, int]]]:
+        return [offsets for offsets, _ in self.asked]
+
+    def answer(self, *failed: int) -> None:
+        offsets, future = self.asked[-1]
+        found = [
+            SimpleNamespace(topic="t", partition=n, error="no" if n in failed else None) for n, _ in offsets
+        ]
+        future.set_result(SimpleNamespace(topic_partitions=found))
+
+
+@pytest.fixture
+def view(monkeypatch: pytest.MonkeyPatch) -> View:
+    monkeypatch.setattr(source_group, "SECONDS", 0.0)
+    return View()
+
+
+def group(view: Any, name: str | None = "g") -> SourceGroup:
+    return SourceGroup(view, name)
+
+
+def test_what_has_not_moved_is_not_said_again(view: View) -> None:
+    one = group(view)
+    assert one.advance([at(ONE, 5), at(OTHER, 7)])
+    view.answer()
+    assert not one.advance([at(ONE, 5), at(OTHER, 7)])
+    assert one.advance([at(ONE, 6), at(OTHER, 7)])
+    assert view.offsets == [[(0, 5), (1, 7)], [(0, 6)]]
+
+
+def test_there_is_one_question_at_a_time(view: View) -> None:
+    """A coordinator that is away gets no heap of them."""
+    one = group(view)
+    one.advance([at(ONE, 5)])
+    assert not one.advance([at(ONE, 6)])
+    assert not one.advance([at(ONE, 7)], final=True)
+    view.answer()
+    assert one.advance([at(ONE, 7)])
+    assert view.offsets == [[(0, 5)], [(0, 7)]]
+
+
+def test_what_was_not_taken_is_said_again(view: View) -> None:
+    one = group(view)
+    one.advance([at(ONE, 5), at(OTHER, 7)])
+    view.answer(1)
+    assert one.advance([at(ONE, 5), at(OTHER, 7)])
+    view.asked[-1][1].set_exception(KafkaException(KafkaError(KafkaError._TIMED_OUT)))
+    assert one.advance([at(ONE, 5), at(OTHER, 7)])
+    assert view.offsets[1:] == [[(1, 7)], [(1, 7)]]
+
+
+def test_it_is_told_once_in_a_while_and_at_the_end(view: View, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source_group, "SECONDS", math.inf)
+    one = group(view)
+    assert one.advance([at(ONE, 5)])
+    view.answer()
+    assert not one.advance([at(ONE, 6)])
+    assert one.advance([at(ONE, 6)], final=True)
+
+
+def test_an_end_waits_for_what_is_on_its_way_and_not_for_ever(view: View) -> None:
+    one = group(view)
+    one.settle(60)
+    one.advance([at(ONE, 5)])
+    one.settle(0.01)
+    view.answer()
+    one.settle(60)
+    assert not one.advance([at(ONE, 5)])
+
+
+def test_without_a_group_nothing_is_said(view: View) -> None:
+    one = group(view, None)
+    assert not one.advance([at(ONE, 5)], final=True)
+    one.settle(60)
+    assert not view.asked
+
+
+ASKING = """
+import sys
+from confluent_kafka import TopicPartition
+from causeway.kafka.admin import ClusterView
+from causeway.core.cluster import Cluster
+view = ClusterView(Cluster("src", {"bootstrap.servers": sys.argv[1]}))
+asked = view.ask_to_advance(sys.argv[2], [TopicPartition(sys.argv[2], 0, 7)])
+print(asked.result(60).topic_partitions[0].error)
+"""
+
+
+def test_a_question_outlives_the_connection_that_lost_it(world: World) -> None:
+    """In a process of its own: a client that had given it up would end by an assertion at its answer."""
+    topic = world.topic("t")
+    line = Proxy()
+    try:
+        line.target(int(world.servers["source"].rpartition(":")[2]))
+        line.mute("requests")
+        asking = subprocess.Popen(
+            [sys.executable, "-c", ASKING, f"127.0.0.1:{line.port}", topic],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )  # fmt: skip
+        eventually(lambda: line.stopped["requests"] > 1, "it gives a connection up")
+        line.heal()
+        said, _ = asking.communicate(timeout=60)
+    finally:
+        line.close()
+    assert (asking.returncode, said) == (0, "None\n")
+    admin = world.admin()
+    (group,) = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(topic)]).values()
+    assert [one.offset for one in group.result().topic_partitions] == [7]

@@ -1,0 +1,113 @@
+"""How often each offset was gone over, whatever moves there were and whatever the clocks said."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from causeway.core.ledger_record import Gap
+from causeway.core.position import Place, Position, SourcePartition
+from causeway.rules.coverage import Books, coverage_of, quarantine_books, set_apart
+from causeway.rules.gaps import begun_again, moved
+from causeway.rules.integrity import NO_TOPIC_ID
+
+FIRST = Position(
+    source=SourcePartition("paris", "orders", 1),
+    topic_id="here",
+    start=20,
+    offset=20,
+    epoch=3,
+    place=Place("orders", "there", 1),
+    place_start=0,
+    place_end=-1,
+    generation=1,
+    at=0,
+)
+MOST = 60
+
+
+def move(position: Position, to: int, at: int = 0) -> tuple[Position, Gap]:
+    return moved(position, to, verdict="skip", by="me@here", why="", at=at)
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.tuples(st.just("carry"), st.integers(0, 15)), st.tuples(st.just("move"), st.integers(0, MOST))
+        ),
+        max_size=8,
+    ),
+    st.randoms(use_true_random=False),
+)
+def test_every_offset_is_covered_as_often_as_it_was_gone_over(steps, clock) -> None:  # type: ignore[no-untyped-def]
+    position, gaps, gone_over = FIRST, [], Counter[int]()
+    for step, number in steps:
+        if step == "carry":
+            end = min(MOST, position.offset + number)
+            gone_over.update(range(position.offset, end))
+            position = replace(position, offset=end)
+        else:
+            position, gap = move(position, number, at=clock.randrange(1_000))
+            gaps.append(gap)
+    clock.shuffle(gaps)
+
+    coverage = coverage_of(position, gaps)
+
+    everywhere = range(MOST + 5)
+    assert [coverage.at(offset) for offset in everywhere] == [gone_over[offset] for offset in everywhere]
+    assert coverage.repeats == any(times > 1 for times in gone_over.values())
+    assert coverage.begin == min([FIRST.start, *(gap.end for gap in gaps)])
+    skipped = [offset for begin, end in coverage.skipped() for offset in range(begin, end)]
+    assert skipped == [n for n in range(coverage.begin, position.offset) if not gone_over[n]]
+    for low, high in ((0, MOST), (10, 30), (25, 26)):
+        assert coverage.within(low, high) == sum(gone_over[n] > 0 for n in range(low, high))
+
+
+def test_gaps_of_another_topic_of_the_name_say_nothing_about_this_one() -> None:
+    old, forward = move(replace(FIRST, offset=30), 50)
+    new, restart = begun_again(replace(old, offset=55), "another", 4, FIRST.place, 35, "recreated", 9)
+
+    coverage = coverage_of(replace(new, offset=10), [forward, restart])
+
+    assert (coverage.begin, coverage.skipped(), coverage.repeats) == (4, (), False)
+
+
+def test_what_lies_in_quarantine_is_set_apart_unless_it_was_delivered_too() -> None:
+    position = replace(FIRST, offset=40)
+    back, gap = move(position, 30)
+    again = coverage_of(replace(back, offset=40), [gap])
+
+    assert set_apart(coverage_of(position, []), {22: 1, 23: 1, 31: 1}) == ((22, 24), (31, 32))
+    assert set_apart(again, {22: 1, 31: 1, 32: 2}) == ((22, 23), (32, 33)), "31 was delivered at last"
+
+
+def test_behind_the_position_a_label_may_be_newer_or_from_before_a_move_back() -> None:
+    back, gap = move(replace(FIRST, offset=40), 30)
+
+    assert set_apart(coverage_of(replace(FIRST, offset=40), []), {45: 1}) == ((45, 46),)
+    assert set_apart(coverage_of(back, [gap]), {35: 1}) == (), "it will be tried once more"
+
+
+def test_what_was_passed_over_is_not_in_quarantine_by_a_label() -> None:
+    position, gap = move(FIRST, 30)
+
+    assert set_apart(coverage_of(position, [gap]), {25: 1}) == ()
+
+
+def test_the_ledger_and_the_quarantine_must_agree() -> None:
+    assert quarantine_books(2, {5: 1, 7: 1}, 10) == Books()
+    assert quarantine_books(3, {5: 1, 7: 1}, 10) == Books(absent=1)
+    assert quarantine_books(1, {5: 1, 7: 1}, 10) == Books(uncounted=1)
+    assert quarantine_books(1, {5: 1, 17: 1}, 10) == Books(), "the second came after the ledger was read"
+    assert quarantine_books(2, {5: 1, 17: 1}, 10) == Books(), "or before a move back"
+
+
+def test_what_was_skipped_before_the_topic_had_an_id_was_skipped() -> None:
+    nameless, gap = move(replace(FIRST, topic_id=NO_TOPIC_ID), 30)
+    assert coverage_of(replace(nameless, topic_id="here"), [gap]).skipped() == ((20, 30),)
+    other, began = begun_again(replace(nameless, topic_id="here"), "other", 0, FIRST.place, 0, "", 1)
+    other = replace(other, offset=40)
+    assert coverage_of(other, [gap, began]).skipped() == (), "of another topic of the name"

@@ -1,0 +1,58 @@
+"""A user that loses all rights on one destination topic while the mirror runs, and at its next start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import AclOperation
+
+from causeway.local_kafka import EmbeddedCluster
+from support.rights import Rights, cluster_with_rights
+from support.world import World
+
+
+@pytest.fixture
+def rights(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rights]:
+    with cluster_with_rights("rights", tmp_path_factory.mktemp("rights")) as found:
+        yield found
+
+
+@pytest.fixture
+def world(source: EmbeddedCluster, rights: Rights, tmp_path: Path) -> Iterator[World]:
+    world = World(source, rights.cluster, tmp_path)
+    world.servers["destination"] = rights.cluster.internal_servers
+    yield world
+    world.close()
+
+
+def test_a_topic_that_may_not_even_be_described_stops_alone(world: World, rights: Rights) -> None:
+    closed, open_ = (world.topic(name) for name in ("closed", "open"))
+    for topic in (closed, open_):
+        world.produce(topic, world.numbers(10))
+    config = world.config(create_topics=True, refresh="1s", slice="5s")
+    login = {name: value for name, value in rights.login.items() if name != "bootstrap.servers"}
+    properties = "\n".join(f'"{name}" = "{value}"' for name, value in login.items())
+    text = config.read_text().replace(rights.cluster.internal_servers, rights.cluster.bootstrap_servers)
+    config.write_text(f"{text}\n[clusters.dst.properties]\n{properties}\n")
+    run = world.run(config)
+    run.until(lambda: world.carried() == 20, "both are mirrored")
+
+    rights.deny(closed, AclOperation.ALL)
+    for topic in (closed, open_):
+        world.produce(topic, world.numbers(10, 1, 10))
+    run.until(lambda: "no DESCRIBE permission" in run.output, "the topic stops")
+    later = world.topic("later")
+    world.produce(later, world.numbers(10))
+    run.until(lambda: world.carried() == 40, "the others go on, new ones too")
+    assert run.stop() == 0, run.output
+    assert "waiting for an answer" not in run.output
+
+    again = world.run(config)
+    world.produce(open_, world.numbers(10, 1, 20))
+    again.until(lambda: world.carried() == 50, "a restart is no reason to stop the others")
+    rights.grant(closed)
+    again.until(lambda: world.carried() == 60, "it goes on by itself")
+    assert again.stop() == 0, again.output
+    world.assert_mirrored(closed, open_, later)

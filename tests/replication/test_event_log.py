@@ -1,0 +1,31 @@
+"""What a mirror says of a partition that stops."""
+
+from __future__ import annotations
+
+from causeway.core.ledger_record import Stopped
+from causeway.core.snapshot import EventView
+from causeway.replication.event_log import EventLog
+
+GAP = Stopped("c", "orders", 1, "gap", "20 offsets are gone", "skip them", 5, expected=50, found=70, gone=20)
+
+
+def test_a_stop_is_told_once_with_its_coordinates() -> None:
+    said: list[tuple[str, EventView]] = []
+    telling = EventLog("m", lambda mirror, event: said.append((mirror, event)))
+
+    telling.stopped(GAP)
+    telling.stopped(GAP)
+
+    [(mirror, event)] = said
+    assert (mirror, event.level, event.todo) == ("m", "error", "skip them")
+    assert event.what == "orders[1] stopped (gap): 20 offsets are gone"
+    assert (event.topic, event.partition, event.offset) == ("orders", 1, 50)
+    assert (event.expected, event.found, event.gone) == (50, 70, 20)
+    assert telling.kept == (event,)
+
+
+def test_other_events_have_no_numbers_of_a_stop() -> None:
+    telling = EventLog("m", lambda mirror, event: None)
+    telling.tell("info", "slice 3 began")
+    [event] = telling.kept
+    assert (event.expected, event.found, event.gone) == (-1, -1, -1)

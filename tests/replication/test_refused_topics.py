@@ -1,0 +1,142 @@
+"""A topic that the destination will not create: it is refused, and the others go on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError
+from confluent_kafka.admin import NewTopic
+
+from causeway.core.plan import Refusal
+from causeway.core.route import Route
+from causeway.core.topic import TopicFacts
+from causeway.errors import AccessDenied, CausewayError, PlanRefused, Unreachable
+from causeway.kafka.failures import as_user_error
+from causeway.planning.plan import Survey, plan_of, prepare
+from causeway.planning.rules.topics import Create, Grow
+from causeway.replication.start_checks import refuse_at_start
+from support.world import World
+
+
+def test_one_topic_that_cannot_be_created_keeps_no_other_from_being_made(world: World) -> None:
+    """Kafka takes no x.y beside x_y. Seen while it runs; and at a start, where nothing begins."""
+    first = world.topic("a")
+    world.produce(first, world.numbers(10))
+    taken = NewTopic(world.name("x_y"), 1, 1)
+    world.admin("destination").create_topics([taken])[taken.topic].result()
+    config = world.config(create_topics=True)
+    run = world.run(config)
+    run.until(lambda: world.carried() == 10, "the first topic is mirrored")
+    refused = world.topic("x.y")
+    world.produce(refused, world.numbers(10))
+    run.until(lambda: "the cluster refuses it" in run.output, "the refusal is said")
+    later = world.topic("z")  # its name comes after the refused one
+    world.produce(later, world.numbers(20))
+    world.produce(first, world.numbers(10, 1, 10))
+
+    run.until(lambda: world.carried() == 40, "the topics that came later are mirrored")
+
+    assert run.stop() == 0, run.output
+    world.assert_mirrored(first, later)
+    again = world.run(config)
+    assert again.wait() == 3, again.output
+    assert f"src:{refused}: creating topic {refused}: the cluster refuses it" in again.output
+    assert "check the network" not in again.output
+    assert "rename" in again.output
+
+
+class There:
+    """A destination that refuses some topics."""
+
+    def __init__(self, *refused: str, error: CausewayError) -> None:
+        self.refused = refused
+        self.error = error
+
+    def create_topic(self, name: str, *_how: Any) -> bool:
+        if name in self.refused:
+            raise self.error
+        return True
+
+    def grow_topic(self, name: str, _partitions: int) -> None:
+        self.create_topic(name)
+
+    def describe(self, names: list[str], **_how: Any) -> dict[str, TopicFacts]:
+        return {name: TopicFacts(name, f"id-{name}", 3, 1) for name in names}
+
+
+class Here:
+    def cluster_id(self) -> str:
+        return "here"
+
+
+REFUSED = PlanRefused("creating topic b: the cluster refuses it", why="a policy", todo="change it")
+
+
+def looked(**actions: Create | Grow) -> Survey:
+    """Topics of three partitions, of which the destination has two where it has to grow."""
+    survey = Survey(actions=dict(actions))
+    for name, action in actions.items():
+        survey.routes["src", name] = Route("src", TopicFacts(name, f"src-{name}", 3, 1), name)
+        if isinstance(action, Grow):
+            survey.destinations[name] = TopicFacts(name, f"id-{name}", 2, 1)
+    return survey
+
+
+def create() -> Create:
+    return Create(3, 1, {"max.message.bytes": "1000"})
+
+
+def partitions(survey: Survey) -> dict[str, int]:
+    here: Any = {"src": Here()}
+    lanes = plan_of(survey, here).lanes
+    return {name: sum(lane.place.topic == name for lane in lanes) for name in "abc"}
+
+
+def test_the_topics_after_a_refused_one_are_made() -> None:
+    survey, there = looked(a=create(), b=create(), c=create()), There("b", error=REFUSED)
+    view: Any = there
+    assert [facts.name for facts in prepare(survey, view)] == ["a", "c"]
+    assert survey.refusals == [
+        Refusal("src", "b", "creating topic b: the cluster refuses it: a policy", "change it")
+    ]
+    assert partitions(survey) == {"a": 3, "b": 0, "c": 3}
+
+
+def test_a_topic_that_cannot_grow_keeps_the_places_it_has() -> None:
+    survey = looked(a=Grow(3), b=Grow(3), c=create())
+    view: Any = There("b", error=AccessDenied("adding partitions to topic b: access denied"))
+    assert [facts.name for facts in prepare(survey, view)] == ["c"]
+    assert partitions(survey) == {"a": 3, "b": 2, "c": 3}
+    (refusal,) = survey.refusals
+    assert refusal.denied
+    with pytest.raises(AccessDenied, match="adding partitions to topic b"):
+        refuse_at_start("m", survey.refusals)
+
+
+def test_those_that_were_made_before_a_cluster_goes_away_are_known() -> None:
+    view: Any = There("b", error=Unreachable("no answer"))
+    made: list[TopicFacts] = []
+    with pytest.raises(Unreachable):
+        made.extend(prepare(looked(a=create(), b=create(), c=create()), view))
+    assert [facts.name for facts in made] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        (KafkaError.TOPIC_EXCEPTION, PlanRefused),
+        (KafkaError.POLICY_VIOLATION, PlanRefused),
+        (KafkaError.INVALID_REPLICATION_FACTOR, PlanRefused),
+        (KafkaError.INVALID_CONFIG, PlanRefused),
+        (KafkaError.TOPIC_AUTHORIZATION_FAILED, AccessDenied),
+        (KafkaError.THROTTLING_QUOTA_EXCEEDED, Unreachable),
+        (KafkaError._TIMED_OUT, Unreachable),
+    ],
+)
+def test_a_cluster_that_says_no_is_not_one_that_does_not_answer(code: int, kind: type[CausewayError]) -> None:
+    error = as_user_error(KafkaError(code, "said by the broker"), "dst", "tokyo:9092", "creating topic t")
+    assert type(error) is kind
+    assert error.why == "said by the broker"
+    assert ("no answer" in error.what) == (code == KafkaError._TIMED_OUT)
+    assert ("network" in error.todo) == (code == KafkaError._TIMED_OUT)

@@ -1,0 +1,187 @@
+"""`causeway run` as users meet it: what it picks up, where it starts, how it ends."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pty
+import re
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.admin import NewPartitions
+
+from causeway.spark.session import class_archive
+from support.process import Causeway, descendants
+from support.records import Rec, read_all
+from support.world import World, now_ms
+
+
+def test_stop_at_end_ends_on_everything_that_has_an_end(world: World) -> None:
+    """Empty topics, trailing markers, a compacted topic; and at once when there is nothing to do."""
+    empty = world.topic("empty", 2)
+    markers = world.topic("markers", 1)
+    world.produce(markers, world.numbers(10), transaction="commit")
+    world.produce(markers, world.numbers(10), transaction="abort")
+    compacted = world.topic("compacted", 1, config={"cleanup.policy": "compact", "segment.ms": "1"})
+    world.produce(compacted, [(0, Rec(b"same", f"{n}".encode(), (), now_ms())) for n in range(200)])
+    config = world.config()
+
+    world.carry_all(config)
+    again = world.carry_all(config)
+
+    world.assert_mirrored(markers)
+    assert world.read(empty) == {0: [], 1: []}
+    assert world.read(compacted)[0][-1].value == b"199"
+    assert "Spark" not in again.output, "nothing to do, and Spark was started for it"
+
+
+def test_topics_and_partitions_that_appear_are_picked_up(world: World) -> None:
+    """From their beginning, whatever `start` says: nobody chose to skip them."""
+    old = world.topic("old", 1)
+    world.produce(old, world.numbers(100))
+    run = world.run(world.config(start="latest"))
+    run.until(lambda: world.ledger().positions, "the mirror has begun")
+    new = world.topic("new", 1)
+    world.produce(new, world.numbers(50))
+    world.admin().create_partitions([NewPartitions(old, 3)])[old].result()
+    run.until(lambda: world.source_partitions(old) == 3, "the partitions exist")
+    world.produce(old, [(2, rec) for _, rec in world.numbers(30)])
+
+    run.until(lambda: world.carried() == 80, "the new topic and the new partition are carried")
+
+    assert run.stop() == 0, run.output
+    assert len(world.read(new)[0]) == 50
+    assert {partition: len(found) for partition, found in world.read(old).items()} == {0: 0, 1: 0, 2: 30}
+
+
+@pytest.mark.parametrize("start", ["latest", "timestamp"])
+def test_a_start_that_is_not_the_beginning_is_resolved_once(world: World, start: str) -> None:
+    """What is written while the mirror is down is not skipped, although `start` is still in the file."""
+    topic = world.topic("t", 1)
+    world.produce(topic, [(0, rec._replace(timestamp=now_ms() - 60_000)) for _, rec in world.numbers(10)])
+    at = datetime.fromtimestamp(time.time() - 30, UTC).isoformat(timespec="milliseconds")
+    config = world.config(start="latest" if start == "latest" else at)
+    world.carry_all(config)
+    assert world.read(topic) == {0: []}
+
+    world.produce(topic, world.numbers(7, 1, 100))
+    world.carry_all(config)
+
+    assert [rec.value for rec in world.read(topic)[0]] == [rec.value for _, rec in world.numbers(7, 1, 100)]
+    (position,) = world.ledger().positions.values()
+    assert (position.start, position.offset) == (10, 17)
+
+
+@pytest.mark.parametrize("how", ["SIGTERM", "Ctrl-C"])
+def test_a_stop_leaves_nothing_open(world: World, how: str) -> None:
+    """A read_committed reader sees everything up to the log's end at once."""
+    topic = world.topic("t", 2)
+    run = world.run(world.config(shards=2))
+    world.produce(topic, world.numbers(50_000, 2))
+    run.until(lambda: world.carried() > 0, "it carries")
+    assert _maps_its_classes(run) or not class_archive().is_file()
+
+    assert (run.interrupt() if how == "Ctrl-C" else run.stop()) == 0, run.output
+
+    committed = read_all(world.servers["destination"], topic)
+    assert sum(map(len, committed.values())) == world.carried()
+    assert world.carried() > 0
+
+
+def _maps_its_classes(run: Causeway) -> bool:
+    """Whether one of its processes, the JVM, has taken the archive of Spark's classes."""
+    maps = [Path(f"/proc/{pid}/maps").read_text() for pid in descendants(run.process.pid)]
+    archive = str(class_archive().resolve())  # as the kernel names it, also where .venv is behind a link
+    return any(archive in text for text in maps)
+
+
+def test_the_source_group_shows_the_lag_and_can_be_switched_off(world: World) -> None:
+    topic = world.topic("t", 2)
+    world.produce(topic, world.numbers(100, 2))
+
+    world.carry_all(world.config())
+
+    assert _group_offsets(world, f"causeway.{world.mirror}", topic) == {0: 50, 1: 50}
+
+
+def test_without_a_source_group_the_source_is_left_alone(world: World) -> None:
+    topic = world.topic("t", 1)
+    world.produce(topic, world.numbers(10))
+
+    world.carry_all(world.config(source_group=False))
+
+    assert _group_offsets(world, f"causeway.{world.mirror}", topic) == {0: -1001}
+
+
+def _group_offsets(world: World, group: str, topic: str) -> dict[int, int]:
+    partitions = world.source_partitions(topic)
+    consumer = Consumer({"bootstrap.servers": world.servers["source"], "group.id": group})
+    try:
+        found = consumer.committed([TopicPartition(topic, n) for n in range(partitions)], timeout=10)
+        return {partition.partition: partition.offset for partition in found}
+    finally:
+        consumer.close()
+
+
+def test_two_mirrors_of_two_shards_each_share_two_cores(world: World) -> None:
+    """Each tailing task holds a slot: neither mirror starves."""
+    here, there = world.topic("here", 2), world.topic("there", 2)
+    text = world.config([here], shards=2).read_text()
+    other = text.split("[[mirrors]]")[1].replace(world.mirror, f"{world.mirror}-b", 1).replace(here, there)
+    config = world.directory / "two.toml"
+    config.write_text(f"{text}\n[[mirrors]]{other}")
+    run = world.run(config)
+    for n in range(3):
+        for topic in (here, there):
+            world.produce(topic, world.numbers(1_000, 2, n * 1_000))
+        for topic in (here, there):
+            run.until(partial(_holds, world, topic, (n + 1) * 1_000), f"{topic} keeps up")
+
+    assert run.stop() == 0, run.output
+    world.assert_mirrored(here, there)
+
+
+def _holds(world: World, topic: str, records: int) -> bool:
+    topics = world.admin("destination").list_topics(timeout=10).topics
+    return topic in topics and sum(map(len, world.read(topic).values())) == records
+
+
+def test_without_a_terminal_there_are_plain_lines(world: World) -> None:
+    topic = world.topic("t", 1)
+    world.produce(topic, world.numbers(10))
+    run = world.carry_all(world.config())
+    assert f"{world.mirror}: done, 1 topics, 10 records" in run.output
+    assert "\x1b[" not in run.output
+    assert "WARN" not in run.output
+    assert "Spark's own log is" in run.output
+
+
+def test_a_terminal_shows_a_live_table_and_no_noise(world: World) -> None:
+    topic = world.topic("t", 1)
+    world.produce(topic, world.numbers(1_234))
+    config = world.config()
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "causeway", "run", config, "--stop-at-end"],
+        stdout=theirs,
+        stderr=theirs,
+        env={**os.environ, "COLUMNS": "160", "TERM": "xterm"},
+    )
+    os.close(theirs)
+    shown = b""
+    with contextlib.suppress(OSError):  # the terminal is gone when the last process that had it is
+        while some := os.read(ours, 65536):
+            shown += some
+    os.close(ours)
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode())
+    assert process.wait(30) == 0, text
+    assert re.search(r"mirror +topic +records +records/s +MB/s +lag +p50 +p99 +state", text)
+    assert re.search(rf"{world.mirror} +{topic} +1,234 .* done", text)
+    assert "WARN" not in text

@@ -1,0 +1,59 @@
+"""A mirror that lies is found out: `verify` reads both sides itself and names the coordinates."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from support.process import Causeway
+from support.world import World
+
+SABOTEUR = Path(__file__).parents[1] / "support" / "sabotage"
+
+
+@pytest.mark.parametrize(
+    ("kind", "at", "found"),
+    [
+        ("drop", 500, "missing"),
+        ("repeat", 999, "duplicated"),
+        ("swap", 500, "out_of_order"),
+        ("change", 500, "changed"),
+    ],
+)
+def test_verify_finds_a_sabotaged_record(
+    world: World, tmp_path: Path, kind: str, at: int, found: str
+) -> None:
+    topic = world.topic("t", 2)
+    world.produce(topic, world.numbers(2_000, 2))
+    config = world.config(carrier="object")  # the saboteur works on objects; verify reads both sides itself
+    world.carry_all(config, env={"SABOTAGE": f"{kind}:{at}", "PYTHONPATH": str(SABOTEUR)})
+
+    verify = Causeway("verify", config, "-o", "json", log=tmp_path / "verify.log")
+
+    assert verify.wait() == 9, verify.output
+    report = json.loads(next(line for line in verify.output.splitlines() if line.startswith("{")))
+    (mirror,) = report["mirrors"]
+    counts = mirror["counts"]
+    assert counts[found] == 1, report
+    assert sum(counts[other] for other in ("missing", "duplicated", "out_of_order", "changed")) == 1
+    (partition,) = [one for one in mirror["partitions"] if one["partition"] == 0]
+    (first,) = partition["first"][found]
+    if kind == "swap":
+        at = _first_out_of_place(world, topic)
+    assert first["source"] in (at, at + 1), first
+
+
+def _first_out_of_place(world: World, topic: str) -> int:
+    pairs = zip(world.read(topic, on="source")[0], world.read(topic)[0], strict=True)
+    return next(offset for offset, (ours, theirs) in enumerate(pairs) if ours.value != theirs.value)
+
+
+def test_verify_says_that_an_honest_mirror_is_honest(world: World, tmp_path: Path) -> None:
+    topic = world.topic("t", 2)
+    world.produce(topic, world.numbers(2_000, 2))
+    config = world.config()
+    world.carry_all(config)
+    verify = Causeway("verify", config, log=tmp_path / "verify.log")
+    assert verify.wait() == 0, verify.output

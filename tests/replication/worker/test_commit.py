@@ -1,0 +1,146 @@
+"""Before a ledger record is written, both sides are asked once more which topics they are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from causeway.core.cluster import Cluster
+from causeway.core.position import Place, Position, SourcePartition
+from causeway.core.task_order import Lane, Limits, TaskOrder
+from causeway.kafka.admin import TopicFacts
+from causeway.kafka.offset_map import landed
+from causeway.kafka.partition_state import OpenLane, Stretch
+from causeway.kafka.task_errors import Again
+from causeway.replication.worker.commit import Committer
+from causeway.replication.worker.task_state import TaskState
+from causeway.rules.ledger_consistency import MapEntry
+
+SOURCE = SourcePartition("c", "t", 0)
+PLACE = Place("to", "there", 0)
+ORDER = TaskOrder(
+    "m", 1, 7, 1, 1, "exactly-once", "none", {}, Cluster("there", {}), "ledger", "map", {}, (), 10.0,
+    Limits(1_000, 1 << 20, 1, 10, 1 << 20, 1_000, 100_000, 1), ledger_id="books",
+)  # fmt: skip
+
+
+class View:
+    """What a cluster says of its topics."""
+
+    def __init__(self, **topics: str) -> None:
+        self._topics = topics
+
+    def cluster_id(self) -> str:
+        return "c"
+
+    def ask_to_describe(self, topics: Any) -> Any:
+        return topics
+
+    def described(self, asked: Any) -> dict[str, TopicFacts]:
+        return {
+            name: TopicFacts(name, topic_id, 1, 1)
+            for name, topic_id in self._topics.items()
+            if name in asked and topic_id
+        }
+
+
+class Written:
+    """A delivery that notes what it commits."""
+
+    open = True
+    records = bytes = 1
+    seconds = 0.0
+    refused = False
+
+    def __init__(self) -> None:
+        self.entries: list[Any] = []
+
+    def flush(self) -> float:
+        return 0.0
+
+    def commit(self, entries: Any, mapped: Any) -> None:
+        self.entries += [*mapped, *entries]
+
+
+def carried() -> OpenLane:
+    lane = OpenLane(Lane(SOURCE, "id", PLACE, None), Position(SOURCE, "id", 0, 0, -1, PLACE, 0, -1, 1, 0))
+    stretch = Stretch(0)
+    stretch.length, stretch.first, stretch.last = 1, 9, 9
+    lane.took(stretch, 1, 3, 5)
+    return lane
+
+
+def commit(source: str = "id", place: str = "there", ledger: str = "books") -> tuple[OpenLane, Written]:
+    lane, written = carried(), Written()
+    delivery: Any = written
+    destination: Any = View(to=place, ledger=ledger)
+    here: Any = View(t=source)
+    Committer(ORDER, delivery, destination, TaskState(), "native").commit([lane], [], {"c": here})
+    return lane, written
+
+
+def test_topics_that_are_the_same_get_their_position_into_the_ledger() -> None:
+    lane, written = commit()
+    assert lane.position.offset == 1
+    assert [(topic, shard) for topic, shard, _, _ in written.entries] == [
+        ("map", 1),
+        ("ledger", 1),
+        ("ledger", 1),
+    ]
+
+
+@pytest.mark.parametrize(("delivery", "base"), [("exactly-once", None), ("at-least-once", 0)])
+def test_without_a_transaction_the_map_names_the_position_that_its_commit_started_at(
+    delivery: Any, base: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(f"{__name__}.ORDER", replace(ORDER, delivery=delivery))
+    _, written = commit()
+    (entry,) = [(key, value) for topic, _, key, value in written.entries if topic == "map"]
+    assert landed(*entry) == MapEntry(SOURCE, "id", 1, ("to", 0), 10, base)
+    assert landed(*entry).known == (1 if base is None else base)
+
+
+@pytest.mark.parametrize(
+    ("topics", "what"),
+    [
+        ({"source": "other"}, "the source topic t changed while it was read"),
+        ({"source": ""}, "the source topic t changed while it was read"),
+        ({"place": "other"}, "the destination topic to changed while it was written"),
+        ({"place": ""}, "the destination topic to changed while it was written"),
+        ({"ledger": "other"}, "ledger"),
+        ({"ledger": ""}, "ledger"),
+    ],
+)
+def test_topics_that_are_others_now_get_nothing_into_the_ledger(
+    topics: dict[str, str], what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Deleted and created again in the middle of a slice: neither client says a word."""
+    committed: list[Any] = []
+    monkeypatch.setattr(Written, "commit", lambda _self, *entries: committed.extend(entries))
+    with pytest.raises(Exception, match=what) as caught:
+        commit(**topics)
+    assert "ledger" in topics or caught.type is Again
+    assert not committed
+
+
+@pytest.mark.parametrize(
+    ("ids", "kept"), [((), True), (("id",), True), (("id", "other"), False), (("other", "id"), False)]
+)
+def test_records_that_were_fetched_by_another_topic_id_are_not_committed(
+    ids: tuple[str, ...], kept: bool
+) -> None:
+    """Also where the consumer has gone back to the right id since: some records may be of the other topic."""
+    lane, written = carried(), Written()
+    delivery: Any = written
+    destination: Any = View(to="there", ledger="books")
+    here: Any = View(t="id")
+    closing = Committer(ORDER, delivery, destination, TaskState(), "native")
+    if kept:
+        closing.commit([lane], [], {"c": here}, [("c", {"t": ids})])
+        assert lane.position.offset == 1
+    else:
+        with pytest.raises(Again, match="recreated while it was read"):
+            closing.commit([lane], [], {"c": here}, [("c", {"t": ids})])
+        assert not written.entries

@@ -1,0 +1,193 @@
+"""What an attempt does about transactions that lost their end; faults/test_markers.py has real ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from causeway.core.cluster import Cluster
+from causeway.core.ledger_record import Hidden
+from causeway.core.position import Place, Position, SourcePartition
+from causeway.core.task_order import Lane, Limits, TaskOrder
+from causeway.core.topic import Spot
+from causeway.errors import IntegrityError, Unreachable
+from causeway.kafka import hanging_transactions
+from causeway.kafka.hanging_transactions import OpenTransactions
+from causeway.kafka.task_errors import Again
+from causeway.replication.worker.hanging_transactions import end_leftovers, left_open, must_be_seen
+from causeway.replication.worker.task_state import TaskState
+
+SOURCE = SourcePartition("c", "t", 0)
+PLACE = Place("t", "there", 0)
+LANE = Lane(SOURCE, "id", PLACE, None)
+CARRIED = Position(SOURCE, "id", 0, 50, 7, PLACE, 0, 60, 1, 0)
+ORDER = TaskOrder(
+    "m", 1, 7, 1, 1, "exactly-once", "none", {}, Cluster("there", {}), "ledger", "map", {}, (LANE,), 10.0,
+    Limits(1_000, 1 << 20, 1, 0.2, 1 << 20, 1_000, 100_000, 1),
+)  # fmt: skip
+BY_KEY = replace(ORDER, lanes=(replace(LANE, place=PLACE._replace(partition=-1)),))
+T = ("t", 0)
+HIDDEN = Hidden("t", 0, 60, *SOURCE, offset=50, at=1)
+
+
+class There:
+    """The destination: where partitions end, and up to where they are stable; absent ones do not answer."""
+
+    cluster = Cluster("there", {"bootstrap.servers": "there:9092"})
+
+    def __init__(self, **stable: int | None) -> None:
+        spots = {name: name.rsplit("_", 1) for name in stable}
+        self._stable = {(topic, int(number)): stable[name] for name, (topic, number) in spots.items()}
+        self.asked: set[Spot] = set()
+
+    def describe(self, topics: Iterable[str], **_how: Any) -> dict[str, Any]:
+        return {topic: SimpleNamespace(partitions=3) for topic in topics}
+
+    def offsets(self, spots: Iterable[Spot], at: str) -> dict[Spot, int]:
+        self.asked |= set(spots)
+        stable = {spot: self._stable.get(spot, 100) for spot in spots}
+        return {spot: end if at == "stable" else 100 for spot, end in stable.items() if end is not None}
+
+
+@pytest.fixture(autouse=True)
+def done(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
+    """What would have been written."""
+    found: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(hanging_transactions, "WAIT_SECONDS", 0.0)
+    monkeypatch.setattr(
+        hanging_transactions, "abort", lambda *given: found.append(("abort", set(given[3]), given[4]))
+    )
+
+    def end_ledger(_view: Any, _mirror: str, shard: int, *_more: Any) -> str:
+        found.append(("ledger", shard))
+        return "ended"
+
+    monkeypatch.setattr(hanging_transactions, "end_ledger", end_ledger)
+    return found
+
+
+def look(order: TaskOrder = ORDER, memory: TaskState | None = None, **stable: int | None) -> Any:
+    there: Any = There(**stable)
+    sight = left_open(order, there, memory or TaskState())
+    return sight.opened, sight.unseen
+
+
+def end(
+    opened: dict[Spot, int], memory: TaskState, hidden: Iterable[Hidden] = (), position: Position = CARRIED
+) -> Any:
+    there: Any = There()
+    sight = OpenTransactions(opened, {("ledger", 1): 90}, set())
+    return end_leftovers(ORDER, there, sight, {SOURCE: position}, list(hidden), memory)
+
+
+def test_where_everything_has_ended_nothing_is_done(done: list[tuple[Any, ...]]) -> None:
+    assert look() == ({}, set())
+    assert end({}, TaskState()) == []
+    assert done == []
+
+
+def test_without_transactions_nobody_asks() -> None:
+    there: Any = There()
+    assert left_open(replace(ORDER, delivery="at-least-once"), there, TaskState()) == OpenTransactions(
+        {}, {}, set()
+    )
+    assert not there.asked
+
+
+def test_a_place_that_does_not_answer_is_not_taken_for_one_in_which_nothing_is_open() -> None:
+    opened, unseen = look(t_0=None)
+    assert (opened, unseen) == ({}, {T})
+    with pytest.raises(Again, match="answers now"):
+        must_be_seen([PLACE], unseen)
+    must_be_seen([PLACE._replace(partition=1)], unseen)
+
+
+def test_a_ledger_or_map_that_does_not_answer_is_asked_again() -> None:
+    with pytest.raises(Again, match="nobody knows what is open there"):
+        look(ledger_1=None)
+    with pytest.raises(Again, match="nobody knows what is open there"):
+        look(map_1=None)
+
+
+def test_where_keys_choose_every_partition_must_answer() -> None:
+    assert look(BY_KEY, t_2=70) == ({("t", 2): 70}, set())
+    with pytest.raises(Again, match="nobody knows"):
+        look(BY_KEY, t_2=None)
+
+
+def test_an_open_ledger_is_ended_before_it_is_read_and_not_for_ever(done: list[tuple[Any, ...]]) -> None:
+    memory = TaskState()
+    for _ in range(2):
+        with pytest.raises(Again, match="ended"):
+            look(memory=memory, ledger_1=90)
+    with pytest.raises(IntegrityError, match="its shard cannot end it"):
+        look(memory=memory, ledger_1=90)
+    assert done == [("ledger", 1)] * 2
+
+
+def test_what_the_ledger_does_not_know_is_thrown_away_and_what_stays_then_is_somebody_elses(
+    done: list[tuple[Any, ...]],
+) -> None:
+    memory = TaskState()
+    for _ in range(2):  # one of them may have been forgotten like the transaction before it
+        with pytest.raises(Again, match="thrown away"):
+            end({T: 60}, memory)
+    assert end({T: 60}, memory) == []
+    assert done == [("abort", {T}, {("ledger", 1): 90})] * 2, "if nobody has served the shard meanwhile"
+
+
+def test_what_counts_as_carried_is_written_down_once(done: list[tuple[Any, ...]]) -> None:
+    memory = TaskState()
+    (hidden,) = end({T: 59}, memory)
+    assert replace(hidden, at=1) == HIDDEN
+    assert "hidden from offset 59" in memory.events[0][1]
+    assert end({T: 59}, TaskState(), [HIDDEN]) == []
+    (further,) = end({T: 59}, TaskState(), [HIDDEN], replace(CARRIED, offset=70, place_end=80))
+    assert (further.end, further.offset) == (80, 70)
+    assert done == []
+
+
+@pytest.mark.parametrize(
+    ("aborted", "position", "fails"),
+    [
+        (False, CARRIED, False),
+        (True, CARRIED, True),
+        (True, replace(CARRIED, offset=49), False),  # somebody moved back: it is carried again
+    ],
+)
+def test_what_was_hidden_must_be_there_once_nothing_is_open(
+    monkeypatch: pytest.MonkeyPatch, aborted: bool, position: Position, fails: bool
+) -> None:
+    monkeypatch.setattr(hanging_transactions, "was_aborted", lambda *given: aborted and given[1:] == (T, 59))
+    if fails:
+        with pytest.raises(IntegrityError, match="thrown away at the destination"):
+            end({}, TaskState(), [HIDDEN], position)
+    else:
+        assert end({}, TaskState(), [HIDDEN], position) == [replace(HIDDEN, end=-1)]
+
+
+def test_a_broker_that_goes_once_more_does_not_end_the_repeating_of_a_commit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A try that failed is aborted by the next fence, and takes along what it repeats: it must go on."""
+    entry = (b"k", b"v")
+    committed: list[Any] = []
+    troubles = [Again("no answer"), Unreachable("no leader")]
+
+    def read(*_given: Any) -> list[tuple[bytes, bytes]]:
+        if troubles:
+            raise troubles.pop()
+        return [entry, entry]  # and the copy of an earlier try
+
+    made = SimpleNamespace(fence=lambda: None, close=lambda: None, commit=committed.append)
+    monkeypatch.setattr(hanging_transactions, "TransactionalProducer", lambda *_given, **_more: made)
+    monkeypatch.setattr(hanging_transactions, "written_from", read)
+    there: Any = There()
+
+    hanging_transactions.commit_again(there, "x", ORDER.limits, {T: 5}, {T: [entry]})
+
+    assert committed == [[(*T, *entry)]]

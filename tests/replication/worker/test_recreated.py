@@ -1,0 +1,47 @@
+"""A broker that lags the controller does not know that a source topic was recreated; the fetch does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from causeway.kafka.admin import ClusterView
+from causeway.replication.worker.task import carry
+from support.ordering import Patience, TooManyAttempts, order_of
+from support.topics import delete_topic
+from support.world import World
+
+
+@pytest.mark.parametrize("carrier", ["native", "object"])
+def test_records_of_a_recreated_topic_are_not_committed_although_a_broker_describes_the_old_one(
+    world: World, monkeypatch: pytest.MonkeyPatch, carrier: str
+) -> None:
+    topic = world.topic("t", 1)
+    world.topic("t", 1, on="destination")
+    world.produce(topic, world.numbers(5))
+    order = order_of(world, topic, 5, carrier=carrier)
+    assert carry(order, pause=Patience(3)).outcome == "done"
+    delete_topic(world.admin(), topic)
+    world.topic("t", 1)
+    world.produce(topic, world.numbers(10))
+    described = ClusterView.described
+
+    def stale(view: ClusterView, asked: Any, **how: Any) -> Any:
+        return {
+            name: replace(facts, topic_id=order.lanes[0].topic_id)
+            if view.cluster.alias == "source"
+            else facts
+            for name, facts in described(view, asked, **how).items()
+        }
+
+    monkeypatch.setattr(ClusterView, "described", stale)
+    lanes = tuple(replace(lane, until=10) for lane in order.lanes)
+
+    with pytest.raises(TooManyAttempts):
+        carry(replace(order, lanes=lanes, slice=2), pause=Patience(3))
+
+    assert len(world.read(topic)[0]) == 5
+    (position,) = world.ledger().positions.values()
+    assert position.offset == 5

@@ -1,0 +1,45 @@
+"""What Spark's workers look through between two slices, while records wait."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+PROGRAM = """
+import gc, sys
+from causeway.core.cluster import Cluster
+from causeway.core.task_order import Limits, TaskOrder
+from causeway.replication.worker.task import settle_in
+limits = Limits(1_000, 1 << 20, 1, 10, 1 << 20, 1_000, 100_000, 1)
+there = Cluster("x", {})
+order = TaskOrder("m", 1, 7, 1, 1, "exactly-once", "none", {}, there, "l", "o", {}, (), 1.0, limits)
+settle_in(order)
+print("numba" in sys.modules, gc.get_freeze_count() > 50_000, len(gc.get_objects()) < 1_000)
+before = gc.get_freeze_count()
+class Left: pass
+one = Left(); one.itself = one; del one
+settle_in(order)
+print(gc.get_freeze_count() <= before, gc.collect() > 0)
+"""
+
+
+def test_all_that_was_loaded_is_left_alone_and_garbage_is_not() -> None:
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["True True True", "True True"]
+
+
+RECEIPT = """
+import sys
+from causeway.core.receipt import Receipt
+from causeway.replication.worker.task import RECEIPTS, written
+receipt = Receipt(3, "broken", 1 << 40, note='"café" ' * 1_000)
+row = written(receipt)
+row.validate(full=True)
+(found,) = row.to_pylist()
+print("pandas" in sys.modules, row.schema == RECEIPTS, found == {"shard": 3, "receipt": receipt.to_json()})
+"""
+
+
+def test_a_receipt_is_written_without_loading_pandas() -> None:
+    done = subprocess.run([sys.executable, "-c", RECEIPT], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True", "True"]

@@ -1,0 +1,71 @@
+"""What a task does with its order when the ledger does not show what it must."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from causeway.kafka.task_errors import Again
+from causeway.replication.worker.attempt import Attempt
+from causeway.replication.worker.task import carry
+from causeway.replication.worker.task_state import TaskState
+from support.ordering import order_of
+from support.world import World
+
+
+def test_a_ledger_that_shows_less_than_was_committed_is_not_gone_on_from(world: World) -> None:
+    topic = world.topic("t")
+    world.topic("t", on="destination")
+    world.produce(topic, world.numbers(100))
+    order = order_of(world, topic, 100)
+    assert carry(order).outcome == "done"
+    world.produce(topic, world.numbers(50))
+    (lane,) = order.lanes
+
+    ahead = carry(replace(order, lanes=(replace(lane, until=150, reached=101),)), pause=lambda _: None)
+
+    assert ahead.outcome == "broken"
+    code, what, where, why, todo = json.loads(ahead.note)
+    assert (code, where) == ("integrity", f"{order.ledger}[1]")
+    assert "has lost" in what
+    assert "at 100, it was at 101 before" in why
+    assert todo
+    assert len(world.read(topic)[0]) == 100
+    as_known = carry(replace(order, lanes=(replace(lane, until=150, reached=100),)))
+    assert as_known.outcome == "done"
+    assert world.read(topic) == world.read(topic, "source")
+
+
+def test_a_ledger_that_shows_nothing_of_what_is_known_is_not_begun_anew(world: World) -> None:
+    topic = world.topic("t")
+    world.topic("t", on="destination")
+    world.produce(topic, world.numbers(10))
+    order = order_of(world, topic, 10)
+    (lane,) = order.lanes
+    known = carry(replace(order, lanes=(replace(lane, reached=0),)), pause=lambda _: None)
+    assert known.outcome == "broken"
+    assert "at no offset" in known.note
+    assert world.read(topic) == {0: []}
+
+
+def test_what_a_task_has_committed_itself_must_be_in_the_ledger(world: World) -> None:
+    """An order is older than what its task has carried since."""
+    topic = world.topic("t")
+    world.topic("t", on="destination")
+    world.produce(topic, world.numbers(10))
+    order = order_of(world, topic, 10)
+    (lane,) = order.lanes
+    memory = TaskState()
+    first = Attempt(order, memory, None)
+    assert first.run() == "done"
+    first.close()
+    assert memory.positions[lane.source].offset == 10
+    memory.positions[lane.source] = replace(memory.positions[lane.source], offset=11)
+    second = Attempt(order, memory, None)
+    try:
+        with pytest.raises(Again, match="at 10, it was at 11 before"):
+            second.run()
+    finally:
+        second.close()

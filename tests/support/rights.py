@@ -1,0 +1,88 @@
+"""A cluster whose brokers ask who we are and what we may do, and a user whose rights a test takes away."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from confluent_kafka.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+)
+
+from causeway.core.cluster import Cluster
+from causeway.local_kafka import EmbeddedCluster
+
+USER, PASSWORD = "causeway", "a-password"
+JAAS = f'org.apache.kafka.common.security.plain.PlainLoginModule required user_{USER}="{PASSWORD}";'
+CONFIG = {
+    "listener.security.protocol.map": "CLIENT:SASL_PLAINTEXT,INTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT",
+    "sasl.enabled.mechanisms": "PLAIN",
+    "listener.name.client.plain.sasl.jaas.config": JAAS,
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:ANONYMOUS",  # brokers among themselves, and the test
+}
+TRANSACTIONAL_ID = ResourceType.TRANSACTIONAL_ID
+
+
+class Rights:
+    """What the user may do on a cluster: everything, but for what a test denies."""
+
+    def __init__(self, cluster: EmbeddedCluster) -> None:
+        self.cluster = cluster
+        self._admin = AdminClient({"bootstrap.servers": cluster.internal_servers})
+        for kind in (ResourceType.TOPIC, ResourceType.GROUP, TRANSACTIONAL_ID):
+            self._create(kind, "*", AclOperation.ALL, AclPermissionType.ALLOW)
+        self._create(
+            ResourceType.BROKER, "kafka-cluster", AclOperation.IDEMPOTENT_WRITE, AclPermissionType.ALLOW
+        )
+
+    @property
+    def login(self) -> dict[str, str]:
+        return {
+            "bootstrap.servers": self.cluster.bootstrap_servers,
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "PLAIN",
+            "sasl.username": USER,
+            "sasl.password": PASSWORD,
+        }
+
+    def as_user(self, alias: str) -> Cluster:
+        return Cluster(alias, self.login, {}, {})
+
+    def deny(
+        self,
+        name: str,
+        operation: AclOperation = AclOperation.WRITE,
+        kind: ResourceType = ResourceType.TOPIC,
+    ) -> None:
+        self._create(kind, name, operation, AclPermissionType.DENY)
+
+    def grant(self, name: str, kind: ResourceType = ResourceType.TOPIC) -> None:
+        """Nothing is denied there any more."""
+        wanted = AclBindingFilter(
+            kind, name, ResourcePatternType.LITERAL, None, None, AclOperation.ANY, AclPermissionType.DENY
+        )
+        for future in self._admin.delete_acls([wanted]).values():
+            future.result()
+
+    def _create(
+        self, kind: ResourceType, name: str, operation: AclOperation, permission: AclPermissionType
+    ) -> None:
+        binding = AclBinding(
+            kind, name, ResourcePatternType.LITERAL, f"User:{USER}", "*", operation, permission
+        )
+        for future in self._admin.create_acls([binding]).values():
+            future.result()
+
+
+@contextlib.contextmanager
+def cluster_with_rights(name: str, directory: Path) -> Iterator[Rights]:
+    with EmbeddedCluster.start(name, directory=directory, config=CONFIG) as cluster:
+        yield Rights(cluster)

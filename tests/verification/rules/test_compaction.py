@@ -1,0 +1,109 @@
+"""Compacted topics are equal when the latest records of all keys are."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from causeway.core.digests import KeyedDigestBatch
+from causeway.core.verify_report import Coordinates
+from causeway.verification.rules.compaction import compare_latest
+from causeway.verification.rules.difference_types import SourceSpan
+
+ALL = 1 << 60
+EVERYTHING = SourceSpan(ALL, ALL)
+
+Row = tuple[str, str | None]  # key and value
+
+
+def batches(rows: list[Row], offsets: list[int] | None = None) -> list[KeyedDigestBatch]:
+    at = offsets if offsets is not None else list(range(len(rows)))
+    return [
+        (
+            at,
+            [key.encode() for key, _ in rows],
+            [f"{key}={value}".encode() for key, value in rows],
+            [value is None for _, value in rows],
+        )
+    ]
+
+
+rows = st.lists(st.tuples(st.sampled_from("abcde"), st.sampled_from(["1", "2", "3", None])), max_size=30)
+
+
+@given(rows, st.data())
+def test_what_compaction_takes_makes_no_difference(everything: list[Row], data: st.DataObject) -> None:
+    """It may take any record that a later one of its key follows, and in time the latest tombstone."""
+
+    def compacted() -> list[tuple[int, Row]]:
+        last = {key: offset for offset, (key, _) in enumerate(everything)}
+        kept = []
+        for offset, (key, value) in enumerate(everything):
+            if (last[key] == offset and value is not None) or data.draw(st.booleans()):
+                kept.append((offset, (key, value)))
+        # A tombstone never goes before what it deletes.
+        living = {key for offset, (key, value) in kept if value is not None and offset != last[key]}
+        kept += [
+            (last[key], (key, None))
+            for key in living
+            if everything[last[key]][1] is None and (last[key], (key, None)) not in kept
+        ]
+        return sorted(kept)
+
+    here, there = compacted(), compacted()
+
+    findings = compare_latest(
+        batches([row for _, row in here], [offset for offset, _ in here]),
+        batches([row for _, row in there], [offset for offset, _ in there]),
+        EVERYTHING,
+    )
+
+    assert findings.equal
+    assert findings.source_records == findings.destination_records
+
+
+@given(rows, rows)
+def test_equal_means_that_the_same_keys_live_with_the_same_records(here: list[Row], there: list[Row]) -> None:
+    living_here = {key: value for key, value in dict(here).items() if value is not None}
+    living_there = {key: value for key, value in dict(there).items() if value is not None}
+
+    findings = compare_latest(batches(here), batches(there), EVERYTHING)
+
+    assert findings.equal == (living_here == living_there)
+    assert findings.source_records == len(living_here)
+    assert findings.destination_records == len(living_there)
+
+
+def test_each_kind_of_difference_has_its_place() -> None:
+    here: list[Row] = [("lost", "1"), ("changed", "1"), ("deleted", "1"), ("deleted", None), ("same", "1")]
+    there: list[Row] = [("same", "1"), ("changed", "2"), ("deleted", "1"), ("strange", "1")]
+
+    findings = compare_latest(batches(here), batches(there), EVERYTHING)
+
+    assert findings.counts == {"missing": 2, "changed": 1, "unexpected": 1}
+    assert findings.first["missing"] == (Coordinates(0, None), Coordinates(3, None))
+    assert findings.first["changed"] == (Coordinates(1, 1),)
+    assert findings.first["unexpected"] == (Coordinates(None, 3),)
+
+
+def test_versions_behind_the_ledgers_position_may_have_arrived_or_not() -> None:
+    """v1 was carried, v2 is behind, v3 came after the captured end: the destination may have any of them."""
+    here: list[Row] = [("k", "1"), ("k", "2"), ("k", "3")]
+    span = SourceSpan(settled=1, end=2)
+
+    found = {
+        version: compare_latest(batches(here), batches([("k", version)]), span).counts
+        for version in ("1", "2", "3")
+    }
+
+    assert found == {"1": {"behind": 1}, "2": {}, "3": {}}
+
+
+def test_a_trimmed_side_explains_keys_that_only_the_other_has() -> None:
+    one: list[Row] = [("old", "1")]
+
+    expired = compare_latest(batches([]), batches(one), SourceSpan(ALL, ALL, source_trimmed=True))
+    faded = compare_latest(batches(one), batches([]), SourceSpan(ALL, ALL, destination_trimmed=True))
+
+    assert (expired.equal, expired.expired) == (True, 1)
+    assert (faded.equal, faded.faded) == (True, 1)

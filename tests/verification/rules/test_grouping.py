@@ -1,0 +1,160 @@
+"""Which source partitions are compared with a place of their own, and which as a pool."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from causeway.core.pool import Pool
+from causeway.core.position import Place, Position, SourcePartition, Tally
+from causeway.core.route import BY_KEY
+from causeway.core.verify_report import Pair
+from causeway.verification.rules.grouping import Ground, grouped
+from causeway.verification.rules.pairing import Bounds, pair_of
+
+GROUNDS = {(topic, number): Ground(0, 100) for topic in ("all", "other") for number in range(4)}
+
+
+def position(number: int, place: int, topic: str = "all", **changed: object) -> Position:
+    made = Position(
+        source=SourcePartition("id", "orders", number),
+        topic_id="here",
+        start=0,
+        offset=50,
+        epoch=-1,
+        place=Place(topic, "there", place),
+        place_start=0,
+        place_end=60 if place != BY_KEY else -1,
+        generation=1,
+        at=0,
+        tally=Tally(delivered=50),
+    )
+    return replace(made, **changed)  # type: ignore[arg-type]
+
+
+def pair(at: Position, **bounds: object) -> Pair:
+    seen = replace(Bounds("here", 0, 50, at.place.topic_id, 0, 100, 50), **bounds)  # type: ignore[arg-type]
+    return pair_of(at.source, at, seen, compacted=False, timestamps=True)
+
+
+def shape(pool: Pool) -> tuple[list[int], list[int]]:
+    return [one.source.partition for one in pool.members], [one.partition for one in pool.places]
+
+
+def test_places_of_their_own_are_pairs_whatever_their_numbers() -> None:
+    pairs = [pair(position(0, 3)), pair(position(1, 0)), pair(position(2, 0, "other"))]
+
+    assert grouped(pairs, [], GROUNDS) == (pairs, [])
+
+
+def test_what_shares_a_place_is_a_pool_and_no_larger_than_that() -> None:
+    pairs = [pair(position(number, number % 2)) for number in range(3)]
+
+    alone, pools = grouped(pairs, [], GROUNDS)
+
+    assert alone == [pairs[1]]
+    assert list(map(shape, pools)) == [([0, 2], [0])]
+
+
+def test_a_key_that_chooses_connects_all_partitions_of_the_topic() -> None:
+    pairs = [pair(position(0, 2)), pair(position(1, BY_KEY)), pair(position(2, 2, "other"))]
+
+    alone, pools = grouped(pairs, [], GROUNDS)
+
+    assert alone == [pairs[2]]
+    assert list(map(shape, pools)) == [([0, 1], [0, 1, 2, 3])]
+
+
+def test_a_place_that_cannot_hold_what_was_delivered_was_not_the_only_one() -> None:
+    moved = pair(position(0, 1, place_start=90, place_end=100))
+
+    alone, [pool] = grouped([moved], [], GROUNDS)
+
+    assert alone == []
+    assert shape(pool) == ([0], [0, 1, 2, 3])
+    assert moved.place == Place("all", "there", BY_KEY)
+    assert "another partition" in moved.notes[0]
+    just_moved = pair(position(0, 1, place_start=90, place_end=-1))
+    assert just_moved.place == moved.place
+
+
+def test_sources_that_are_not_compared_make_a_pool_of_the_place_they_share() -> None:
+    mine = pair(position(0, 1))
+    others = [position(7, 1), position(8, 2), position(9, 1, tally=Tally(delivered=4))]
+
+    alone, [pool] = grouped([mine], others, GROUNDS)
+
+    assert alone == []
+    assert (shape(pool), pool.strangers) == (([0], [1]), 54)
+
+
+def test_without_a_place_there_is_nothing_to_share() -> None:
+    never = [
+        pair_of(SourcePartition("id", "orders", n), None, Bounds("x", 0, 5, None, 0, 0, 5), compacted=False,
+                timestamps=True)
+        for n in range(2)
+    ]  # fmt: skip
+
+    assert grouped(never, [position(7, BY_KEY)], GROUNDS) == (never, [])
+
+
+def test_a_pool_begins_where_the_first_of_them_began() -> None:
+    grounds = {**GROUNDS, ("all", 1): Ground(30, 100)}
+    one = pair(position(0, 1, place_start=40, place_end=100), place_log_start=30)
+    two = pair(position(1, 1, place_start=10, place_end=100), place_log_start=30)
+    late = position(2, 1, place_start=5, place_end=100)
+
+    _, [pool] = grouped([one, two], [], grounds)
+    _, [with_others] = grouped([one, two], [late], grounds)
+    _, [by_key] = grouped([one, pair(position(3, BY_KEY))], [], grounds)
+
+    assert [(place.start, place.end, place.taken) for place in pool.places] == [(30, 100, 20)]
+    assert with_others.places[0].taken == 25
+    assert [(place.start, place.taken) for place in by_key.places] == [(0, 0), (30, 30), (0, 0), (0, 0)]
+
+
+def test_where_another_tool_stopped_is_where_a_pool_begins() -> None:
+    spread = pair(position(0, BY_KEY))
+    grounds = {**GROUNDS, ("all", 2): Ground(30, 100)}
+
+    _, [pool] = grouped([spread], [], grounds, begins={("all", 1): 12, ("all", 2): 20})
+
+    assert [(place.start, place.taken) for place in pool.places] == [(0, 0), (12, 0), (30, 10), (0, 0)]
+
+
+def test_what_was_there_before_matters_where_the_ledger_does_not_know_the_beginning() -> None:
+    shared = [pair(position(0, 1)), pair(position(1, 1))]
+    spread = [pair(position(0, BY_KEY)), pair(position(1, BY_KEY))]
+
+    (_, [known]), (_, [unknown]) = (
+        grouped(pairs, [], GROUNDS, held_before={"all"}) for pairs in (shared, spread)
+    )
+
+    assert (known.held_before, unknown.held_before) == (False, True)
+
+
+def test_a_compacted_topic_of_which_not_all_is_carried_is_a_pool_by_itself() -> None:
+    plain = pair(position(0, 1))
+    compacted = replace(plain, compacted=True)
+
+    assert grouped([compacted], [], GROUNDS)[1] == []
+    assert grouped([plain], [], GROUNDS, sifted=True)[1] == []
+    assert len(grouped([compacted], [], GROUNDS, sifted=True)[1]) == 1
+
+
+@given(st.lists(st.tuples(st.sampled_from(["all", "other"]), st.integers(-1, 3)), max_size=8))
+def test_every_source_partition_is_compared_once_and_no_place_twice(homes: list[tuple[str, int]]) -> None:
+    pairs = [pair(position(number, place, topic)) for number, (topic, place) in enumerate(homes)]
+
+    alone, pools = grouped(pairs, [], GROUNDS)
+
+    members = [one.source.partition for one in alone]
+    spots = [one.place and (one.place.topic, one.place.partition) for one in alone]
+    for pool in pools:
+        members += shape(pool)[0]
+        spots += [(pool.topic, one.partition) for one in pool.places]
+        assert all(any(pool.feeds(one, place) for one in pool.members) for place in pool.places)
+    assert sorted(members) == list(range(len(homes)))
+    assert len(spots) == len(set(spots))

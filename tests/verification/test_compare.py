@@ -1,0 +1,71 @@
+"""What one task of the comparison does when the logs are not as they were when it was ordered."""
+
+from __future__ import annotations
+
+import pickle
+
+import pyarrow as pa
+from confluent_kafka import TopicPartition
+
+from causeway.core.cluster import Cluster
+from causeway.core.position import Place, SourcePartition
+from causeway.core.verify_report import Pair
+from causeway.errors import IntegrityError
+from causeway.verification.comparison_job import FINDINGS, PAIRS, _task, compare
+from support.world import World
+
+
+def clusters(world: World) -> tuple[Cluster, Cluster]:
+    return (
+        Cluster("src", {"bootstrap.servers": world.servers["source"]}),
+        Cluster("dst", {"bootstrap.servers": world.servers["destination"]}),
+    )
+
+
+def pair(topic: str, records: int) -> Pair:
+    """A partition that was carried from its beginning to its end."""
+    return Pair(
+        source=SourcePartition("id", topic, 0),
+        source_from=0,
+        settled=records,
+        end=records,
+        source_to=records,
+        place=Place(topic, "", 0),
+        place_from=0,
+        place_to=records,
+        compacted=False,
+        timestamps=True,
+    )
+
+
+def test_records_that_expire_after_their_offsets_were_captured_are_not_differences(world: World) -> None:
+    topic = world.topic("trimmed")
+    world.topic("trimmed", on="destination")
+    records = world.numbers(10)
+    world.produce(topic, records)
+    world.produce(topic, records, on="destination")
+    admin = world.admin()
+    for future in admin.delete_records([TopicPartition(topic, 0, 4)]).values():
+        future.result(30)
+
+    findings = compare(pair(topic, 10), *clusters(world))
+
+    assert findings.equal
+    assert (findings.source_records, findings.destination_records, findings.expired) == (6, 10, 4)
+
+
+def test_an_error_comes_back_as_a_value_with_all_it_knows(world: World) -> None:
+    """A task that raised it would be tried a hundred times."""
+    source, destination = clusters(world)
+    topic = world.name("nowhere")
+    row = {"row": 7, "pair": pair(topic, 1).to_json()}
+    batch = pa.RecordBatch.from_pylist([row], schema=PAIRS)
+
+    [answer] = list(_task({"id": source}, destination)([batch]))
+
+    assert answer.schema == FINDINGS
+    [back] = answer.to_pylist()
+    assert (back["row"], back["findings"]) == (7, None)
+    error = pickle.loads(back["failure"])
+    assert isinstance(error, IntegrityError)
+    assert topic in error.where

@@ -1,0 +1,160 @@
+"""Both sides as verify sees them: what filters and marks of origin leave out is counted once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from causeway.core.choices import OnError
+from causeway.core.cluster import Cluster
+from causeway.core.filtering import FilterSpec
+from causeway.core.position import Place, SourcePartition
+from causeway.core.verify_report import Pair, Passage
+from causeway.kafka.digest_reader import PartitionReader
+from causeway.rules.provenance import HEADER
+from causeway.verification.expected_records import Arrived, ExpectedRecords
+
+CODE = """\
+class Odd:
+    def __init__(self, config): self.bad = config.get("bad", -1)
+    def keep(self, record):
+        if record.offset == self.bad: raise ValueError("bad")
+        return record.offset % 2 == 1
+
+class Low:
+    def __init__(self, config): self.bad = config.get("bad", -1)
+    def keep_all(self, records):
+        if any(record.offset == self.bad for record in records): raise ValueError("bad")
+        return [record.offset < 50 for record in records]
+"""
+HERE, THERE = Cluster("src", {"bootstrap.servers": "x:1"}), Cluster("dst", {"bootstrap.servers": "x:2"})
+PAIR = Pair(SourcePartition("paris", "t", 0), 0, 40, 60, 60, Place("t", "id", 0), 0, 60, False, True)
+
+
+class Message:
+    unreadable = ""
+
+    def __init__(self, offset: int, origin: str = "") -> None:
+        self._offset = offset
+        self._headers = [("a", b"1"), *([(HEADER, origin.encode())] if origin else [])]
+
+    def topic(self) -> str:
+        return "t"
+
+    def partition(self) -> int:
+        return 0
+
+    def offset(self) -> int:
+        return self._offset
+
+    def key(self) -> bytes:
+        return f"k{self._offset % 3}".encode()
+
+    def value(self) -> bytes:
+        return b"v"
+
+    def timestamp(self) -> tuple[int, int]:
+        return 1, 1_700_000_000_000
+
+    def headers(self) -> list[tuple[str, bytes]]:
+        return self._headers
+
+
+@pytest.fixture
+def log(monkeypatch: pytest.MonkeyPatch) -> list[Message]:
+    """What a partition holds, read in batches of seven."""
+    held = [Message(offset) for offset in range(60)]
+
+    def read(self: PartitionReader, start: int) -> Iterator[list[Any]]:
+        wanted = [message for message in held if message.offset() >= start]
+        for at in range(0, len(wanted), 7):
+            yield wanted[at : at + 7]
+
+    monkeypatch.setattr(PartitionReader, "_messages", read)
+    return held
+
+
+def spec(name: str, on_error: OnError = "stop", **config: int) -> FilterSpec:
+    return FilterSpec(f"f.py:{name}", config, on_error, CODE)
+
+
+def offsets(side: PartitionReader, start: int = 0) -> list[int]:
+    return [offset for batch, _ in side.digests(start) for offset in batch]
+
+
+def expected(*filters: FilterSpec, not_back_to: str | None = None, pair: Pair = PAIR) -> ExpectedRecords:
+    return ExpectedRecords(HERE, pair, Passage(filters, not_back_to))
+
+
+def test_several_filters_must_keep_and_what_they_drop_is_counted_once(log: list[Message]) -> None:
+    side = expected(spec("Odd"), spec("Low"))
+
+    assert offsets(side) == offsets(side) == list(range(1, 50, 2))
+    assert offsets(side, 30) == list(range(31, 50, 2))
+    assert side.left_out.count == 20  # below the position, at 40
+    assert side.stop is None
+
+
+def test_without_anything_in_the_way_nothing_is_touched(log: list[Message]) -> None:
+    assert offsets(expected()) == list(range(60))
+
+
+def test_a_filter_that_raises_stops_there_and_the_rest_is_taken_as_it_is(log: list[Message]) -> None:
+    side = expected(spec("Low", bad=20), spec("Odd", bad=18))
+
+    assert offsets(side) == [*range(1, 18, 2), *range(18, 60)]
+    assert side.stop is not None
+    assert side.stop[0] == 18
+    assert side.left_out.count == 9
+    assert side.notes(PAIR)[0].startswith("from offset 18 on nothing is carried: the filter f.py:Odd raised")
+
+
+@pytest.mark.parametrize(("policy", "there"), [("keep", [20]), ("drop", [])])
+def test_a_filter_that_raises_may_keep_or_drop(log: list[Message], policy: OnError, there: list[int]) -> None:
+    side = expected(spec("Odd", policy, bad=20))
+
+    assert offsets(side) == sorted([*range(1, 60, 2), *there])
+    assert side.stop is None
+
+
+def test_records_that_came_from_the_destination_are_left_out_and_others_marked(log: list[Message]) -> None:
+    log[3], log[4] = Message(3, "tokyo"), Message(4, "lyon")
+    side = expected(not_back_to="tokyo")
+
+    assert offsets(side) == [0, 1, 2, *range(4, 60)]
+    assert side.left_out.count == 1
+    for offset, origin in ((0, b"paris"), (4, b"lyon")):
+        record = side.record_at(offset)
+        assert record is not None
+        assert record[2] == [("a", b"1"), (HEADER, origin)]
+
+
+def test_a_record_without_a_mark_is_the_destinations_own(log: list[Message]) -> None:
+    log[:] = [Message(offset, "paris" if offset % 4 else "") for offset in range(60)]
+    how: dict[str, Any] = {"timestamps": True, "compacted": True}
+    side = Arrived(THERE, ("t", 0), 60, Passage((), "tokyo"), **how)
+
+    assert offsets(side) == [offset for offset in range(60) if offset % 4]
+    assert side.left_out.count == 15
+    assert len(set(side.left_out.keys)) == 3
+    assert side.notes()[0].startswith("15 records without a mark of origin")
+    assert offsets(Arrived(THERE, ("t", 0), 60, Passage(), **how)) == list(range(60))
+
+
+@pytest.mark.parametrize(
+    ("counted", "trimmed", "said"),
+    [(20, False, False), (19, False, True), (21, False, True), (21, True, False), (19, True, True)],
+)
+def test_filters_that_are_not_what_they_were_are_noticed(
+    log: list[Message], counted: int, trimmed: bool, said: bool
+) -> None:
+    pair = Pair(
+        SourcePartition("paris", "t", 0), 0, 40, 60, 60, Place("t", "id", 0), 0, 60, False, True,
+        source_trimmed=trimmed, declared={"filtered": counted},
+    )  # fmt: skip
+    side = expected(spec("Odd"), pair=pair)
+    offsets(side)
+
+    assert bool(side.notes(pair)) == said

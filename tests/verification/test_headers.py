@@ -1,0 +1,57 @@
+"""Headers are compared byte for byte; those that the client cannot parse are not called equal."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+
+from causeway.core.cluster import Cluster
+from causeway.core.position import Place, SourcePartition
+from causeway.core.verify_report import Coordinates, Findings, Pair
+from causeway.rules.header_names import MOST_HEADERS
+from causeway.verification.comparison_job import compare
+from support import raw
+from support.raw import Header, Raw
+from support.world import World, now_ms
+
+TOO_MANY = ((b"", b""),) * (MOST_HEADERS + 1)
+
+
+def compared(world: World, here: tuple[Header, ...], there: tuple[Header, ...]) -> Findings:
+    """What the comparison says where the second of three records has these headers on the two sides."""
+    name, at = uuid.uuid4().hex, now_ms()
+    topic = world.topic(name)
+    world.topic(name, on="destination")
+    for side, headers in (("source", here), ("destination", there)):
+        records = [Raw(b"k", b"0"), Raw(b"k", b"1", headers), Raw(b"k", b"2")]
+        raw.produce(world.servers[side], topic, records, at)
+    pair = Pair(SourcePartition("c", topic, 0), 0, 3, 3, 3, Place(topic, "id", 0), 0, 3, False, True)
+    source, destination = (
+        Cluster(side, {"bootstrap.servers": servers}) for side, servers in world.servers.items()
+    )
+    return compare(pair, source, destination)
+
+
+@pytest.mark.parametrize("name", [b"a\0b", b"\xff\xfe", b"\0"])
+def test_names_that_are_the_same_are_equal(world: World, name: bytes) -> None:
+    assert compared(world, ((name, b"v"),), ((name, b"v"),)).equal
+
+
+@pytest.mark.parametrize(("here", "there"), [(b"a\0b", b"a"), (b"a\0b", b"a\0c"), (b"\xff", b"\xfe")])
+def test_names_that_differ_in_one_byte_are_not(world: World, here: bytes, there: bytes) -> None:
+    found = compared(world, ((here, b"v"),), ((there, b"v"),))
+    assert found.first["changed"] == (Coordinates(1, 1, ("headers",)),)
+
+
+def test_headers_that_cannot_be_parsed_are_not_called_equal(world: World) -> None:
+    found = compared(world, TOO_MANY, TOO_MANY)
+    assert not found.equal
+    assert {kind: count for kind, count in found.counts.items() if count} == {"unreadable": 2}
+    assert found.first["unreadable"] == (Coordinates(1, None), Coordinates(None, 1))
+
+
+def test_headers_that_got_lost_are_a_change(world: World) -> None:
+    found = compared(world, TOO_MANY, ())
+    assert found.counts["changed"] == found.counts["unreadable"] == 1
+    assert found.first["changed"] == (Coordinates(1, 1, ("headers",)),)

@@ -1,0 +1,80 @@
+"""What `verify` finds missing in the middle of a source log, however often that is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from causeway.core.position import SourcePartition
+from causeway.core.verify_report import Pair
+from causeway.kafka.batches import Read
+from causeway.rules.holes import Hole, LogBatch
+from causeway.verification import source_holes
+from causeway.verification.source_holes import SourceHoles
+
+SOURCE = SourcePartition("c", "t", 0)
+
+
+class Watched:
+    """A partition from 0 to 100 that holds some offsets, in batches of ten messages."""
+
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, *log: LogBatch, skipped: tuple[Any, ...] = ()
+    ) -> None:
+        self.asked: list[Hole] = []
+        pair = Pair(SOURCE, 0, 100, 100, 100, None, 0, 0, False, True, skipped=skipped)
+        self.holes = SourceHoles(None, pair)  # type: ignore[arg-type]
+
+        def batches(_cluster: Any, _topic: str, _partition: int, begin: int, end: int) -> Read:
+            self.asked.append(Hole(begin, end))
+            return Read(list(log), end)
+
+        monkeypatch.setattr(source_holes, "batches_between", batches)
+
+    def read(self, held: Iterable[int], start: int = 0) -> None:
+        messages = [
+            SimpleNamespace(offset=lambda offset=offset: offset) for offset in held if offset >= start
+        ]
+        tens = [messages[at : at + 10] for at in range(0, len(messages), 10)]
+        assert list(self.holes.watched(tens, start)) == tens
+
+
+def test_a_whole_log_asks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    watched = Watched(monkeypatch)
+    watched.read(range(100))
+    assert (watched.asked, watched.holes.lost, watched.holes.notes()) == ([], 0, [])
+
+
+def test_what_no_batch_explains_is_lost_and_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    watched = Watched(monkeypatch, LogBatch(20, 24, False))
+    held = [*range(20), *range(40, 95)]
+    for start in (0, 0, 50):
+        watched.read(held, start)
+    assert watched.asked == [(20, 40), (95, 100)], "its end is one too"
+    assert watched.holes.lost == 20
+    assert watched.holes.notes() == [
+        "the source lost what it held at offsets 25 to 39 (15)",
+        "the source lost what it held at offsets 95 to 99 (5)",
+    ]
+
+
+def test_markers_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    watched = Watched(monkeypatch, *(LogBatch(offset, offset, True) for offset in range(1, 100, 2)))
+    watched.read(range(0, 100, 2))
+    assert (watched.asked, watched.holes.lost) == ([(1, 2)], 0)
+
+
+def test_what_the_ledger_declares_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    watched = Watched(monkeypatch, skipped=((20, 40),))
+    watched.read([*range(20), *range(40, 100)])
+    assert (watched.asked, watched.holes.lost) == ([], 0)
+
+
+def test_what_retention_took_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    watched = Watched(monkeypatch)
+    watched.holes.begin_at(30)
+    watched.read(range(30, 100), 30)
+    assert (watched.asked, watched.holes.lost) == ([], 0)
