@@ -13,7 +13,8 @@ from confluent_kafka import KafkaException
 
 from causeway.core.cluster import Cluster
 from causeway.core.filtering import FilterRecord
-from causeway.core.ledger_record import CONTROL
+from causeway.core.ledger_record import CONTROL, decode
+from causeway.core.position import Position, SourcePartition
 from causeway.core.task_order import Limits, ledger_topic, offset_map_topic, transactional_id
 from causeway.core.topic import Spot
 from causeway.errors import IntegrityError, Unreachable
@@ -89,6 +90,20 @@ def was_aborted(cluster: Cluster, spot: Spot, offset: int) -> bool:
     return not is_visible(cluster, spot, offset) and is_visible(cluster, spot, offset, committed=False)
 
 
+def aborted_ends(view: ClusterView, ends: Mapping[Spot, int]) -> list[Spot]:
+    """Return the partitions whose record before this end is there and not committed.
+
+    Nothing is open in them. Where a log does not reach that far, or the record was deleted, nothing is
+    returned: other checks report that.
+    """
+    stable = view.offsets(ends, "stable")
+    spans = {spot: (end - 1, end) for spot, end in ends.items() if stable.get(spot, -1) >= end}
+    starts = view.offsets(spans, "earliest")
+    spans = {spot: span for spot, span in spans.items() if starts.get(spot, span[1]) <= span[0]}
+    read = read_spans(view.cluster, spans, lambda record: record.offset)
+    return [spot for spot in spans if not read[spot] and was_aborted(view.cluster, spot, ends[spot] - 1)]
+
+
 def written_from(view: ClusterView, spot: Spot, offset: int) -> list[KeyAndValue]:
     """Return the records from this offset on, committed or not, except those that `abort` writes."""
     end = view.all_offsets([spot], "latest")[spot]
@@ -159,8 +174,18 @@ def commit_again(
             delivery.close()
 
 
-def end_ledger(view: ClusterView, mirror: str, shard: int, limits: Limits, sight: OpenTransactions) -> str:
-    """End a shard's open transaction in the ledger; returns what was done. This fences the shard's id."""
+@dataclass(frozen=True, slots=True)
+class LedgerEnd:
+    """How a transaction that was open in the ledger was ended."""
+
+    what: str
+    aborted: frozenset[SourcePartition] = frozenset()  # their positions were aborted with it
+
+
+def end_ledger(
+    view: ClusterView, mirror: str, shard: int, limits: Limits, sight: OpenTransactions
+) -> LedgerEnd:
+    """End a shard's open transaction in the ledger. This fences the shard's id."""
     name = transactional_id(mirror, shard)
     ledger, mapped = spots = (ledger_topic(mirror), shard), (offset_map_topic(mirror), shard)
     opened = {spot: sight.opened[spot] for spot in spots if spot in sight.opened}
@@ -173,10 +198,12 @@ def end_ledger(view: ClusterView, mirror: str, shard: int, limits: Limits, sight
         seen = contradicted(tail(view, [mapped]), image.positions, image.gaps.values())
     if seen is None:
         abort(view, name, limits.transaction_timeout, opened, {ledger: sight.ends[ledger]})
-        return f"a transaction without an end was thrown away: {where}"
+        records = [decode(value) for _, value in written[ledger]]
+        aborted = frozenset(record.source for record in records if isinstance(record, Position))
+        return LedgerEnd(f"a transaction without an end was aborted: {where}", aborted)
     commit_again(view, name, limits, opened, written)
     there = f"{seen.source} was seen up to offset {seen.end} in {_name(seen.place)}"
-    return f"a commit that a broker forgot half of was repeated: {where}; {there}"
+    return LedgerEnd(f"a commit that a broker forgot half of was repeated: {where}; {there}")
 
 
 def _one_in_sight(view: ClusterView, said: Sequence[MapEntry]) -> MapEntry | None:
@@ -196,7 +223,7 @@ def end_ledgers(view: ClusterView, mirror: str, shards: Iterable[int], limits: L
     sight = look(view, spots)
     sight.all_seen(view, spots)
     told = [
-        end_ledger(view, mirror, shard, limits, sight)
+        end_ledger(view, mirror, shard, limits, sight).what
         for shard, ledger in ledgers.items()
         if ledger in sight.opened
     ]

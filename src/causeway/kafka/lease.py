@@ -190,8 +190,8 @@ class Control:
     def _end_leftovers(self) -> None:
         """End a transaction that a broker forgot to end: the control partition could not be read past it."""
         if end_control(self._view, self._mirror, self._limits):
-            self.told.append("a transaction of the driver that a broker forgot to end was thrown away")
-            raise Again("a transaction without an end was thrown away in the control partition")
+            self.told.append("a transaction of the driver that a broker forgot to end was aborted")
+            raise Again("a transaction without an end was aborted in the control partition")
 
     def _reopen(self) -> None:
         """Fence, then check that the lease is still ours; only then write."""

@@ -16,12 +16,13 @@ from causeway.core.task_order import Lane, Limits, TaskOrder
 from causeway.core.topic import Spot
 from causeway.errors import IntegrityError, Unreachable
 from causeway.kafka import hanging_transactions
-from causeway.kafka.hanging_transactions import OpenTransactions
+from causeway.kafka.hanging_transactions import LedgerEnd, OpenTransactions
 from causeway.kafka.task_errors import Again
 from causeway.replication.worker.hanging_transactions import end_leftovers, left_open, must_be_seen
 from causeway.replication.worker.task_state import TaskState
 
 SOURCE = SourcePartition("c", "t", 0)
+OTHER = SourcePartition("c", "t", 1)
 PLACE = Place("t", "there", 0)
 LANE = Lane(SOURCE, "id", PLACE, None)
 CARRIED = Position(SOURCE, "id", 0, 50, 7, PLACE, 0, 60, 1, 0)
@@ -62,9 +63,9 @@ def done(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
         hanging_transactions, "abort", lambda *given: found.append(("abort", set(given[3]), given[4]))
     )
 
-    def end_ledger(_view: Any, _mirror: str, shard: int, *_more: Any) -> str:
+    def end_ledger(_view: Any, _mirror: str, shard: int, *_more: Any) -> LedgerEnd:
         found.append(("ledger", shard))
-        return "ended"
+        return LedgerEnd("ended", frozenset({SOURCE}))
 
     monkeypatch.setattr(hanging_transactions, "end_ledger", end_ledger)
     return found
@@ -129,12 +130,23 @@ def test_an_open_ledger_is_ended_before_it_is_read_and_not_for_ever(done: list[t
     assert done == [("ledger", 1)] * 2
 
 
+def test_a_commit_that_returned_and_was_aborted_with_its_ledger_is_not_expected_there_again() -> None:
+    """A coordinator responds before it writes the markers, and may forget all of them (exit 6 otherwise)."""
+    memory = TaskState()
+    memory.positions = {SOURCE: CARRIED, OTHER: CARRIED}
+
+    with pytest.raises(Again, match="ended"):
+        look(memory=memory, ledger_1=90)
+
+    assert memory.positions == {OTHER: CARRIED}
+
+
 def test_what_the_ledger_does_not_know_is_thrown_away_and_what_stays_then_is_somebody_elses(
     done: list[tuple[Any, ...]],
 ) -> None:
     memory = TaskState()
     for _ in range(2):  # one of them may have been forgotten like the transaction before it
-        with pytest.raises(Again, match="thrown away"):
+        with pytest.raises(Again, match="was aborted"):
             end({T: 60}, memory)
     assert end({T: 60}, memory) == []
     assert done == [("abort", {T}, {("ledger", 1): 90})] * 2, "if nobody has served the shard meanwhile"
@@ -164,7 +176,7 @@ def test_what_was_hidden_must_be_there_once_nothing_is_open(
 ) -> None:
     monkeypatch.setattr(hanging_transactions, "was_aborted", lambda *given: aborted and given[1:] == (T, 59))
     if fails:
-        with pytest.raises(IntegrityError, match="thrown away at the destination"):
+        with pytest.raises(IntegrityError, match="aborted at the destination"):
             end({}, TaskState(), [HIDDEN], position)
     else:
         assert end({}, TaskState(), [HIDDEN], position) == [replace(HIDDEN, end=-1)]

@@ -35,7 +35,12 @@ from causeway.replication.rules.pacing import Pace, first_pace, next_pace
 from causeway.replication.rules.throttle import Throttle
 from causeway.replication.worker.commit import Committer
 from causeway.replication.worker.fetch_watch import FetchWatch
-from causeway.replication.worker.hanging_transactions import end_leftovers, left_open, must_be_seen
+from causeway.replication.worker.hanging_transactions import (
+    check_last_visible,
+    end_leftovers,
+    left_open,
+    must_be_seen,
+)
 from causeway.replication.worker.ledger_checks import (
     check_lease,
     check_reached,
@@ -111,6 +116,8 @@ class Attempt:
         check_reached(order, found, self._memory)
         self._positions = self._memory.positions = found
         self._records += end_leftovers(order, self._destination, sight, found, image.hidden, self._memory)
+        if self._memory.restarts or not order.after:  # else the slice before has ended in order
+            check_last_visible(order, self._destination, sight, found)
         self._unseen = sight.unseen
         if self._records:
             self._commit()  # the ledger lists hidden records before anything is produced after them
