@@ -15,9 +15,9 @@ from py4j.protocol import Py4JError
 
 from causeway.config import SparkSettings
 from causeway.local_kafka import EmbeddedCluster
-from causeway.replication.worker.task import relay
+from causeway.replication.slice_job import Slice
 from causeway.spark import session
-from causeway.spark.slice_job import Slice
+from causeway.spark.executor import SparkExecutor
 from faults.day import Day
 from faults.mirrors import CausewayMirror
 from faults.processes import held, is_held, kill
@@ -143,8 +143,9 @@ def test_a_cancelled_slice_has_failed_even_if_spark_never_answers(tmp_path: Path
     context = Namespace(
         _temp_dir=tmp_path, _jsc=None, setJobGroup=never, cancelJobGroup=_dead, statusTracker=_dead
     )
-    order = Namespace(mirror="m", lease=1, slice=1, shard=1)
-    piece = Slice(cast(Any, Namespace(sparkContext=context)), relay, [cast(Any, order)], "")
+    order = Namespace(mirror="m", lease=1, slice=1, shard=1, to_json=lambda: "{}")
+    spark = SparkExecutor(cast(Any, Namespace(sparkContext=context)))
+    piece = Slice(spark, [cast(Any, order)], "")
     try:
         assert piece.ended_tasks() == 0
         piece.cancel()

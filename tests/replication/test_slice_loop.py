@@ -8,13 +8,13 @@ from typing import Any, cast
 
 import pytest
 
+from causeway.core.executor import Executor
 from causeway.replication import slice_loop
 from causeway.replication.driver import Driver
 from causeway.replication.liveness import Liveness
-from causeway.spark import session
-from causeway.spark.slice_job import Slice
+from causeway.replication.slice_job import Slice
 
-NO_SPARK = cast(session.Spark, None)
+NO_SPARK = cast(Executor, None)
 
 
 class Piece:
@@ -74,7 +74,7 @@ def handed(monkeypatch: pytest.MonkeyPatch) -> list[Piece]:
     """What was handed over early."""
     made: list[Piece] = []
 
-    def hand_over(driver: Driver, spark: session.Spark, after: int = 0) -> Slice:
+    def hand_over(driver: Driver, executor: Executor, after: int = 0) -> Slice:
         made.append(Piece(after + 1))
         return cast(Slice, made[-1])
 

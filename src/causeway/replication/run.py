@@ -13,6 +13,7 @@ from pathlib import Path
 from causeway import __version__
 from causeway.config import Settings
 from causeway.core.clock import now_ms
+from causeway.core.executor import Executor
 from causeway.core.progress import MirrorProgress
 from causeway.core.snapshot import ENDED, Snapshot
 from causeway.errors import CausewayError, DeliveryFailed, IntegrityError, Superseded, UsageError
@@ -21,7 +22,7 @@ from causeway.planning.routing import Neighbours
 from causeway.replication.driver import Driver
 from causeway.replication.event_log import SayEvent
 from causeway.replication.slice_loop import serve
-from causeway.spark import session
+from causeway.spark import executor, session
 
 
 class Run:
@@ -34,7 +35,7 @@ class Run:
         self._drivers = [Driver(settings, mirror, stop_at_end, say) for mirror in chosen(settings, names)]
         self._errors: list[CausewayError] = []
         self._threads: list[threading.Thread] = []
-        self._spark: session.Spark | None = None
+        self._executor: Executor | None = None
         self._prepared = False
         self._started_at = now_ms()
 
@@ -67,11 +68,11 @@ class Run:
         log = session.log_directory(self._settings.spark) / f"spark-{os.getpid()}.log"
         on_spark(log)
         # A tailing task holds its slot for the whole slice, so all shards must fit at once.
-        self._spark = session.start(
+        self._executor = executor.start(
             self._settings.spark, slots, "causeway", log, needed=slots, stopping=self._stopping
         )
         for driver in busy:
-            thread = threading.Thread(target=self._serve, args=(driver, self._spark), name=driver.name)
+            thread = threading.Thread(target=self._serve, args=(driver, self._executor), name=driver.name)
             self._threads.append(thread)
             driver.settle("running")
             thread.start()
@@ -116,16 +117,16 @@ class Run:
         """Wait for all mirrors, stop Spark, and raise the most serious error, if there was one."""
         for thread in self._threads:
             thread.join()
-        if self._spark is not None:
-            session.stop(self._spark)
+        if self._executor is not None:
+            self._executor.stop()
         for kind in (Superseded, IntegrityError, DeliveryFailed, CausewayError):
             for error in self._errors:
                 if isinstance(error, kind):
                     raise error
 
-    def _serve(self, driver: Driver, spark: session.Spark) -> None:
+    def _serve(self, driver: Driver, executor: Executor) -> None:
         try:
-            serve(driver, spark, self._stopping)
+            serve(driver, executor, self._stopping)
         except CausewayError as error:
             # The other mirrors continue; the process ends with this error when they have ended too.
             self._errors.append(error)

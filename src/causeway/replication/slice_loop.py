@@ -8,13 +8,12 @@ import threading
 import time
 from collections.abc import Sequence
 
+from causeway.core.executor import Executor
 from causeway.core.receipt import Receipt
 from causeway.errors import CausewayError, DeliveryFailed, IntegrityError, SetupError, Superseded, from_code
 from causeway.kafka.task_errors import Again
 from causeway.replication.driver import NO_HEARTBEAT, Driver
-from causeway.replication.worker.task import relay
-from causeway.spark import session
-from causeway.spark.slice_job import Slice
+from causeway.replication.slice_job import Slice
 
 WATCH_SECONDS = 0.1
 STOP_SECONDS = 5.0
@@ -25,7 +24,7 @@ FIRST_BACKOFF_SECONDS = 0.5
 LAST_BACKOFF_SECONDS = 10.0
 
 
-def serve(driver: Driver, spark: session.Spark, stopping: threading.Event) -> None:
+def serve(driver: Driver, executor: Executor, stopping: threading.Event) -> None:
     """Run slice after slice, until `stopping` is set or, with --stop-at-end, until every shard is done."""
     backoff = FIRST_BACKOFF_SECONDS
     superseded = False
@@ -37,20 +36,20 @@ def serve(driver: Driver, spark: session.Spark, stopping: threading.Event) -> No
                 driver.tick(WATCH_SECONDS)
                 continue
             driver.settle("running")
-            piece = queued or _hand_over(driver, spark)
+            piece = queued or _hand_over(driver, executor)
             if piece is None:
                 if driver.stop_at_end:
                     break
                 driver.tick(WATCH_SECONDS)
                 continue
-            queued = watch(driver, piece, spark, stopping)
+            queued = watch(driver, piece, executor, stopping)
             driver.outlook.ended_slices += 1
             if not piece.failure:
                 _check(piece.receipts, driver)
                 backoff = FIRST_BACKOFF_SECONDS
                 if driver.stop_at_end and all(receipt.outcome == "done" for receipt in piece.receipts):
                     break
-            elif not stopping.is_set() and not session.alive(spark, stopping):
+            elif not stopping.is_set() and not executor.alive(stopping):
                 raise SetupError(
                     "Spark has ended under the mirror",
                     where=f'mirror "{driver.name}"',
@@ -77,15 +76,15 @@ def serve(driver: Driver, spark: session.Spark, stopping: threading.Event) -> No
     _judge(driver)
 
 
-def _hand_over(driver: Driver, spark: session.Spark, after: int = 0) -> Slice | None:
+def _hand_over(driver: Driver, executor: Executor, after: int = 0) -> Slice | None:
     """Submit the next slice's job to Spark, if there is anything to replicate."""
     orders = sorted(driver.orders(after), key=lambda order: driver.pulse.in_order(order.shard))
     if not orders:
         return None
-    return Slice(spark, relay, orders, f"{driver.name}: slice {driver.slice_number}, {len(orders)} shards")
+    return Slice(executor, orders, f"{driver.name}: slice {driver.slice_number}, {len(orders)} shards")
 
 
-def watch(driver: Driver, piece: Slice, spark: session.Spark, stopping: threading.Event) -> Slice | None:
+def watch(driver: Driver, piece: Slice, executor: Executor, stopping: threading.Event) -> Slice | None:
     """Watch a slice until it has ended; cut it short if there is a reason to.
 
     Records wait while one slice has ended and the next has not begun. So Spark gets the next slice's job
@@ -126,7 +125,7 @@ def watch(driver: Driver, piece: Slice, spark: session.Spark, stopping: threadin
             due = now > ends_at - early and not (cut_at or queued or driver.stop_at_end)
             # With fewer slots than shards, a shard that waits for a slot would wait for two slices.
             if due and piece.slots() >= shards:
-                queued = _hand_over(driver, spark, after=piece.number)
+                queued = _hand_over(driver, executor, after=piece.number)
                 overdue_at = ends_at + OVERDUE_SECONDS
     except BaseException:
         for one in (piece, queued):

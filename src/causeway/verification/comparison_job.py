@@ -16,13 +16,11 @@ from dataclasses import replace
 import pyarrow as pa
 
 from causeway.core.cluster import Cluster
+from causeway.core.executor import ArrowTask, Counter, Executor
 from causeway.core.pool import Pool, PoolFindings
 from causeway.core.verify_report import Findings, Pair, Passage
-from causeway.errors import CausewayError
+from causeway.errors import CausewayError, SetupError
 from causeway.kafka.digest_reader import Expired, PartitionReader
-from causeway.spark.session import Spark
-from causeway.spark.slice_job import ArrowTask
-from causeway.spark.table_job import Counter, TableJob, counter
 from causeway.verification.expected_records import ATTEMPTS, Arrived, ExpectedRecords, with_fields
 from causeway.verification.pool_comparison import compare_whole
 from causeway.verification.rules.alignment import align
@@ -42,7 +40,7 @@ NOTHING_IN_THE_WAY = Passage()
 
 
 def compare_all(
-    spark: Spark,
+    executor: Executor,
     pools: Sequence[Pool],
     pairs: Sequence[Pair],
     sources: Mapping[str, Cluster],
@@ -59,23 +57,21 @@ def compare_all(
     comparisons = len(pools) + len(pairs)
     if not comparisons:
         return [], []
-    done = counter(spark)
+    done = executor.counter()
     total = sum(pool.offsets for pool in pools) + sum(pair.offsets for pair in pairs)
     task = _task(dict(sources), destination, passage, done)
     description = f"{group}: {comparisons} comparisons"
-    job = TableJob(spark, _table(pools, pairs), task, FINDINGS_DDL, group, description)
-    job.start()
+    job = executor.submit(task, _table(pools, pairs), FINDINGS_DDL, group, description)
     try:
-        while job.is_alive():
+        while not job.wait(WATCH_SECONDS):
             if stopping.is_set():
                 raise KeyboardInterrupt
-            job.join(WATCH_SECONDS)
             progress(min(done.value, total), total)  # a retried task has added twice
     except BaseException:
         job.cancel()
         raise
-    if job.failure is not None:
-        raise job.failure
+    if job.failure:
+        raise SetupError("the comparison failed in Spark", where=group, why=job.failure, todo="try again")
     progress(total, total)
     found: dict[int, str] = {}
     for row in job.rows:

@@ -7,9 +7,10 @@ import threading
 import time
 
 from causeway.config import Settings
+from causeway.core.executor import Executor
 from causeway.core.verify_report import Findings, Pair, PartitionVerdict, VerifyReport
 from causeway.planning.clusters import chosen
-from causeway.spark import session
+from causeway.spark import executor
 from causeway.verification.comparison_job import CompareProgress, compare_all
 from causeway.verification.rules.pairing import with_books
 from causeway.verification.verify_plan import SayLine, VerifyPlan
@@ -38,15 +39,15 @@ def verify(
     if not comparisons:
         return [_report(capture, [], 0.0) for capture in captured]
     say("starting Spark")
-    spark = session.start(settings.spark, min(comparisons, os.cpu_count() or 1), "causeway verify")
+    running = executor.start(settings.spark, min(comparisons, os.cpu_count() or 1), "causeway verify")
     try:
-        return [_compare(spark, capture, say, progress, stopping) for capture in captured]
+        return [_compare(running, capture, say, progress, stopping) for capture in captured]
     finally:
-        spark.stop()
+        running.stop()
 
 
 def _compare(
-    spark: session.Spark,
+    executor: Executor,
     capture: VerifyPlan,
     say: SayLine,
     progress: CompareProgress,
@@ -57,7 +58,7 @@ def _compare(
     members = sum(len(pool.members) for pool in capture.pools)
     say(f'comparing {len(capture.pairs) + members} partitions of mirror "{name}"')
     wholes, findings = compare_all(
-        spark,
+        executor,
         capture.pools,
         capture.pairs,
         capture.clusters,

@@ -1,0 +1,96 @@
+"""Runs a function on each row of a table as a Spark job: table ──► mapInArrow(task) ──► rows."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark import InheritableThread
+from pyspark.sql import SparkSession
+
+from causeway.config import SparkSettings
+from causeway.core.executor import ArrowTask, Counter, Executor
+from causeway.spark import session
+from causeway.spark.session import GONE, first_line, keep_scratch, slots_of
+
+
+def start(
+    settings: SparkSettings,
+    slots: int,
+    app: str,
+    log_file: Path | None = None,
+    *,
+    needed: int = 1,
+    stopping: threading.Event | None = None,
+) -> Executor:
+    """Start Spark with `slots` concurrent tasks; raises SetupError if fewer than `needed` register."""
+    return SparkExecutor(session.start(settings, slots, app, log_file, needed=needed, stopping=stopping))
+
+
+class SparkExecutor:
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+
+    def submit(self, task: ArrowTask, table: pa.Table, ddl: str, group: str, description: str) -> SparkJob:
+        return SparkJob(self._spark, task, table, ddl, group, description)
+
+    def counter(self) -> Counter:
+        return self._spark.sparkContext.accumulator(0)
+
+    def slots(self) -> int:
+        return slots_of(self._spark)
+
+    def alive(self, stopping: threading.Event) -> bool:
+        return session.alive(self._spark, stopping)
+
+    def stop(self) -> None:
+        session.stop(self._spark)
+
+
+class SparkJob:
+    def __init__(
+        self, spark: SparkSession, task: ArrowTask, table: pa.Table, ddl: str, group: str, description: str
+    ) -> None:
+        self._spark, self._task, self._table, self._ddl = spark, task, table, ddl
+        self._group, self._description = group, description
+        self.rows: Sequence[Mapping[str, Any]] = []
+        self.failure = ""
+        self._ended = threading.Event()
+        InheritableThread(target=self._run, daemon=True).start()
+
+    def _run(self) -> None:
+        try:
+            # Before the job group is set: it belongs to the JVM thread, which a failed call may end.
+            keep_scratch(self._spark)
+            self._spark.sparkContext.setJobGroup(self._group, self._description)
+            made = self._spark.createDataFrame(self._table).mapInArrow(self._task, self._ddl)
+            self.rows = [row.asDict() for row in made.collect()]
+        except Exception as error:  # noqa: BLE001 - cancelled, a dead worker, a lost JVM: the caller decides
+            self.failure = self.failure or first_line(error)  # `cancel` has set the reason already
+        finally:
+            self._ended.set()
+
+    def wait(self, seconds: float) -> bool:
+        return self._ended.wait(seconds)
+
+    def ended_tasks(self) -> int:
+        ended = 0
+        with contextlib.suppress(*GONE):
+            tracker = self._spark.sparkContext.statusTracker()
+            for job in tracker.getJobIdsForGroup(self._group):
+                info = tracker.getJobInfo(job)
+                for stage in info.stageIds if info else ():
+                    facts = tracker.getStageInfo(stage)
+                    ended += facts.numCompletedTasks if facts else 0
+        return ended
+
+    def cancel(self, why: str = "it was cancelled") -> None:
+        """Mark the job failed now: a cancelled one without rows must not look like one that had nothing."""
+        if not self._ended.is_set():
+            self.failure = why
+        with contextlib.suppress(*GONE):
+            self._spark.sparkContext.cancelJobGroup(self._group)
