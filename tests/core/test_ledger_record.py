@@ -34,7 +34,16 @@ from causeway.core.ledger_record import (
 )
 from causeway.core.position import NO_LATENCY, Place, Position, SourcePartition, Tally
 from causeway.core.receipt import Outcome, Receipt
-from causeway.core.task_order import Lane, Limits, TaskOrder
+from causeway.core.task_order import (
+    Lane,
+    Limits,
+    Policies,
+    ProduceSettings,
+    SeenLedger,
+    SliceId,
+    SourceCluster,
+    TaskOrder,
+)
 
 texts = st.text(max_size=30)
 numbers = st.integers(-1, 2**62)
@@ -229,28 +238,49 @@ clusters = st.builds(
 seconds = st.floats(0, 1e6)
 orders = st.builds(
     TaskOrder,
-    mirror=texts,
+    slice=st.builds(SliceId, texts, counts, counts, counts),
     shard=counts,
-    lease=counts,
-    generation=counts,
-    slice=counts,
-    delivery=st.sampled_from(["exactly-once", "at-least-once"]),
-    compression=texts,
-    sources=st.dictionaries(texts, clusters, max_size=2),
+    sources=st.dictionaries(texts, st.builds(SourceCluster, clusters, st.none() | texts), max_size=2),
     destination=clusters,
-    ledger=texts,
-    offset_map=texts,
-    groups=st.dictionaries(texts, texts, max_size=2),
+    ledger_id=texts,
     lanes=st.lists(
-        st.builds(Lane, sources, texts, places, st.none() | numbers, st.booleans()), max_size=4
+        st.builds(
+            Lane,
+            sources,
+            texts,
+            places,
+            st.none() | numbers,
+            st.booleans(),
+            st.none() | numbers,
+            st.none() | counts,
+        ),
+        max_size=4,
     ).map(tuple),
     tail=st.none() | seconds,
     limits=st.builds(
         Limits, counts, counts, seconds, seconds, counts, counts, counts, seconds, seconds, seconds
     ),
-    partitioner=texts,
-    provenance=st.booleans(),
-    destination_id=texts,
+    produce=st.builds(
+        ProduceSettings,
+        st.sampled_from(["exactly-once", "at-least-once"]),
+        texts,
+        texts,
+        st.sampled_from(["auto", "native", "object"]),
+    ),
+    policies=st.builds(
+        Policies,
+        st.sampled_from(["stop", "continue"]),
+        st.sampled_from(["stop", "restart"]),
+        st.sampled_from(["stop", "quarantine"]),
+    ),
+    provenance=st.none() | texts,
+    after=st.none() | counts,
+    seen=st.none()
+    | st.builds(
+        SeenLedger,
+        st.lists(st.tuples(counts, numbers), max_size=2).map(tuple),
+        st.lists(st.tuples(counts, texts), max_size=2).map(tuple),
+    ),
     filters=st.lists(
         st.builds(
             FilterSpec,

@@ -8,7 +8,7 @@ from causeway.core.plan import Plan
 from causeway.core.position import Place, SourcePartition
 from causeway.core.task_order import Lane, SeenLedger, TaskOrder, ledger_topic
 from causeway.planning.rules.batch_limits import LARGEST, small
-from causeway.planning.task_assignment import make_orders
+from causeway.planning.task_assignment import MirrorRun, make_orders
 
 
 def orders(limits: dict[str, int], shards: int = 1) -> list[TaskOrder]:
@@ -18,9 +18,8 @@ def orders(limits: dict[str, int], shards: int = 1) -> list[TaskOrder]:
         for name, limit in limits.items()
         if not name.startswith("__")
     )
-    return make_orders(
-        mirror,
-        Plan(lanes, (), limits),
+    run = MirrorRun(
+        mirror=mirror,
         sources={"c": Cluster("src", {})},
         destination=Cluster("dst", {}),
         destination_id="d",
@@ -28,13 +27,9 @@ def orders(limits: dict[str, int], shards: int = 1) -> list[TaskOrder]:
         shards=shards,
         lease=1,
         generation=1,
-        slice_number=1,
         ledger_id="l",
-        until=None,
-        positions={},
-        seen=lambda _shard: SeenLedger((), ()),
-        after=0,
     )
+    return make_orders(run, Plan(lanes, (), limits), 1, positions={}, seen=lambda _shard: SeenLedger((), ()))
 
 
 def test_a_small_limit_is_its_own_topics_alone() -> None:

@@ -147,7 +147,7 @@ def test_ids_tell_topics_apart_where_there_are_any(known: str, found: str) -> No
 @pytest.mark.parametrize(
     ("offset", "topic_id", "reached", "short"),
     [
-        (None, "A", -1, False),  # nobody knows anything yet
+        (None, "A", None, False),  # nobody knows anything yet
         (None, "A", 0, True),  # a start is a position, too
         (None, "A", 7, True),
         (6, "A", 7, True),
@@ -158,7 +158,7 @@ def test_ids_tell_topics_apart_where_there_are_any(known: str, found: str) -> No
     ],
 )
 def test_a_ledger_that_shows_less_than_is_known_falls_short(
-    offset: int | None, topic_id: str, reached: int, short: bool
+    offset: int | None, topic_id: str, reached: int | None, short: bool
 ) -> None:
     known = position(offset, "A" if topic_id == "B" else topic_id, "P") if offset is not None else None
     assert falls_short(known, topic_id, reached) is short

@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from causeway.core.choices import CarrierChoice, Delivery, OnPoison
 from causeway.core.cluster import Cluster
 from causeway.core.position import Place, SourcePartition
-from causeway.core.task_order import Lane, Limits, TaskOrder, ledger_topic, offset_map_topic
+from causeway.core.task_order import (
+    Lane,
+    Limits,
+    Policies,
+    ProduceSettings,
+    SliceId,
+    SourceCluster,
+    TaskOrder,
+)
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.ledger_topics import ensure_topics
 from support.world import World
@@ -36,6 +45,9 @@ def order_of(
     *,
     limits: Limits | None = None,
     producer: Mapping[str, str] | None = None,
+    delivery: Delivery = "exactly-once",
+    carrier: CarrierChoice = "auto",
+    on_poison: OnPoison = "stop",
     **more: Any,
 ) -> TaskOrder:
     """All partitions of topics that are on both sides, as one shard of a mirror that has a ledger."""
@@ -57,20 +69,15 @@ def order_of(
         for number in range(found[name].partitions)
     ]
     return TaskOrder(
-        mirror=world.mirror,
+        slice=SliceId(world.mirror, lease=1, generation=1, number=1),
         shard=1,
-        lease=1,
-        generation=1,
-        slice=1,
-        compression="none",
-        sources={source.cluster_id(): source.cluster},
+        sources={source.cluster_id(): SourceCluster(source.cluster)},
         destination=destination.cluster,
-        ledger=ledger_topic(world.mirror),
-        offset_map=offset_map_topic(world.mirror),
-        groups={},
         lanes=tuple(lanes),
         tail=None,
         limits=limits or Limits(1_000, 1 << 20, 1, 10, 1 << 24, 10_000, 100_000, 1),
         ledger_id=ledger.topic_id,
-        **{"delivery": "exactly-once", **more},
+        produce=ProduceSettings(delivery, carrier=carrier),
+        policies=Policies(on_poison=on_poison),
+        **more,
     )

@@ -21,7 +21,9 @@ class Lane:
     place: Place
     until: int | None  # replicate at least up to this offset; None: there is no end
     shared: bool = False  # other lanes write to the same place
-    reached: int = -1  # the position the driver knows: a ledger that shows less was not read to its end
+    reached: int | None = (
+        None  # the position the driver knows: a ledger that shows less was not read to its end
+    )
     batch_limit: int | None = None  # the largest batch that its place accepts, if that is unusually small
 
 
@@ -51,54 +53,85 @@ class SeenLedger:
 
 
 @dataclass(frozen=True, slots=True)
-class TaskOrder:
+class SliceId:
+    """What identifies a slice of a mirror: its number under a lease, and the sharding in force."""
+
     mirror: str
-    shard: int  # 1…n: also the shard's partition of the ledger
     lease: int
     generation: int
-    slice: int
-    delivery: Delivery
-    compression: str
-    sources: dict[str, Cluster]  # by cluster id
-    destination: Cluster
-    ledger: str
-    offset_map: str
-    groups: dict[str, str]  # by cluster id of the source: the consumer group to advance, if any
-    lanes: tuple[Lane, ...]
-    tail: float | None  # run for this many seconds, also at the log end; None: stop at the end
-    limits: Limits
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class SourceCluster:
+    """A cluster to read from, and the consumer group to advance there, if any."""
+
+    cluster: Cluster
+    group: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProduceSettings:
+    """How records are written to the destination."""
+
+    delivery: Delivery = "exactly-once"
+    compression: str = "none"
     partitioner: str = "murmur2_random"  # the client's, for places where the key chooses the partition
-    provenance: bool = False  # mark records with their origin, and replicate none back to it
-    destination_id: str = ""
-    filters: tuple[FilterSpec, ...] = ()
+    carrier: CarrierChoice = "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class Policies:
+    """What to do instead of stopping a partition."""
+
     on_gap: OnGap = "stop"
     on_recreate: OnRecreate = "stop"
     on_poison: OnPoison = "stop"
-    carrier: CarrierChoice = "auto"
-    ledger_id: str = ""  # topic id of the ledger: another topic of its name is not trusted
-    after: int = 0  # an earlier slice that may not have ended yet
+
+
+@dataclass(frozen=True, slots=True)
+class TaskOrder:
+    slice: SliceId
+    shard: int  # 1…n: also the shard's partition of the ledger
+    lanes: tuple[Lane, ...]
+    tail: float | None  # run for this many seconds, also at the log end; None: stop at the end
+    sources: dict[str, SourceCluster]  # by cluster id
+    destination: Cluster
+    ledger_id: str  # topic id of the ledger: another topic of its name is not trusted
+    limits: Limits
+    produce: ProduceSettings = ProduceSettings()
+    policies: Policies = Policies()
+    filters: tuple[FilterSpec, ...] = ()
+    provenance: str | None = None  # mark records with their origin; none goes to this cluster id, its own
+    after: int | None = None  # an earlier slice that may not have ended yet
     seen: SeenLedger | None = None
 
     @property
     def transactional_id(self) -> str:
-        return transactional_id(self.mirror, self.shard)
+        return transactional_id(self.slice.mirror, self.shard)
+
+    @property
+    def ledger(self) -> str:
+        return ledger_topic(self.slice.mirror)
+
+    @property
+    def offset_map(self) -> str:
+        return offset_map_topic(self.slice.mirror)
 
     @property
     def quarantine(self) -> str:
-        return quarantine_topic(self.mirror)
+        return quarantine_topic(self.slice.mirror)
 
     def to_json(self) -> str:
         data: dict[str, Any] = {
-            name: getattr(self, name)
-            for name in (
-                "mirror", "shard", "lease", "generation", "slice", "delivery", "compression",
-                "ledger", "offset_map", "groups", "tail", "partitioner", "provenance", "destination_id",
-                "on_gap", "on_recreate", "on_poison", "carrier", "ledger_id", "after",
-            )
-        }  # fmt: skip
-        data["sources"] = {name: cluster.to_json() for name, cluster in self.sources.items()}
+            name: getattr(self, name) for name in ("shard", "tail", "ledger_id", "provenance", "after")
+        }
+        for name in ("slice", "limits", "produce", "policies"):
+            data[name] = asdict(getattr(self, name))
+        data["sources"] = {
+            name: [source.cluster.to_json(), source.group] for name, source in self.sources.items()
+        }
         data["destination"] = self.destination.to_json()
-        data["limits"] = asdict(self.limits)
         data["lanes"] = [
             [
                 list(lane.source),
@@ -118,9 +151,15 @@ class TaskOrder:
     @staticmethod
     def from_json(text: str) -> TaskOrder:
         data = json.loads(text)
-        data["sources"] = {name: Cluster.from_json(value) for name, value in data["sources"].items()}
-        data["destination"] = Cluster.from_json(data["destination"])
+        data["slice"] = SliceId(**data["slice"])
         data["limits"] = Limits(**data["limits"])
+        data["produce"] = ProduceSettings(**data["produce"])
+        data["policies"] = Policies(**data["policies"])
+        data["sources"] = {
+            name: SourceCluster(Cluster.from_json(cluster), group)
+            for name, (cluster, group) in data["sources"].items()
+        }
+        data["destination"] = Cluster.from_json(data["destination"])
         data["lanes"] = tuple(
             Lane(SourcePartition(*source), topic_id, Place(*place), *rest)
             for source, topic_id, place, *rest in data["lanes"]

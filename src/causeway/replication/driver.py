@@ -25,7 +25,7 @@ from causeway.core.ledger_record import (
     Paused,
     Stopped,
 )
-from causeway.core.offsets import told, when
+from causeway.core.offsets import describe_gap, when
 from causeway.core.plan import Plan, Refusal
 from causeway.core.position import SourcePartition
 from causeway.core.route import ClusterTopic
@@ -45,7 +45,7 @@ from causeway.planning.plan import plan_of, prepare, survey
 from causeway.planning.route_conflicts import refuse_claimed
 from causeway.planning.routing import KnownEdge, Neighbours, Selection, edges, selection_of
 from causeway.planning.starts import first_positions, met_later, wanted_starts
-from causeway.planning.task_assignment import make_orders
+from causeway.planning.task_assignment import MirrorRun, make_orders
 from causeway.planning.topology import UNKNOWN, refused, shape_of, stamped_since
 from causeway.replication.event_log import EventLog, SayEvent, level
 from causeway.replication.in_sync import InSync
@@ -238,15 +238,14 @@ class Driver:
         """What this mirror's settings select. The cluster ids must be known."""
         return selection_of(self.mirror, self._views, self._view)
 
-    def orders(self, after: int = 0) -> list[TaskOrder]:
+    def orders(self, after: int | None = None) -> list[TaskOrder]:
         """Make the next slice's orders, which Spark may get before the slice `after` has ended.
 
         Shards without a partition get no order.
         """
         self.slice_number += 1
-        orders = make_orders(
-            self.mirror,
-            self._plan,
+        run = MirrorRun(
+            mirror=self.mirror,
             sources={self._views[alias].cluster_id(): cluster for alias, cluster in self._sources.items()},
             destination=self._destination,
             destination_id=self._view.cluster_id(),
@@ -254,11 +253,15 @@ class Driver:
             shards=self.shards,
             lease=self._control.lease,
             generation=self._generation.number,
-            slice_number=self.slice_number,
             ledger_id=self._ledger.topic_id,
-            until=self._until if self.stop_at_end else None,
+        )
+        orders = make_orders(
+            run,
+            self._plan,
+            self.slice_number,
             positions=self._reader.image.positions,
             seen=self._reader.seen,
+            until=self._until if self.stop_at_end else None,
             after=after,
         )
         self._ordered = {order.shard for order in orders}
@@ -478,7 +481,7 @@ class Driver:
             case Stopped(verdict=verdict) if verdict:
                 self._telling.stopped(record)
             case Gap():
-                what = f"{record.source}: {told(record)}"
+                what = f"{record.source}: {describe_gap(record)}"
                 self._telling.once("error", what, source=record.source, offset=record.begin)
             case Heartbeat(shard=shard) if shard and record.lease == self._control.lease:
                 self.pulse.heard(shard, record.slice, record.age_ms / 1_000)

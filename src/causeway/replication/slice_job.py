@@ -19,11 +19,12 @@ class Slice:
     """A running slice. `receipts` is complete when it succeeded, `failure` says why it did not."""
 
     def __init__(self, executor: Executor, orders: Sequence[TaskOrder], description: str) -> None:
+        of = orders[0].slice
         # Tasks get slots in this order, which is the order in which the shards leave them. Only if executors
         # were lost and slots are missing, the order rotates, so that each shard gets its turn.
-        first = orders[0].slice % len(orders) if executor.slots() < len(orders) else 0
+        first = of.number % len(orders) if executor.slots() < len(orders) else 0
         rotated = (*orders[first:], *orders[:first])
-        self.number = orders[0].slice
+        self.number = of.number
         self.shards = tuple(order.shard for order in orders)
         table = pa.table(
             {
@@ -32,7 +33,7 @@ class Slice:
             },
             schema=ORDERS,
         )
-        group = f"causeway.{orders[0].mirror}.{orders[0].lease}.{orders[0].slice}"
+        group = f"causeway.{of.mirror}.{of.lease}.{of.number}"
         self._executor = executor
         self._job = executor.submit(relay, table, RECEIPTS_DDL, group, description)
         self.wait = self._job.wait

@@ -76,7 +76,7 @@ def serve(driver: Driver, executor: Executor, stopping: threading.Event) -> None
     _judge(driver)
 
 
-def _hand_over(driver: Driver, executor: Executor, after: int = 0) -> Slice | None:
+def _hand_over(driver: Driver, executor: Executor, after: int | None = None) -> Slice | None:
     """Submit the next slice's job to Spark, if there is anything to replicate."""
     orders = sorted(driver.orders(after), key=lambda order: driver.pulse.in_order(order.shard))
     if not orders:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 
 from causeway.core.ledger_record import Gap, Heartbeat, Stopped
-from causeway.core.offsets import told
+from causeway.core.offsets import describe_gap
 from causeway.core.plan import Refusal
 from causeway.core.position import NO_LATENCY, Place, Position, SourcePartition
 from causeway.core.snapshot import UNROUTABLE, GapView, PartitionView, ShardView
@@ -203,7 +203,7 @@ def gaps(image: LedgerState, aliases: Mapping[str, str]) -> tuple[GapView, ...]:
 def _gap(gap: Gap, aliases: Mapping[str, str]) -> GapView:
     return GapView(
         gap.at, aliases.get(gap.cluster, gap.cluster), gap.topic, gap.partition, gap.verdict,
-        gap.begin, gap.end, gap.by, told(gap), gap.why, gap.skipped,
+        gap.begin, gap.end, gap.by, describe_gap(gap), gap.why, gap.skipped,
     )  # fmt: skip
 
 

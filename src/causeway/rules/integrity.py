@@ -86,12 +86,12 @@ def with_ids(position: Position, found: LogFacts) -> Position:
     return replace(position, topic_id=topic_id, place=place)
 
 
-def falls_short(position: Position | None, topic_id: str, reached: int) -> bool:
+def falls_short(position: Position | None, topic_id: str, reached: int | None) -> bool:
     """Whether the ledger shows less than what is known to be in it.
 
     Positions of a topic never move back while a mirror runs. Those of a recreated topic start over.
     """
-    if reached < 0:
+    if reached is None:
         return False
     return position is None or (position.topic_id == topic_id != NO_TOPIC_ID and position.offset < reached)
 

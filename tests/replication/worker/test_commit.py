@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from causeway.core.cluster import Cluster
 from causeway.core.position import Place, Position, SourcePartition
-from causeway.core.task_order import Lane, Limits, TaskOrder
+from causeway.core.task_order import Lane, ProduceSettings
 from causeway.kafka.admin import TopicFacts
 from causeway.kafka.offset_map import landed
 from causeway.kafka.partition_state import OpenLane, Stretch
@@ -17,13 +16,11 @@ from causeway.kafka.task_errors import Again
 from causeway.replication.worker.commit import Committer
 from causeway.replication.worker.task_state import TaskState
 from causeway.rules.ledger_consistency import MapEntry
+from support.plain_order import plain_order
 
 SOURCE = SourcePartition("c", "t", 0)
 PLACE = Place("to", "there", 0)
-ORDER = TaskOrder(
-    "m", 1, 7, 1, 1, "exactly-once", "none", {}, Cluster("there", {}), "ledger", "map", {}, (), 10.0,
-    Limits(1_000, 1 << 20, 1, 10, 1 << 20, 1_000, 100_000, 1), ledger_id="books",
-)  # fmt: skip
+ORDER = plain_order(ledger_id="books")
 
 
 class View:
@@ -75,7 +72,7 @@ def carried() -> OpenLane:
 def commit(source: str = "id", place: str = "there", ledger: str = "books") -> tuple[OpenLane, Written]:
     lane, written = carried(), Written()
     delivery: Any = written
-    destination: Any = View(to=place, ledger=ledger)
+    destination: Any = View(to=place, **{ORDER.ledger: ledger})
     here: Any = View(t=source)
     Committer(ORDER, delivery, destination, TaskState(), "native").commit([lane], [], {"c": here})
     return lane, written
@@ -85,9 +82,9 @@ def test_topics_that_are_the_same_get_their_position_into_the_ledger() -> None:
     lane, written = commit()
     assert lane.position.offset == 1
     assert [(topic, shard) for topic, shard, _, _ in written.entries] == [
-        ("map", 1),
-        ("ledger", 1),
-        ("ledger", 1),
+        (ORDER.offset_map, 1),
+        (ORDER.ledger, 1),
+        (ORDER.ledger, 1),
     ]
 
 
@@ -95,9 +92,9 @@ def test_topics_that_are_the_same_get_their_position_into_the_ledger() -> None:
 def test_without_a_transaction_the_map_names_the_position_that_its_commit_started_at(
     delivery: Any, base: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(f"{__name__}.ORDER", replace(ORDER, delivery=delivery))
+    monkeypatch.setattr(f"{__name__}.ORDER", replace(ORDER, produce=ProduceSettings(delivery)))
     _, written = commit()
-    (entry,) = [(key, value) for topic, _, key, value in written.entries if topic == "map"]
+    (entry,) = [(key, value) for topic, _, key, value in written.entries if topic == ORDER.offset_map]
     assert landed(*entry) == MapEntry(SOURCE, "id", 1, ("to", 0), 10, base)
     assert landed(*entry).known == (1 if base is None else base)
 
@@ -134,7 +131,7 @@ def test_records_that_were_fetched_by_another_topic_id_are_not_committed(
     """Also where the consumer has gone back to the right id since: some records may be of the other topic."""
     lane, written = carried(), Written()
     delivery: Any = written
-    destination: Any = View(to="there", ledger="books")
+    destination: Any = View(to="there", **{ORDER.ledger: "books"})
     here: Any = View(t="id")
     closing = Committer(ORDER, delivery, destination, TaskState(), "native")
     if kept:

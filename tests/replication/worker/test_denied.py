@@ -52,7 +52,7 @@ def two_topics(world: World, rights: Rights, **more: Any) -> tuple[str, str, Tas
 
 def next_slice(order: TaskOrder, until: int | None = None) -> TaskOrder:
     lanes = tuple(replace(lane, until=until or lane.until) for lane in order.lanes)
-    return replace(order, slice=order.slice + 1, lanes=lanes)
+    return replace(order, slice=replace(order.slice, number=order.slice.number + 1), lanes=lanes)
 
 
 def delivered(world: World, topic: str) -> list[int]:

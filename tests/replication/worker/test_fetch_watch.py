@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from causeway.core.choices import CarrierChoice
+from causeway.core.choices import CarrierChoice, Delivery
 from causeway.core.filtering import FilterSpec
 from causeway.core.task_order import Limits, TaskOrder
 from causeway.kafka.carrier import carrier as chosen
@@ -70,7 +70,7 @@ def made(world: World, suffix: str, config: dict[str, str] | None = None) -> str
 @pytest.mark.parametrize("carrier", ["native", "object"])
 @pytest.mark.parametrize("delivery", ["exactly-once", "at-least-once"])
 def test_a_change_in_the_middle_loses_repeats_and_reorders_nothing(
-    world: World, changes: list[int], carrier: CarrierChoice, delivery: str
+    world: World, changes: list[int], carrier: CarrierChoice, delivery: Delivery
 ) -> None:
     plain, small = made(world, "plain"), made(world, "small")
     compacted = made(world, "compacted", {"cleanup.policy": "compact"})
@@ -181,7 +181,7 @@ def test_a_gigabyte_in_a_hundred_kilobytes_is_not_held_at_once(
         fresh = World(world.source, world.destination, tmp_path)
         order = order_of(fresh, topic, COUNT, limits=MEMORY_LIMITS, carrier=choice)
         given = tmp_path / f"{choice}.json"
-        given.write_text(replace(order, compression="zstd").to_json())
+        given.write_text(replace(order, produce=replace(order.produce, compression="zstd")).to_json())
 
         child = subprocess.run(
             [sys.executable, "-c", CHILD, str(given)],

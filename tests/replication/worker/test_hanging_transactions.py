@@ -12,7 +12,7 @@ import pytest
 from causeway.core.cluster import Cluster
 from causeway.core.ledger_record import Hidden
 from causeway.core.position import Place, Position, SourcePartition
-from causeway.core.task_order import Lane, Limits, TaskOrder
+from causeway.core.task_order import Lane, ProduceSettings, TaskOrder
 from causeway.core.topic import Spot
 from causeway.errors import IntegrityError, Unreachable
 from causeway.kafka import hanging_transactions
@@ -20,16 +20,15 @@ from causeway.kafka.hanging_transactions import LedgerEnd, OpenTransactions
 from causeway.kafka.task_errors import Again
 from causeway.replication.worker.hanging_transactions import end_leftovers, left_open, must_be_seen
 from causeway.replication.worker.task_state import TaskState
+from support.plain_order import LIMITS, plain_order
 
 SOURCE = SourcePartition("c", "t", 0)
 OTHER = SourcePartition("c", "t", 1)
 PLACE = Place("t", "there", 0)
 LANE = Lane(SOURCE, "id", PLACE, None)
 CARRIED = Position(SOURCE, "id", 0, 50, 7, PLACE, 0, 60, 1, 0)
-ORDER = TaskOrder(
-    "m", 1, 7, 1, 1, "exactly-once", "none", {}, Cluster("there", {}), "ledger", "map", {}, (LANE,), 10.0,
-    Limits(1_000, 1 << 20, 1, 0.2, 1 << 20, 1_000, 100_000, 1),
-)  # fmt: skip
+ORDER = plain_order(LANE, limits=replace(LIMITS, transaction_timeout=0.2))
+LEDGER, MAP = f"{ORDER.ledger}_1", f"{ORDER.offset_map}_1"
 BY_KEY = replace(ORDER, lanes=(replace(LANE, place=PLACE._replace(partition=-1)),))
 T = ("t", 0)
 HIDDEN = Hidden("t", 0, 60, *SOURCE, offset=50, at=1)
@@ -71,7 +70,7 @@ def done(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     return found
 
 
-def look(order: TaskOrder = ORDER, memory: TaskState | None = None, **stable: int | None) -> Any:
+def look(order: TaskOrder = ORDER, memory: TaskState | None = None, /, **stable: int | None) -> Any:
     there: Any = There(**stable)
     sight = left_open(order, there, memory or TaskState())
     return sight.opened, sight.unseen
@@ -81,7 +80,7 @@ def end(
     opened: dict[Spot, int], memory: TaskState, hidden: Iterable[Hidden] = (), position: Position = CARRIED
 ) -> Any:
     there: Any = There()
-    sight = OpenTransactions(opened, {("ledger", 1): 90}, set())
+    sight = OpenTransactions(opened, {(ORDER.ledger, 1): 90}, set())
     return end_leftovers(ORDER, there, sight, {SOURCE: position}, list(hidden), memory)
 
 
@@ -93,9 +92,9 @@ def test_where_everything_has_ended_nothing_is_done(done: list[tuple[Any, ...]])
 
 def test_without_transactions_nobody_asks() -> None:
     there: Any = There()
-    assert left_open(replace(ORDER, delivery="at-least-once"), there, TaskState()) == OpenTransactions(
-        {}, {}, set()
-    )
+    assert left_open(
+        replace(ORDER, produce=ProduceSettings("at-least-once")), there, TaskState()
+    ) == OpenTransactions({}, {}, set())
     assert not there.asked
 
 
@@ -109,9 +108,9 @@ def test_a_place_that_does_not_answer_is_not_taken_for_one_in_which_nothing_is_o
 
 def test_a_ledger_or_map_that_does_not_answer_is_asked_again() -> None:
     with pytest.raises(Again, match="nobody knows what is open there"):
-        look(ledger_1=None)
+        look(**{LEDGER: None})
     with pytest.raises(Again, match="nobody knows what is open there"):
-        look(map_1=None)
+        look(**{MAP: None})
 
 
 def test_where_keys_choose_every_partition_must_answer() -> None:
@@ -124,9 +123,9 @@ def test_an_open_ledger_is_ended_before_it_is_read_and_not_for_ever(done: list[t
     memory = TaskState()
     for _ in range(2):
         with pytest.raises(Again, match="ended"):
-            look(memory=memory, ledger_1=90)
+            look(ORDER, memory, **{LEDGER: 90})
     with pytest.raises(IntegrityError, match="its shard cannot end it"):
-        look(memory=memory, ledger_1=90)
+        look(ORDER, memory, **{LEDGER: 90})
     assert done == [("ledger", 1)] * 2
 
 
@@ -136,7 +135,7 @@ def test_a_commit_that_returned_and_was_aborted_with_its_ledger_is_not_expected_
     memory.positions = {SOURCE: CARRIED, OTHER: CARRIED}
 
     with pytest.raises(Again, match="ended"):
-        look(memory=memory, ledger_1=90)
+        look(ORDER, memory, **{LEDGER: 90})
 
     assert memory.positions == {OTHER: CARRIED}
 
@@ -149,7 +148,7 @@ def test_what_the_ledger_does_not_know_is_thrown_away_and_what_stays_then_is_som
         with pytest.raises(Again, match="was aborted"):
             end({T: 60}, memory)
     assert end({T: 60}, memory) == []
-    assert done == [("abort", {T}, {("ledger", 1): 90})] * 2, "if nobody has served the shard meanwhile"
+    assert done == [("abort", {T}, {(ORDER.ledger, 1): 90})] * 2, "if nobody has served the shard meanwhile"
 
 
 def test_what_counts_as_carried_is_written_down_once(done: list[tuple[Any, ...]]) -> None:

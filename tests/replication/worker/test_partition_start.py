@@ -7,24 +7,21 @@ from typing import Any
 
 import pytest
 
-from causeway.core.cluster import Cluster
 from causeway.core.ledger_record import Stopped
 from causeway.core.position import Place, Position, SourcePartition
-from causeway.core.task_order import Lane, Limits, TaskOrder
+from causeway.core.task_order import Lane, Policies
 from causeway.replication.worker.partition_start import PartitionStarts, open_lanes
 from causeway.replication.worker.task_state import TaskState
 from causeway.rules.holes import Hole
 from causeway.rules.integrity import LOOKS, NO_TOPIC_ID, LogFacts, UnreadableLog
+from support.plain_order import plain_order
 
 SOURCE = SourcePartition("c", "t", 0)
 PLACE = Place("t", "there", 0)
 LANE = Lane(SOURCE, "id", PLACE, None)
 CARRIED = Position(SOURCE, "id", 0, 50, 7, PLACE, 0, 50, 1, 0, seen=48)
 CUT = Stopped(*SOURCE, verdict="truncated", what="cut", todo="", at=1, expected=50, found=40, gone=10)
-ORDER = TaskOrder(
-    "m", 1, 7, 1, 1, "exactly-once", "none", {}, Cluster("there", {}), "ledger", "map", {}, (LANE,), 10.0,
-    Limits(1_000, 1 << 20, 1, 10, 1 << 20, 1_000, 100_000, 1),
-)  # fmt: skip
+ORDER = plain_order(LANE)
 
 
 class Sight:
@@ -54,7 +51,12 @@ def opened(
     sight: Any = Sight(log_start, 90)
     known = {SOURCE: before} if before else {}
     return open_lanes(
-        replace(ORDER, **policy), sight, sight, {SOURCE: position}, known, memory or TaskState()
+        replace(ORDER, policies=Policies(**policy)),
+        sight,
+        sight,
+        {SOURCE: position},
+        known,
+        memory or TaskState(),
     )
 
 

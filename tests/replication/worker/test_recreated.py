@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from causeway.core.choices import CarrierChoice
 from causeway.kafka.admin import ClusterView
 from causeway.replication.worker.task import carry
 from support.ordering import Patience, TooManyAttempts, order_of
@@ -16,7 +17,7 @@ from support.world import World
 
 @pytest.mark.parametrize("carrier", ["native", "object"])
 def test_records_of_a_recreated_topic_are_not_committed_although_a_broker_describes_the_old_one(
-    world: World, monkeypatch: pytest.MonkeyPatch, carrier: str
+    world: World, monkeypatch: pytest.MonkeyPatch, carrier: CarrierChoice
 ) -> None:
     topic = world.topic("t", 1)
     world.topic("t", 1, on="destination")
@@ -40,7 +41,7 @@ def test_records_of_a_recreated_topic_are_not_committed_although_a_broker_descri
     lanes = tuple(replace(lane, until=10) for lane in order.lanes)
 
     with pytest.raises(TooManyAttempts):
-        carry(replace(order, lanes=lanes, slice=2), pause=Patience(3))
+        carry(replace(order, lanes=lanes, slice=replace(order.slice, number=2)), pause=Patience(3))
 
     assert len(world.read(topic)[0]) == 5
     (position,) = world.ledger().positions.values()

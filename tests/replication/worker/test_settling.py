@@ -8,11 +8,11 @@ import sys
 PROGRAM = """
 import gc, sys
 from causeway.core.cluster import Cluster
-from causeway.core.task_order import Limits, TaskOrder
+from causeway.core.task_order import Limits, SliceId, TaskOrder
 from causeway.replication.worker.task import settle_in
 limits = Limits(1_000, 1 << 20, 1, 10, 1 << 20, 1_000, 100_000, 1)
 there = Cluster("x", {})
-order = TaskOrder("m", 1, 7, 1, 1, "exactly-once", "none", {}, there, "l", "o", {}, (), 1.0, limits)
+order = TaskOrder(SliceId("m", 7, 1, 1), 1, (), 1.0, {}, there, "l", limits)
 settle_in(order)
 print("numba" in sys.modules, gc.get_freeze_count() > 50_000, len(gc.get_objects()) < 1_000)
 before = gc.get_freeze_count()

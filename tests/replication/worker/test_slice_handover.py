@@ -8,22 +8,16 @@ from dataclasses import replace
 import pytest
 
 from causeway.core.choices import Delivery
-from causeway.core.cluster import Cluster
 from causeway.core.ledger_record import Heartbeat, LedgerRecord
-from causeway.core.task_order import Limits, TaskOrder
+from causeway.core.task_order import ProduceSettings, TaskOrder
 from causeway.errors import Superseded
 from causeway.replication.worker.slice_handover import ENDING_SECONDS, ended, ending_seconds, let_end
 from causeway.rules.ledger_state import LedgerState
-
-LIMITS = Limits(1_000, 1 << 20, 1, 10, 1 << 20, 1_000, 100_000, 1)
+from support.plain_order import LIMITS, plain_order
 
 
 def order(slice: int, after: int) -> TaskOrder:
-    there = Cluster("there", {})
-    return TaskOrder(
-        "m", 1, 7, 1, slice, "exactly-once", "none", {}, there, "ledger", "map", {}, (), 10.0, LIMITS,
-        after=after,
-    )  # fmt: skip
+    return plain_order(number=slice, after=after)
 
 
 def beat(slice: int, *, ended: bool = False, lease: int = 7, shard: int = 1) -> Heartbeat:
@@ -103,4 +97,4 @@ def test_where_nothing_fences_the_slice_before_has_as_long_as_its_records(
     delivery: Delivery, seconds: float
 ) -> None:
     assert LIMITS.transaction_timeout > ENDING_SECONDS
-    assert ending_seconds(replace(order(4, after=3), delivery=delivery)) == seconds
+    assert ending_seconds(replace(order(4, after=3), produce=ProduceSettings(delivery))) == seconds

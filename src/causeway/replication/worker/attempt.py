@@ -86,10 +86,10 @@ class Attempt:
         self._pace: Pace = first_pace(
             limits.records, limits.bytes, limits.seconds, limits.transaction_timeout, memory.fruitless
         )
-        self._sieve = RecordFilter(order.filters, order.destination_id if order.provenance else None)
+        self._sieve = RecordFilter(order.filters, order.provenance)
         self._throttle = Throttle(limits.records_per_second, limits.bytes_per_second)
         self._fetching = FetchWatch(order)
-        self._carrier = carrier(order.carrier, looks(order))
+        self._carrier = carrier(order.produce.carrier, looks(order))
         self._delivery: IdempotentProducer = _delivery(order, memory, self._carrier)
         self._destination = ClusterView(order.destination)
         self._closing = Committer(order, self._delivery, self._destination, memory, self._carrier.told)
@@ -101,8 +101,8 @@ class Attempt:
         self._connect()
         # Start from what the driver has read of the ledger; after a failure trust only the ledger itself.
         seen = order.seen if not self._memory.restarts else None
-        self._reader = LedgerReader(order.destination, order.mirror, [CONTROL, order.shard], seen)
-        if order.after and not self._memory.restarts:
+        self._reader = LedgerReader(order.destination, order.slice.mirror, [CONTROL, order.shard], seen)
+        if order.after is not None and not self._memory.restarts:
             let_end(order, self._reader, ending_seconds(order))
         failpoint.reach("before-fence")
         self._delivery.fence()
@@ -116,7 +116,7 @@ class Attempt:
         check_reached(order, found, self._memory)
         self._positions = self._memory.positions = found
         self._records += end_leftovers(order, self._destination, sight, found, image.hidden, self._memory)
-        if self._memory.restarts or not order.after:  # else the slice before has ended in order
+        if self._memory.restarts or order.after is None:  # else the slice before has ended in order
             check_last_visible(order, self._destination, sight, found)
         self._unseen = sight.unseen
         if self._records:
@@ -137,19 +137,21 @@ class Attempt:
     def _connect(self) -> None:
         """Make a source consumer for each source, and one more if places accept only small batches."""
         order, kind = self._order, self._carrier.source_consumer
-        for cluster_id, cluster in order.sources.items():
-            group = order.groups.get(cluster_id)
+        for cluster_id, source in order.sources.items():
+            group = source.group
             mine = [lane for lane in order.lanes if lane.source.cluster == cluster_id]
             for small in (False, True):
                 lanes = [lane for lane in mine if (lane.batch_limit is not None) == small]
                 if not lanes:
                     continue
-                intake = kind(cluster, cluster_id, lanes, group, order.mirror, self._fetching.limits)
+                intake = kind(
+                    source.cluster, cluster_id, lanes, group, order.slice.mirror, self._fetching.limits
+                )
                 group = None  # one of them advances the consumer group, for both
                 intake.wake()
                 self._intakes.append(intake)
                 if small:
-                    self._small.append(SmallBatches(intake, self._delivery, order.provenance))
+                    self._small.append(SmallBatches(intake, self._delivery, order.provenance is not None))
 
     def close(self) -> None:
         self._memory.denied |= self._delivery.denied
@@ -276,7 +278,7 @@ class Attempt:
         kept = self._sieve.sift(records, intake.open) if self._sieve.active else records
         if kept:
             try:
-                origin = intake.cluster_id.encode() if self._order.provenance else None
+                origin = intake.cluster_id.encode() if self._order.provenance is not None else None
                 delivery.carry(kept, intake.open, origin)
             except Refused:
                 # With one record per batch the rejected record reports itself, but only if this waits for
@@ -407,7 +409,7 @@ class Attempt:
 
     def _outcome(self, reader: LedgerReader) -> Outcome | None:
         cut = reader.image.cut
-        if cut is not None and cut.lease == self._order.lease and cut.slice >= self._order.slice:
+        if cut is not None and cut.lease == self._order.slice.lease and cut.slice >= self._order.slice.number:
             return "cut"
         if self._ends_at is not None:
             return "done" if time.monotonic() >= self._ends_at else None
@@ -418,24 +420,26 @@ class Attempt:
 
 def looks(order: TaskOrder) -> str:
     """What inspects each record; an empty string if nothing does."""
-    found = (["filters"] if order.filters else []) + (["provenance marks"] if order.provenance else [])
+    found = (["filters"] if order.filters else []) + (
+        ["provenance marks"] if order.provenance is not None else []
+    )
     return " and ".join(found)
 
 
 def _delivery(order: TaskOrder, memory: TaskState, carried_by: Carrier) -> IdempotentProducer:
-    if order.delivery == "at-least-once":
+    if order.produce.delivery == "at-least-once":
         return carried_by.at_least_once(
             order.destination,
             order.limits,
-            order.compression,
-            partitioner=order.partitioner,
+            order.produce.compression,
+            partitioner=order.produce.partitioner,
             single=memory.single,
         )
     return carried_by.exactly_once(
         order.destination,
         order.limits,
-        order.compression,
+        order.produce.compression,
         transactional_id=order.transactional_id,
-        partitioner=order.partitioner,
+        partitioner=order.produce.partitioner,
         single=memory.single,
     )

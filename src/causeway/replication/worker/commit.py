@@ -126,7 +126,7 @@ class Committer:
     def _settle(self, lane: OpenLane, at: int) -> tuple[Position, dict[int, list[OffsetRun]]]:
         try:
             position, landed = lane.settled(at)
-            return replace(position, lease=self._order.lease), landed
+            return replace(position, lease=self._order.slice.lease), landed
         except Unmapped:
             self._memory.careful.add(lane.lane.source)
             place = lane.lane.place
@@ -229,7 +229,7 @@ class Committer:
             self._heartbeat_at = time.monotonic() + order.limits.heartbeat
             host = socket.gethostname()
             sign = Heartbeat(
-                order.shard, order.lease, order.slice, at, host, os.getpid(), self._carrier,
+                order.shard, order.slice.lease, order.slice.number, at, host, os.getpid(), self._carrier,
                 memory.transactions, int(memory.transaction_seconds * 1_000), memory.records,
                 memory.restarts, memory.group_commits, memory.carrying.counts, memory.carrying.total, final,
                 int((time.monotonic() - memory.began) * 1_000),
@@ -246,7 +246,7 @@ class Committer:
         source, place = position.source, position.place._replace(partition=partition)
         key = f"{source.cluster}|{source.topic}|{source.partition}"
         value: dict[str, object] = {"v": 1, "topic_id": position.topic_id, "to": list(place), "runs": runs}
-        if self._order.delivery != "exactly-once":
+        if self._order.produce.delivery != "exactly-once":
             value["base"] = (
                 lane.position.offset
             )  # no transaction binds ledger and offset map: rules/ledger_consistency.py

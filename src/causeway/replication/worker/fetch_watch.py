@@ -33,7 +33,7 @@ A worker that is killed for its memory loses both, so the next one starts with t
 
 class FetchWatch:
     def __init__(self, order: TaskOrder) -> None:
-        self._key = (order.mirror, order.shard)
+        self._key = (order.slice.mirror, order.shard)
         self._limits = order.limits
         self._level = _levels.get(self._key, SMALLEST)
         self._sizes: dict[SourceConsumer, RecordSize] = {}

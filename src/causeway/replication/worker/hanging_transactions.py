@@ -35,7 +35,7 @@ def left_open(order: TaskOrder, destination: ClusterView, memory: TaskState) -> 
     Places that did not respond must be checked again before anything is written to them. Raises Again if a
     transaction was open in the ledger and has been ended: the ledger could not be read to its end.
     """
-    if order.delivery != "exactly-once":
+    if order.produce.delivery != "exactly-once":
         return OpenTransactions({}, {}, set())
     with _unanswered():
         places = {(lane.place.topic, lane.place.partition) for lane in order.lanes}
@@ -63,7 +63,7 @@ def left_open(order: TaskOrder, destination: ClusterView, memory: TaskState) -> 
         if _ledger(order) in sight.opened:
             _count(_ledger(order), sight, memory)
             ended = hanging_transactions.end_ledger(
-                destination, order.mirror, order.shard, order.limits, sight
+                destination, order.slice.mirror, order.shard, order.limits, sight
             )
             # The commit may have returned OK, so that this task counts it: a coordinator responds before it
             # writes the markers. Nothing of it was ever visible, and its records are replicated again.
@@ -190,7 +190,7 @@ def check_last_visible(
 
     The offset map names the places: its last entries are of the last transactions.
     """
-    if order.delivery != "exactly-once":
+    if order.produce.delivery != "exactly-once":
         return
     with _unanswered():
         entries = [one for one in tail(destination, [_map(order)]) if counts(one, found)]

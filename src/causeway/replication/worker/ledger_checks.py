@@ -56,8 +56,8 @@ def check_rights(order: TaskOrder, destination: ClusterView, memory: TaskState) 
 
 def check_lease(order: TaskOrder, image: LedgerState) -> None:
     newest = image.newest_lease()
-    if newest > order.lease:
-        raise Superseded(f"lease {newest} rules now; this order was made under {order.lease}")
+    if newest > order.slice.lease:
+        raise Superseded(f"lease {newest} rules now; this order was made under {order.slice.lease}")
 
 
 def positions(order: TaskOrder, image: LedgerState) -> dict[SourcePartition, Position]:
@@ -72,10 +72,10 @@ def positions(order: TaskOrder, image: LedgerState) -> dict[SourcePartition, Pos
         source: position for (shard, source), position in image.by_partition.items() if shard == order.shard
     }
     for source, position in found.items():
-        if source in mine and position.generation != order.generation:
+        if source in mine and position.generation != order.slice.generation:
             raise IntegrityError(
                 f"the ledger's position of {source} is of generation {position.generation},"
-                f" the sharding in force is {order.generation}",
+                f" the sharding in force is {order.slice.generation}",
                 where=f"{order.ledger}[{order.shard}]",
                 todo="somebody changed the ledger; do not go on with this mirror before that is understood",
             )
@@ -89,11 +89,12 @@ def check_reached(order: TaskOrder, found: Mapping[SourcePartition, Position], m
     would replicate everything again.
     """
     for lane in order.lanes:
-        position, known = found.get(lane.source), memory.positions.get(lane.source)
-        topic_id, offset = (known.topic_id, known.offset) if known else ("", -1)
-        if falls_short(position, lane.topic_id, lane.reached) or falls_short(position, topic_id, offset):
+        position, committed = found.get(lane.source), memory.positions.get(lane.source)
+        known = [(lane.topic_id, lane.reached)] if lane.reached is not None else []
+        known += [(committed.topic_id, committed.offset)] if committed else []
+        if any(falls_short(position, topic_id, offset) for topic_id, offset in known):
             told = f"the ledger shows {lane.source} at {position.offset if position else 'no offset'}"
-            least = f"it was at {max(lane.reached, offset)} before"
+            least = f"it was at {max(offset for _, offset in known)} before"
             memory.short_ledger += 1
             if memory.short_ledger < LOOKS:
                 raise Again(f"{told}, {least}: reading it again")

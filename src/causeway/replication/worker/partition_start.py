@@ -73,7 +73,12 @@ def open_lanes(
             _close(opening, order, lane, _no_access(order, lane, "DESCRIBE", position), position, memory)
             continue
         settled = settle(
-            lane, positions.get(source), found, on_gap=order.on_gap, on_recreate=order.on_recreate, at=at
+            lane,
+            positions.get(source),
+            found,
+            on_gap=order.policies.on_gap,
+            on_recreate=order.policies.on_recreate,
+            at=at,
         )
         position, finding, before = settled.position, settled.finding, stopped_before.get(source)
         if settled.gaps:
@@ -94,10 +99,12 @@ def open_lanes(
         if position is None:
             if found.log_start < 0:
                 continue  # its log start is not known yet
-            position = first(lane, found.log_start, _end(ends, lane.place), order.generation, order.lease, at)
+            position = first(
+                lane, found.log_start, _end(ends, lane.place), order.slice.generation, order.slice.lease, at
+            )
             opening.records.append(position)
         elif settled.gaps:
-            position = replace(position, lease=order.lease)
+            position = replace(position, lease=order.slice.lease)
             opening.records += [*settled.gaps, position]  # without transactions a crash may come between
             if found.missing:
                 opening.closed.append(source)
@@ -105,7 +112,7 @@ def open_lanes(
                 memory.stopped.pop(source, None)
                 continue
         if (known := with_ids(position, found)) != position:
-            position = replace(known, lease=order.lease)
+            position = replace(known, lease=order.slice.lease)
             opening.records.append(position)
         if position.place != lane.place:
             position = _moved(position, lane.place, _end(ends, lane.place))
@@ -148,7 +155,7 @@ def stopped(order: TaskOrder, lane: Lane, finding: Finding, position: Position |
         found=finding.found,
         gone=finding.gone,
         topic_id=position.topic_id if position else lane.topic_id,
-        lease=order.lease,
+        lease=order.slice.lease,
     )
 
 
@@ -184,7 +191,7 @@ def _hole(
     A hole that stopped the partition earlier is checked again: an intact replica may be the leader now.
     """
     source = position.source
-    if order.on_gap == "continue":
+    if order.policies.on_gap == "continue":
         return None
     hole = memory.holes.get(source)
     if hole is None and before is not None and (before.verdict, before.expected) == ("gap", position.offset):
@@ -212,12 +219,12 @@ def _cleared(order: TaskOrder, before: Stopped | None, at: int) -> list[LedgerRe
     """The ledger record that clears an earlier stop, for a partition that goes on again."""
     if before is None:
         return []
-    return [Stopped(*before.source, verdict="", what="", todo="", at=at, lease=order.lease)]
+    return [Stopped(*before.source, verdict="", what="", todo="", at=at, lease=order.slice.lease)]
 
 
 def _quarantines(order: TaskOrder, source: SourcePartition, memory: TaskState) -> bool:
     barred = source in memory.no_quarantine or order.quarantine in memory.denied
-    return order.on_poison == "quarantine" and not barred
+    return order.policies.on_poison == "quarantine" and not barred
 
 
 def _expect(before: Stopped, memory: TaskState) -> None:
@@ -234,7 +241,7 @@ def _poison(
     again would hold up the whole shard. A new run tries it again: the destination may have changed.
     """
     source = position.source
-    if before is not None and before.verdict == "poison" and before.lease == order.lease:
+    if before is not None and before.verdict == "poison" and before.lease == order.slice.lease:
         finding = Finding("poison", before.what, before.todo, before.expected)
         memory.poison.setdefault(source, {}).setdefault(before.expected, finding)
     known = memory.poison.get(source, {})

@@ -33,7 +33,7 @@ def ending_seconds(order: TaskOrder) -> float:
     older task's position could come last. What that task has sent is acknowledged or given up within this
     time.
     """
-    if order.delivery == "exactly-once":
+    if order.produce.delivery == "exactly-once":
         return ENDING_SECONDS
     return max(ENDING_SECONDS, order.limits.transaction_timeout)
 
@@ -51,20 +51,22 @@ def let_end(order: TaskOrder, reader: LedgerPolling, seconds: float) -> None:
     The fence makes the next attempt safe; waiting only saves work, so it is bounded. If Spark restarts a lost
     task of an old slice, the slice after it may already run: raises Superseded.
     """
-    if _ended.get((order.mirror, order.shard)) == (order.lease, order.after):
+    if _ended.get((order.slice.mirror, order.shard)) == (order.slice.lease, order.after):
         return  # usually the same worker served it, and knows that it has ended
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         read = reader.poll(0.01)
         beat = reader.image.heartbeats.get(order.shard)
-        if beat is None or beat.lease != order.lease:
+        if beat is None or beat.lease != order.slice.lease:
             continue
-        if beat.slice > order.slice:
-            raise Superseded(f"slice {beat.slice} of this shard is at work; this order is of {order.slice}")
-        if not read and (beat.slice == order.slice or (beat.slice == order.after and beat.ended)):
+        if beat.slice > order.slice.number:
+            raise Superseded(
+                f"slice {beat.slice} of this shard is at work; this order is of {order.slice.number}"
+            )
+        if not read and (beat.slice == order.slice.number or (beat.slice == order.after and beat.ended)):
             return
 
 
 def ended(order: TaskOrder) -> None:
     """Remember that this worker has served the order to its end."""
-    _ended[order.mirror, order.shard] = order.lease, order.slice
+    _ended[order.slice.mirror, order.shard] = order.slice.lease, order.slice.number

@@ -67,7 +67,7 @@ def look_ahead(
 
     Raises Again as `check_holes` does. With on_gap = "continue" no check is needed.
     """
-    if order.on_gap == "continue":
+    if order.policies.on_gap == "continue":
         return
     memory.looks, deadline = 0, looks_until(order)
     for lane, hole in holes:
@@ -122,12 +122,12 @@ def check_holes(
                 missing += found
                 if part == hole:
                     position = replace(position, ordinary=max(position.ordinary, usual))
-        if missing and order.on_gap != "continue":
+        if missing and order.policies.on_gap != "continue":
             break
     # Check again, now that it matters: the topic may have become compacted a moment ago.
     if not missing or _takes_records(view, source, memory):
         return position, []
-    if order.on_gap == "continue":
+    if order.policies.on_gap == "continue":
         return passed_holes(position, missing)
     memory.holes[source] = missing[0]
     raise Again(lost(source, missing[0]).what)

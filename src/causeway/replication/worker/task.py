@@ -73,7 +73,7 @@ def settle_in(order: TaskOrder) -> None:
     """
     global _frozen
     with contextlib.suppress(ConfigError):
-        carrier(order.carrier, looks(order))
+        carrier(order.produce.carrier, looks(order))
     if len(sys.modules) > _frozen:
         _frozen = len(sys.modules)
         gc.collect()
