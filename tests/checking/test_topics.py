@@ -91,7 +91,7 @@ def test_every_topic_that_is_refused_is_said_with_its_remedy(desk: Desk) -> None
     assert set(problems) == {few, stamped, full}
     assert f"kafka-topics.sh --alter --topic {few} --partitions 4" in problems[few]
     assert "message.timestamp.type=CreateTime" in problems[stamped]
-    assert 'onto_existing = "append"' in problems[full]
+    assert 'on_existing_records = "append"' in problems[full]
 
 
 def test_a_destination_that_holds_unknown_records_is_a_matter_of_integrity(desk: Desk) -> None:
@@ -99,7 +99,7 @@ def test_a_destination_that_holds_unknown_records_is_a_matter_of_integrity(desk:
     desk.topic("t", "dst")
     desk.produce(topic, "dst")
     assert desk.check(desk.config(topic)).exit_code == 6
-    assert desk.check(desk.config(topic, onto_existing="append")).exit_code == 0
+    assert desk.check(desk.config(topic, on_existing_records="append")).exit_code == 0
 
 
 def test_named_topics_that_do_not_exist(desk: Desk) -> None:

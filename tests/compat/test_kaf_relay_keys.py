@@ -199,7 +199,7 @@ BAD = [
     ({"target": {"servers": 1}},
      'target.servers: must be a list of strings, for example ["node1:9092"], not 1'),
     ({"target": {"servers": ["a:b"]}},
-     'target.servers: must be "host:port", several of them with commas between, not "a:b"'),
+     'target.servers: must be "host:port", or several separated by commas, not "a:b"'),
     ({"target": {"servers": []}}, 'target.servers: missing, for example servers = ["node1:9092"]'),
     ({"target": {"partitioning": {"orders": 1}}}, "target.partitioning: unknown key"),
     ({"target": {"compression": "zst"}},

@@ -163,7 +163,7 @@ def test_a_variable_that_is_given(name: str, text: str, expected: dict[str, Any]
         (
             "INPUT_BROKERS",
             "one:port",
-            'INPUT_BROKERS: must be "host:port", several of them with commas between, not "one:port"',
+            'INPUT_BROKERS: must be "host:port", or several separated by commas, not "one:port"',
         ),
         ("NEWEST_OFFSET", "yes", 'NEWEST_OFFSET: must be true or false, not "yes"'),
         ("NEWEST_OFFSET", "tRUE", 'NEWEST_OFFSET: must be true or false, not "tRUE"'),

@@ -68,7 +68,7 @@ def test_the_run_line_of_its_page() -> None:
     assert mirror.name == "mirrormaker-one"
     assert mirror.source == ("source1", "source2")
     assert [found.clusters[alias].bootstrap_servers for alias in mirror.source] == ["a:9092", "b:9092"]
-    assert [mirror.seen_from(alias).source_group_name for alias in mirror.source] == ["one", "two"]
+    assert [mirror.for_source(alias).source_group_name for alias in mirror.source] == ["one", "two"]
     assert mirror.merge
     assert mirror.shards == 2
     assert translation.notes == [

@@ -110,7 +110,7 @@ def test_either_name_of_the_brokers() -> None:
         ("grup.id=a", 'grup.id: unknown key, did you mean "group.id"?'),
         ("foo=a", "foo: unknown key"),
         ("bootstrap.servers=a b",
-         'bootstrap.servers: must be "host:port", several of them with commas between, not "a b"'),
+         'bootstrap.servers: must be "host:port", or several separated by commas, not "a b"'),
         ("exclude.internal.topics=false",
          'exclude.internal.topics: topics that begin with "__" are carried by name alone: leave the key out, '
          "and name them with -X 'mirrors.0.topics=[…]'"),

@@ -141,7 +141,7 @@ def test_the_identity_policy_keeps_names(policy: str) -> None:
     assert notes(both) == [
         f"{flow}: topics keep their names both ways: one that goes both ways is refused, instead of going "
         f"round "
-        'without end, unless both mirrors have provenance = true and onto_existing = "append"'
+        'without end, unless both mirrors have provenance = true and on_existing_records = "append"'
         for flow in ("A->B", "B->A")
     ]  # fmt: skip
 
@@ -153,7 +153,7 @@ def test_two_flows_that_keep_names_may_meet_in_one_topic() -> None:
     )
     assert notes(text) == [
         f"{flow}: another flow writes to topics of the same names; where they share one, the second to start "
-        'needs onto_existing = "append"'
+        'needs on_existing_records = "append"'
         for flow in ("A->B", "C->B")
     ]  # fmt: skip
 

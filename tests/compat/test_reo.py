@@ -237,7 +237,7 @@ def test_how_variables_are_named() -> None:
 
 
 _TOPIC = "must be a topic name: 1 to 249 letters, digits, dots, hyphens and underscores, not "
-_SERVERS = 'must be "host:port", several of them with commas between, not '
+_SERVERS = 'must be "host:port", or several separated by commas, not '
 
 
 @pytest.mark.parametrize(

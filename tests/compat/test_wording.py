@@ -53,7 +53,7 @@ def kaf_relay(text: str) -> Translation:
             f"{FIRST}`causeway resume FILE`, then",
         ),
         ("`causeway run CONFIG` begins", "`causeway reo …` begins"),
-        ('or set onto_existing = "append"', "or give -X mirrors.0.onto_existing=append"),
+        ('or set on_existing_records = "append"', "or give -X mirrors.0.on_existing_records=append"),
         ("stop the other one", "stop the other one"),
         ("", ""),
     ],

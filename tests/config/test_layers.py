@@ -65,7 +65,9 @@ def test_a_variable_that_may_mean_two_mirrors(problems: Problems) -> None:
     text = GOOD.replace("paris-to-tokyo", "a-b") + MIRROR.replace("paris-to-tokyo", "a_b")
     variable = "CAUSEWAY__MIRRORS__A_B__SHARDS"
 
-    assert problems(text, environ={variable: "4"}) == [f'{variable}: mirrors.A_B: may mean "a-b" or "a_b"']
+    assert problems(text, environ={variable: "4"}) == [
+        f'{variable}: mirrors.A_B: is ambiguous: "a-b" or "a_b"'
+    ]
 
 
 def test_an_option_without_a_key_or_a_value_is_not_repeated(problems: Problems) -> None:
@@ -93,9 +95,9 @@ def test_overrides_of_tables_with_the_wrong_type_add_no_noise(problems: Problems
 def test_all_problems_come_at_once_from_every_layer(problems: Problems) -> None:
     text = GOOD.replace("tokyo-1:9092", "${env:NOPE}") + "sise = 1\n[clusters.paris.properties]\nacks = 0"
 
-    found = problems(text, "mirrors.0.destination=rome", environ={"CAUSEWAY__MIRRORS__0__SHARDS": "0"})
+    listed = problems(text, "mirrors.0.destination=rome", environ={"CAUSEWAY__MIRRORS__0__SHARDS": "0"})
 
-    assert found == [
+    assert listed == [
         "mirror.toml: clusters.tokyo.bootstrap_servers: ${env:NOPE}: the environment variable is not set",
         f"mirror.toml: clusters.paris.properties.acks: Causeway sets this property itself: {REFUSED['acks']}",
         "CAUSEWAY__MIRRORS__0__SHARDS: mirrors[0].shards: must be at least 1, not 0",
@@ -151,11 +153,11 @@ def test_what_the_user_sees(loaded: Load) -> None:
 
 
 def test_keys_and_values_that_are_no_text_stay_on_their_line(problems: Problems) -> None:
-    found = problems(
+    listed = problems(
         GOOD + '"a\\nb" = 1', "spark.\x1b[31m=1", environ={"CAUSEWAY__MIRRORS__0__DELIVERY": "\udcff"}
     )
 
-    assert found == [
+    assert listed == [
         'CAUSEWAY__MIRRORS__0__DELIVERY: mirrors[0].delivery: must be valid UTF-8 text, not "\\udcff"',
         'mirror.toml: mirrors[0]."a\\nb": unknown key',
         '-X spark.\\x1b[31m: spark."\\u001b[31m": unknown key',

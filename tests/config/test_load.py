@@ -48,7 +48,7 @@ def test_the_shape_of_the_readme_loads_with_every_default(loaded: Load) -> None:
         "shards": None,
         "compression": "lz4",
         "timestamps": "preserve",
-        "onto_existing": "refuse",
+        "on_existing_records": "refuse",
         "on_gap": "stop",
         "on_recreate": "stop",
         "on_poison": "stop",
@@ -77,8 +77,8 @@ def test_every_key_can_be_set_in_the_file(loaded: Load) -> None:
         + '[clusters.lyon]\nbootstrap_servers = "lyon, [::1]:9092"\n'
         + MIRROR.replace('"paris"', '["paris", "lyon"]')
         + 'delivery = "at-least-once"\nshards = 4\ncompression = "zstd"\ntimestamps = "broker"\n'
-        'onto_existing = "append"\ncreate_topics = false\nreplication_factor = 3\nsource_group = false\n'
-        'source_group_name = "g"\nslice = "1m"\nqueue_bytes = "2MB"\n'
+        'on_existing_records = "append"\ncreate_topics = false\nreplication_factor = 3\n'
+        'source_group = false\nsource_group_name = "g"\nslice = "1m"\nqueue_bytes = "2MB"\n'
         '[spark]\nmaster = "yarn"\nlog_dir = "/var/log"\n'
     )
 
@@ -294,7 +294,7 @@ def test_filters_that_are_files_are_found_beside_the_configuration(loaded: Load,
 
     filters = mirror(loaded(GOOD + "".join(lines))).filters
 
-    assert [one.filter for one in filters] == [
+    assert [chosen.filter for chosen in filters] == [
         f"{tmp_path}/a.py:Filter",
         f"{tmp_path}/a.py:Named",
         "my.pypi:Packed",
@@ -307,21 +307,21 @@ def test_what_differs_for_a_source_goes_over_the_mirrors_own(loaded: Load) -> No
         + 'prefix = "eu."\nexclude = "test"\n[mirrors.per_source.paris]\nprefix = ""\nrename."a.b" = "c"\n'
     )
 
-    one = mirror(loaded(text))
+    settings = mirror(loaded(text))
 
-    assert (one.prefix, one.rename, one.exclude) == ("eu.", {}, ("test",))
-    seen = one.seen_from("paris")
+    assert (settings.prefix, settings.rename, settings.exclude) == ("eu.", {}, ("test",))
+    seen = settings.for_source("paris")
     assert (seen.prefix, seen.rename, seen.exclude) == ("", {"a.b": "c"}, ("test",))
-    assert one.seen_from("elsewhere") == one
+    assert settings.for_source("elsewhere") == settings
 
 
 def test_topics_in_tables_keep_their_dots(loaded: Load) -> None:
     text = GOOD + "rename.a.b = 'c.d'\npartition_map.a.b = 3\npartition_map.c = [{ src = 0, dest = 1 }]\n"
 
-    one = mirror(loaded(text, "mirrors.0.partition_map.d.e=4"))
+    settings = mirror(loaded(text, "mirrors.0.partition_map.d.e=4"))
 
-    assert one.rename == {"a.b": "c.d"}
-    assert one.partition_map == {"a.b": 3, "c": ((0, 1),), "d.e": 4}
+    assert settings.rename == {"a.b": "c.d"}
+    assert settings.partition_map == {"a.b": 3, "c": ((0, 1),), "d.e": 4}
 
 
 def test_a_filters_config_keeps_its_references_and_dates_become_text(loaded: Load, tmp_path: Path) -> None:
@@ -330,6 +330,6 @@ def test_a_filters_config_keeps_its_references_and_dates_become_text(loaded: Loa
         GOOD + '[[mirrors.filters]]\nfilter = "a.py"\nconfig = { key = "${env:KEY}", since = 2026-01-31 }\n'
     )
 
-    (one,) = mirror(loaded(text, environ={"KEY": "secret"})).filters
+    (chosen,) = mirror(loaded(text, environ={"KEY": "secret"})).filters
 
-    assert one.config == {"key": "${env:KEY}", "since": "2026-01-31"}
+    assert chosen.config == {"key": "${env:KEY}", "since": "2026-01-31"}

@@ -107,10 +107,10 @@ def test_a_secret_in_an_option_or_variable_is_not_shown(loaded: Load, option: st
 def test_a_secret_is_not_in_the_repr_of_settings(loaded: Load) -> None:
     text = GOOD + f"[clusters.tokyo.properties]\nsasl.password = '{CANARY}'\nsasl.username = 'me'"
 
-    found = loaded(text, f"spark.properties.spark.ssl.keyPassword={CANARY}")
+    settings = loaded(text, f"spark.properties.spark.ssl.keyPassword={CANARY}")
 
-    assert CANARY not in repr(found) + str(found) + repr(found.clusters) + str(found.spark)
-    assert "me" in repr(found)
+    assert CANARY not in repr(settings) + str(settings) + repr(settings.clusters) + str(settings.spark)
+    assert "me" in repr(settings)
 
 
 NAMES = st.sampled_from(

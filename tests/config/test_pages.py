@@ -1,4 +1,4 @@
-"""The pages' configurations load as they stand."""
+"""The configurations in the documentation load."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_the_routes_page(loaded: Load) -> None:
 
     (mirror,) = loaded(text).mirrors
 
-    paris, rome = mirror.seen_from("paris"), mirror.seen_from("rome")
+    paris, rome = mirror.for_source("paris"), mirror.for_source("rome")
     assert destination_name("orders", paris.prefix, paris.suffix, paris.rename) == "eu.orders"
     assert destination_name("payments.cards", paris.prefix, paris.suffix, paris.rename) == "cards"
     assert destination_name("bestellingen", rome.prefix, rome.suffix, rome.rename) == "eu.orders"

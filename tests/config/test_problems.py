@@ -14,7 +14,7 @@ A_DURATION = 'must be a duration with its unit (ms, s, m, h, d), such as "30s"'
 A_SIZE = 'must be a size with its unit (B, KiB, MiB, GiB, KB, MB, GB), such as "64MiB"'
 A_START = 'must be "earliest", "latest" or a timestamp such as "2026-01-31T08:00:00Z"'
 A_NAME = "must have 1 to 100 letters, digits, dots, hyphens and underscores"
-A_SERVER = 'must be "host:port", several of them with commas between'
+A_SERVER = 'must be "host:port", or several separated by commas'
 AN_AFFIX = "must have at most 200 letters, digits, dots, hyphens and underscores"
 A_TOPIC_NAME = "must be a topic name: 1 to 249 letters, digits, dots, hyphens and underscores"
 A_PLACE = "must be a partition, or a list of { src = …, dest = … }"
@@ -69,7 +69,7 @@ IN_THE_MIRROR = [
     ("max_records_per_second = -1", "max_records_per_second: must be at least 0, not -1"),
     ('filters = [{ filter = "nameless" }]', f'filters[0].filter: {A_FILTER}, not "nameless"'),
     ('filters = [{ filtr = "a:b" }]', 'filters[0].filtr: unknown key, did you mean "filter"?'),
-    ('per_source.rome.prefix = "x"', "per_source.rome: is no source of this mirror"),
+    ('per_source.rome.prefix = "x"', "per_source.rome: is not a source of this mirror"),
     ('per_source.paris.prefx = "x"', 'per_source.paris.prefx: unknown key, did you mean "prefix"?'),
     (f'delivery = "{"x" * 80}"', f'delivery: {A_DELIVERY}, not "{"x" * 59}…'),
 ]
@@ -180,7 +180,10 @@ ELSEWHERE = [
     (GOOD + MIRROR, ['mirrors[1].name: mirrors[0] already has the name "paris-to-tokyo"']),
     (
         GOOD.replace("paris-to-tokyo", "a.b") + MIRROR.replace("paris-to-tokyo", "a_b"),
-        ['mirrors[1].name: mirrors[0] already has the name "a_b", as "." and "_" count as the same'],
+        [
+            'mirrors[1].name: mirrors[0] already has the name "a_b": "." and "_" are the same in '
+            "Kafka's topic names"
+        ],
     ),
 ]
 
@@ -191,7 +194,7 @@ def test_a_problem_elsewhere(problems: Problems, text: str, expected: list[str])
 
 
 @pytest.mark.parametrize("servers", ["", "x:y", ":1", "x:0", "x:65536", "x:1,", "x:1 y:2", "x:"])
-def test_servers_that_are_none(problems: Problems, servers: str) -> None:
+def test_invalid_servers(problems: Problems, servers: str) -> None:
     assert problems(GOOD.replace("tokyo-1:9092", servers)) == [
         f'mirror.toml: clusters.tokyo.bootstrap_servers: {A_SERVER}, not "{servers}"'
     ]
@@ -222,12 +225,12 @@ def test_refused_spark_properties(problems: Problems) -> None:
 
 
 def test_a_reference_in_the_options_of_a_jvm_is_refused(problems: Problems, loaded: Load) -> None:
-    """They are its command line, which everybody on the machine can read."""
+    """They are its command line, which every user of the machine can read."""
     for name in JVM_OPTIONS:
-        said = problems(GOOD + f"[spark.properties]\n{name} = '-Dp=${{env:P}}'", environ={"P": "cAnArY"})
-        assert said == [
-            f"mirror.toml: spark.properties.{name}: a reference would be resolved into the JVM's command "
-            "line, which every user of the machine can read: write the value itself, or name a file in the "
+        listed = problems(GOOD + f"[spark.properties]\n{name} = '-Dp=${{env:P}}'", environ={"P": "cAnArY"})
+        assert listed == [
+            f"mirror.toml: spark.properties.{name}: a reference would put its secret on the JVM's command "
+            "line, which every user of the machine can read: write the value itself, or pass a file in the "
             "option"
         ]
         assert loaded(GOOD + f"[spark.properties]\n{name} = '-Dp=1'")

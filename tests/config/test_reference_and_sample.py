@@ -9,9 +9,10 @@ from typer.testing import CliRunner
 
 from causeway.cli import config as cli
 from causeway.config import reference, sample
+from causeway.config.mirror import MirrorSettings
 from causeway.config.properties import JAVA_NAMES, REFUSED, SPARK_REFUSED
 from causeway.config.routing import ConfigTable
-from causeway.config.schema import NESTED, TABLES, MirrorSettings, Settings, is_property_table
+from causeway.config.schema import NESTED, TABLES, Settings, is_property_table
 from causeway.errors import UsageError
 
 from .conftest import Load
@@ -45,8 +46,8 @@ def test_the_reference_has_a_row_for_every_key_and_property() -> None:
 
 def test_a_row_of_the_reference() -> None:
     assert (
-        '| `transaction_timeout` | duration, 5s to 15m | `"15s"` | When the destination gives up a '
-        "transaction that nobody finishes. Until then its read_committed readers wait. |"
+        '| `transaction_timeout` | duration, 5s to 15m | `"15s"` | Time after which the destination '
+        "aborts an abandoned transaction. Until then its read_committed consumers wait. |"
     ) in reference.render().splitlines()
 
 

@@ -18,8 +18,7 @@ import pytest
 from confluent_kafka import KafkaException, Producer
 
 from causeway.cli.main import main
-from causeway.config import load
-from causeway.config.schema import MirrorSettings, Settings
+from causeway.config import MirrorSettings, Settings, load
 from causeway.core.cluster import Cluster
 from causeway.core.ledger_record import Stopped
 from causeway.core.position import Place, Position, SourcePartition, Tally

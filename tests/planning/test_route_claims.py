@@ -38,7 +38,7 @@ class Mirror:
 
     def __init__(self, name: str = "new") -> None:
         seen = SimpleNamespace(topics=["orders"], exclude=[], prefix="", suffix="", rename={})
-        self.settings: Any = SimpleNamespace(name=name, provenance=False, seen_from=lambda _alias: seen)
+        self.settings: Any = SimpleNamespace(name=name, provenance=False, for_source=lambda _alias: seen)
         self.name = name
         self.image = LedgerState()
         self.commits: list[list[RouteClaim]] = []

@@ -102,7 +102,7 @@ def test_a_topic_that_appeared_while_the_mirror_ran_keeps_its_beginning(world: W
     assert bool(driver._plan.refusals) is refused
     driver.leave()
 
-    prepared(world.config(start="latest", onto_existing="append"))
+    prepared(world.config(start="latest", on_existing_records="append"))
 
     assert {source.topic for source in world.ledger().positions} == {old}
     assert [claim.topic for claim in world.ledger().claims.values() if claim.later] == [new]
@@ -111,7 +111,7 @@ def test_a_topic_that_appeared_while_the_mirror_ran_keeps_its_beginning(world: W
 def test_what_begins_at_latest() -> None:
     """Topics that are new to the ledger, and did not appear while the mirror ran."""
     view: Any = SimpleNamespace(cluster_id=lambda: "paris")
-    mirror: Any = SimpleNamespace(seen_from=lambda _alias: SimpleNamespace(start_at="latest"))
+    mirror: Any = SimpleNamespace(for_source=lambda _alias: SimpleNamespace(start_at="latest"))
     routes = {("src", name): Route("src", TopicFacts(name, name, 1, 1), name, Placement()) for name in "abc"}
     image = LedgerState()
     assert met_later(routes, {"src": view}, image, {ClusterTopic("paris", name) for name in "abc"}) == []

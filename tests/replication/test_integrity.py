@@ -165,7 +165,7 @@ def test_a_destination_that_is_not_ours_is_not_written_to(world: World) -> None:
 
     assert refused.wait() == 6, refused.output
     assert f"{topic} already holds up to 10 records in 1 of 3 partitions" in refused.output
-    world.carry_all(world.config(onto_existing="append"))
+    world.carry_all(world.config(on_existing_records="append"))
     assert len(world.read(topic)[0]) == 20
 
 
@@ -252,7 +252,7 @@ def test_the_offset_map_is_exact_although_others_write_too(world: World) -> None
     """For every record: the map says where it landed, and that is where it is."""
     topic = world.topic("t", 1)
     world.topic("t", 1, on="destination")
-    run = world.run(world.config(onto_existing="append"))
+    run = world.run(world.config(on_existing_records="append"))
     run.until(lambda: world.ledger().positions, "it runs")
     stranger = Producer({"bootstrap.servers": world.servers["destination"], "linger.ms": 0})
     for n in range(40):

@@ -75,7 +75,7 @@ def test_both_ways_with_marks_of_origin(world: World) -> None:
     """Equal names, both directions at once: each record arrives on the other side once and stays there."""
     topic = world.topic("t", 2)
     world.topic("t", 2, on="destination")
-    both = {"topics": [topic], "provenance": True, "onto_existing": "append"}
+    both = {"topics": [topic], "provenance": True, "on_existing_records": "append"}
     config = world.mirrors(both, {**both, "source": "dst", "destination": "src"})
     run = world.run(config)
     run.until(lambda: world.ledger().positions, "the way there has begun")
@@ -113,7 +113,7 @@ def test_both_ways_with_marks_of_origin(world: World) -> None:
         (
             [
                 {"topics": ["T"], "provenance": True},
-                {"topics": ["T"], "source": "dst", "destination": "src", "onto_existing": "append"},
+                {"topics": ["T"], "source": "dst", "destination": "src", "on_existing_records": "append"},
             ],
             "set provenance = true on all mirrors of the circle",
         ),

@@ -33,7 +33,7 @@ class HintRequest:
     unchecked: bool = False
 
     def group_on(self, mirror: MirrorSettings, alias: str) -> str:
-        return self.group or mirror.seen_from(alias).source_group_name
+        return self.group or mirror.for_source(alias).source_group_name
 
     def said(self, mirror: MirrorSettings) -> str:
         if self.origin == "timestamp":
@@ -105,7 +105,7 @@ def _from_group(
     mirror: MirrorSettings, view: ClusterView, group: str, sources: Sequence[SourcePartition]
 ) -> dict[SourcePartition, Hint]:
     offsets = committed(view, group, [(one.topic, one.partition) for one in sources])
-    start = mirror.seen_from(view.cluster.alias).start_at
+    start = mirror.for_source(view.cluster.alias).start_at
     begins = offsets_of(view, (one for one in sources if (one.topic, one.partition) not in offsets), start)
     return {
         one: Hint(offsets[one.topic, one.partition], "committed")

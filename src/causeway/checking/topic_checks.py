@@ -239,7 +239,7 @@ def _not_begun(sight: CheckedMirror, found: Survey) -> dict[tuple[str, str, int]
     known = {(source.cluster, source.topic) for source in positions}
     waiting = {}
     for (alias, name), route in found.routes.items():
-        facts, start = route.source, sight.mirror.seen_from(alias).start_at
+        facts, start = route.source, sight.mirror.for_source(alias).start_at
         cluster_id = sight.sources[alias].cluster_id()
         begun = (cluster_id, name) in known  # new partitions are replicated from their start
         if start == "latest" and not begun:

@@ -28,7 +28,7 @@ class Served:
         self._comparisons = Comparisons(settings)
         chosen = settings.metrics
         self._metrics = Metrics(
-            running.snapshot, partitions=chosen.partitions or sys.maxsize, compat=chosen.compat
+            running.snapshot, partitions=chosen.max_partitions or sys.maxsize, compat=chosen.compat
         )
 
     def snapshot(self) -> Snapshot:

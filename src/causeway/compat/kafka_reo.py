@@ -17,8 +17,8 @@ from causeway.compat.reading import fitting, servers, whole
 from causeway.compat.translation import ClusterKeys, Translation, mirror_name
 from causeway.config import fields
 from causeway.config.config_tree import dotted, shown
+from causeway.config.mirror import Compression
 from causeway.config.problems import nearest
-from causeway.config.schema import Compression
 from causeway.errors import ConfigError
 
 NAME = "application.name"

@@ -9,7 +9,7 @@ from causeway.errors import AccessDenied, Unreachable
 
 _RUN = re.compile(r"`causeway run CONFIG")
 _WITH_FILE = re.compile(r"`causeway (adopt|check|verify|resume|offsets \w+)(?: CONFIG)?(?=[ `])")
-_APPEND = 'set onto_existing = "append"'
+_APPEND = 'set on_existing_records = "append"'
 
 
 def reworded(translation: Translation, door: str, todo: str, cluster: str = "") -> str:
@@ -19,7 +19,7 @@ def reworded(translation: Translation, door: str, todo: str, cluster: str = "") 
     if todo == Unreachable.remedy:
         keys = translation.keys.get(cluster)
         return f"check {keys.address if keys else 'the addresses'}, the network and that the brokers run"
-    todo = todo.replace(_APPEND, "give -X mirrors.0.onto_existing=append")
+    todo = todo.replace(_APPEND, "give -X mirrors.0.on_existing_records=append")
     todo = _RUN.sub(f"`causeway {door} …", todo)
     first = True
 

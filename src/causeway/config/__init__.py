@@ -1,8 +1,9 @@
 """Configuration: TOML, over it the environment, over that `-X`; secrets by reference."""
 
 from causeway.config.loading import load, settings_of
+from causeway.config.mirror import MirrorSettings
 from causeway.config.observability import LogSettings, MetricsSettings, WebSettings
-from causeway.config.schema import ClusterSettings, MirrorSettings, Settings, SparkSettings
+from causeway.config.schema import ClusterSettings, Settings, SparkSettings
 
 __all__ = [
     "ClusterSettings",

@@ -24,22 +24,22 @@ def _check_clusters(document: Document, path: KeyPath, mirror: dict[str, Any]) -
     clusters = document.tree.get("clusters")
     sources = list(_sources(path, mirror))
     destination = mirror.get("destination")
-    ends = [*sources, ((*path, "destination"), destination)]
+    aliases = [*sources, ((*path, "destination"), destination)]
     if isinstance(clusters, dict):  # otherwise one problem covers all
-        for at, alias in ends:
+        for at, alias in aliases:
             if isinstance(alias, str) and alias not in clusters:
                 document.problem(
                     at, f"there is no cluster{_quoted(document, at, alias)}{nearest(alias, clusters)}"
                 )
-    for place, (at, alias) in enumerate(sources):
-        if alias in [earlier for _, earlier in sources[:place]]:
+    for index, (at, alias) in enumerate(sources):
+        if alias in [earlier for _, earlier in sources[:index]]:
             document.problem(at, f"cluster{_quoted(document, at, alias)} is named twice")
-    own = mirror.get("per_source")
-    for alias in own if isinstance(own, dict) else ():
+    per_source = mirror.get("per_source")
+    for alias in per_source if isinstance(per_source, dict) else ():
         if alias not in [source for _, source in sources]:
             names = [source for _, source in sources]
             document.problem(
-                (*path, "per_source", alias), f"is no source of this mirror{nearest(alias, names)}"
+                (*path, "per_source", alias), f"is not a source of this mirror{nearest(alias, names)}"
             )
 
 
@@ -53,17 +53,17 @@ def _check_names(document: Document, mirrors: list[tuple[KeyPath, dict[str, Any]
         first, other = taken.setdefault(name.replace(".", "_"), (path, name))
         if first != path:
             quoted = _quoted(document, at, name)
-            alike = "" if name == other else ', as "." and "_" count as the same'
-            document.problem(at, f"{dotted(first)} already has the name{quoted}{alike}")
+            collision = "" if name == other else ': "." and "_" are the same in Kafka\'s topic names'
+            document.problem(at, f"{dotted(first)} already has the name{quoted}{collision}")
 
 
 def _sources(path: KeyPath, mirror: dict[str, Any]) -> Iterator[tuple[KeyPath, str]]:
     source = mirror.get("source")
     if isinstance(source, str):
         yield (*path, "source"), source
-    for place, alias in enumerate(source if isinstance(source, list) else ()):
+    for index, alias in enumerate(source if isinstance(source, list) else ()):
         if isinstance(alias, str):
-            yield (*path, "source", place), alias
+            yield (*path, "source", index), alias
 
 
 def _quoted(document: Document, at: KeyPath, name: str) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from causeway.config import secrets
-from causeway.config.schema import MirrorSettings, Settings
+from causeway.config.mirror import MirrorSettings
+from causeway.config.schema import Settings
 from causeway.config.toml import written
 
 

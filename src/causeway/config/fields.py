@@ -105,7 +105,7 @@ def _servers(value: str) -> str:
         if re.search(r"\s", server) or not (
             server if bare else host and re.fullmatch("[0-9]{1,5}", port) and 0 < int(port) < 65_536
         ):
-            raise ValueError('must be "host:port", several of them with commas between')
+            raise ValueError('must be "host:port", or several separated by commas')
     return ",".join(servers)
 
 
@@ -138,19 +138,16 @@ def placement(value: object) -> int | tuple[tuple[int, int], ...]:
     if not isinstance(value, list | tuple) or not value:
         raise ValueError("must be a partition, or a list of { src = …, dest = … }")
     pairs = []
-    for each in value:
-        if isinstance(each, dict) and set(each) == {"src", "dest"}:
-            each = (each["src"], each["dest"])
-        if (
-            not isinstance(each, list | tuple)
-            or len(each) != 2
-            or any(not _is_partition(one) for one in each)
-        ):
+    for pair in value:
+        if isinstance(pair, dict) and set(pair) == {"src", "dest"}:
+            pair = (pair["src"], pair["dest"])
+        if not isinstance(pair, list | tuple) or len(pair) != 2 or not all(map(_is_partition, pair)):
             raise ValueError("must be a partition, or a list of { src = …, dest = … }")
-        pairs.append((each[0], each[1]))
-    twice = [src for place, (src, _) in enumerate(pairs) if src in [one for one, _ in pairs[:place]]]
-    if twice:
-        raise ValueError(f"names source partition {twice[0]} twice")
+        pairs.append((pair[0], pair[1]))
+    sources = [src for src, _ in pairs]
+    repeated = [src for index, src in enumerate(sources) if src in sources[:index]]
+    if repeated:
+        raise ValueError(f"names source partition {repeated[0]} twice")
     return tuple(pairs)
 
 

@@ -15,16 +15,17 @@ from pydantic import ValidationError
 from causeway.config import secrets
 from causeway.config.checks import cross_check
 from causeway.config.config_tree import Document, KeyPath, read
+from causeway.config.mirror import MirrorSettings
 from causeway.config.overrides import override, typed
 from causeway.config.problems import explain
 from causeway.config.properties import CLIENT_TABLES, JVM_OPTIONS, flatten
 from causeway.config.routing import FilterSettings
-from causeway.config.schema import NESTED, MirrorSettings, Settings, is_property_table
+from causeway.config.schema import NESTED, Settings, is_property_table
 from causeway.errors import ConfigError
 
 _ON_COMMAND_LINE = (
-    "a reference would be resolved into the JVM's command line, which every user of the machine can read: "
-    "write the value itself, or name a file in the option"
+    "a reference would put its secret on the JVM's command line, which every user of the machine can read: "
+    "write the value itself, or pass a file in the option"
 )
 
 
@@ -63,17 +64,17 @@ def _with_files(document: Document, settings: Settings, directory: Path) -> Sett
     mirrors = []
     for index, mirror in enumerate(settings.mirrors):
         filters = []
-        for number, one in enumerate(mirror.filters):
-            bare = one.filter.endswith(".py")
-            place, name = (one.filter, "Filter") if bare else one.filter.rsplit(":", 1)
-            if place.endswith(".py"):
-                path = (directory / place).resolve()
+        for number, chosen in enumerate(mirror.filters):
+            bare = chosen.filter.endswith(".py")
+            module, name = (chosen.filter, "Filter") if bare else chosen.filter.rsplit(":", 1)
+            if module.endswith(".py"):
+                path = (directory / module).resolve()
                 if not path.is_file():
                     document.problem(
                         ("mirrors", index, "filters", number, "filter"), f"there is no file {path}"
                     )
-                one = one.model_copy(update={"filter": f"{path}:{name}"})
-            filters.append(one)
+                chosen = chosen.model_copy(update={"filter": f"{path}:{name}"})
+            filters.append(chosen)
         mirrors.append(mirror.model_copy(update={"filters": tuple(filters)}))
     return settings.model_copy(update={"mirrors": tuple(mirrors)})
 

@@ -30,18 +30,18 @@ class WebSettings(ConfigTable):
     host: str = Field(
         default="127.0.0.1",
         min_length=1,
-        description="Address to listen on. Whoever reaches it sees topics, offsets and the configuration "
-        "without its secrets.",
+        description="Address to listen on. Everyone who can connect to it can read topics, offsets and the "
+        "configuration without its secrets.",
         examples=["0.0.0.0"],
     )
     port: AutoPort = Field(
         default=None,
-        description=f'Port to listen on. "auto" is {PORT}, or any free one where that is taken; 0 is any '
-        "free one.",
+        description=f'Port to listen on. "auto" is {PORT}, or a free port if that is in use; 0 is any '
+        "free port.",
     )
     token: str = Field(
         default="",
-        description="Whoever has it may pause, resume and verify. Empty means that nobody may.",
+        description="Bearer token for pause, resume and verify. Empty disables these actions.",
         examples=["${env:CAUSEWAY_TOKEN}"],
     )
 
@@ -53,13 +53,13 @@ class MetricsSettings(ConfigTable):
         tuple[Compat, ...], BeforeValidator(fields.several), Shown('"ktm", "kaf-relay", or a list of them')
     ] = Field(
         default=(),
-        description="Other tools whose metric names are told too, for alerts that know no others.",
+        description="Other tools whose metric names are exported too, for existing dashboards and alerts.",
         examples=[["kaf-relay"]],
     )
-    partitions: fields.Rate = Field(
+    max_partitions: fields.Rate = Field(
         default=1_000,
-        description="A mirror with more partitions than this has its series summed up by topic; 0 is no "
-        "limit.",
+        description="Above this number of partitions a mirror exports its series by topic instead of by "
+        "partition; 0 is no limit.",
     )
 
 
@@ -68,6 +68,6 @@ class LogSettings(ConfigTable):
 
     format: LogFormat = Field(
         default="auto",
-        description='"text": lines for people. "json": an object a line. "auto": a live table and text on a '
-        "terminal, JSON without one.",
+        description='"text": readable lines. "json": one JSON object per line. "auto": a live table and '
+        "text on a terminal, otherwise JSON.",
     )

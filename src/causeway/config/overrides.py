@@ -46,9 +46,9 @@ class Override:
     def split(self, path: str, names: Iterable[str]) -> tuple[list[str], str]:
         """The names that the path begins with (more than one if it is ambiguous), and what follows."""
         folded = self.fold(path) + self.separator
-        hits = {name for name in names if name and folded.startswith(self.fold(name) + self.separator)}
-        longest = max(map(len, hits), default=0)
-        best = sorted(name for name in hits if len(name) == longest)
+        matches = {name for name in names if name and folded.startswith(self.fold(name) + self.separator)}
+        longest = max(map(len, matches), default=0)
+        best = sorted(name for name in matches if len(name) == longest)
         return best, path[longest + len(self.separator) :]
 
 
@@ -59,15 +59,15 @@ def override(document: Document, environ: Mapping[str, str], options: Sequence[s
         for name in sorted(environ)
         if name.startswith(PREFIX)
     ]
-    given = []
+    parsed = []
     for number, option in enumerate(options, 1):
         path, equals, text = option.partition("=")
         if equals and path.strip():
-            given.append(Override(f"-X {path}", _INDEX.sub(r".\1", path.strip()), text, "."))
+            parsed.append(Override(f"-X {path}", _INDEX.sub(r".\1", path.strip()), text, "."))
         else:  # the text is not repeated: it may be a secret whose key was forgotten
             document.problem((), "must be path.to.key=value", f"-X (number {number})")
-    for each in (*variables, *given):
-        _apply(document, each)
+    for override in (*variables, *parsed):
+        _apply(document, override)
 
 
 def _apply(document: Document, override: Override) -> None:
@@ -84,14 +84,15 @@ def _apply(document: Document, override: Override) -> None:
         return  # the schema reports it
     if rest and section in ("clusters", "mirrors"):
         names = _aliases(document.tree) if section == "clusters" else _mirrors(content)
-        found, key = override.split(rest, names)
-        if len(found) != 1:
+        matches, key = override.split(rest, names)
+        if len(matches) != 1:
             wanted = rest.split(override.separator)[0]
-            document.problem((section, wanted), _lost(section, wanted, found, names), override.origin)
+            document.problem((section, wanted), _no_match(section, wanted, matches, names), override.origin)
             return
         rest = key
-        path = (section, names[found[0]])
-        target = content.setdefault(found[0], {}) if section == "clusters" else content[names[found[0]]]
+        (name,) = matches
+        path = (section, names[name])
+        target = content.setdefault(name, {}) if section == "clusters" else content[names[name]]
     if not rest:
         document.problem(path, "names a table; a key must follow", override.origin)
     elif isinstance(target, dict):
@@ -103,20 +104,20 @@ def _set(document: Document, override: Override, path: KeyPath, target: dict[str
     """Set a key, or a property in one of the tables of properties."""
     table = TABLES[str(path[0])]
     property_tables = [key for key in table.model_fields if is_property_table(table, key)]
-    found, name = override.split(rest, property_tables)
-    if found == ["properties"] and path[0] == "clusters":
+    matches, name = override.split(rest, property_tables)
+    if matches == ["properties"] and path[0] == "clusters":
         # properties.consumer is another spelling of consumer
         inner, inner_name = override.split(name, CLIENT_TABLES[1:])
-        found, name = (inner, inner_name) if inner else (found, name)
-    if not found:
+        matches, name = (inner, inner_name) if inner else (matches, name)
+    if not matches:
         key = rest.lower() if override.is_variable else rest
         value = typed(override.text, table, key)
     elif not name:
-        document.problem((*path, *found), "names a table; a property must follow", override.origin)
+        document.problem((*path, *matches), "names a table; a property must follow", override.origin)
         return
     else:
-        path = (*path, *found)
-        target = target.setdefault(found[0], {})
+        path = (*path, *matches)
+        target = target.setdefault(matches[0], {})
         if not isinstance(target, dict):
             return  # the schema reports it
         key = _property(name, target) if override.is_variable else name
@@ -165,14 +166,14 @@ def _aliases(tree: Mapping[str, Any]) -> dict[str, str | int]:
 
 def _mirrors(mirrors: Sequence[Any]) -> dict[str, str | int]:
     """Indexes of mirrors, by index and by name; a name wins."""
-    places: dict[str, str | int] = {str(index): index for index in range(len(mirrors))}
+    indexes: dict[str, str | int] = {str(index): index for index in range(len(mirrors))}
     for index, mirror in enumerate(mirrors):
         if isinstance(mirror, dict) and isinstance(mirror.get("name"), str):
-            places[mirror["name"]] = index
-    return places
+            indexes[mirror["name"]] = index
+    return indexes
 
 
-def _lost(section: str, wanted: str, found: Sequence[str], names: Iterable[str]) -> str:
-    if found:
-        return "may mean " + " or ".join(f'"{name}"' for name in found)
+def _no_match(section: str, wanted: str, matches: Sequence[str], names: Iterable[str]) -> str:
+    if matches:
+        return "is ambiguous: " + " or ".join(f'"{name}"' for name in matches)
     return f"there is no such {section.removesuffix('s')}{nearest(wanted, names)}"

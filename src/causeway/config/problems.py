@@ -56,7 +56,7 @@ def explain(document: Document, error: ValidationError) -> None:
         elif path in unknown:
             document.problem(path, _unknown(path))
         elif details["type"] != "missing":
-            document.problem(path, _refused(document, path, details))
+            document.problem(path, _invalid_value(document, path, details))
         elif path not in misspelt:  # otherwise the misspelt key is reported
             document.problem(path, _missing(path))
 
@@ -81,7 +81,7 @@ def _missing(path: KeyPath) -> str:
     return f"missing, for example {path[-1]} = {shown(examples[0])}" if examples else "missing"
 
 
-def _refused(document: Document, path: KeyPath, details: ErrorDetails) -> str:
+def _invalid_value(document: Document, path: KeyPath, details: ErrorDetails) -> str:
     message, value = _reason(details), details["input"]
     if not document.may_show(path):
         return message

@@ -16,7 +16,7 @@ _EVERY_RECORD = "every record must be acknowledged by all in-sync replicas, retr
 _POSITIONS = "positions come from the ledger and are never taken from the source group"
 _COMPRESSION = "set the mirror's compression"
 _BOOTSTRAP = "set the cluster's bootstrap_servers"
-_TIMEOUT = "the mirror's transaction_timeout bounds it"
+_TIMEOUT = "the mirror's transaction_timeout limits it"
 
 REFUSED: Mapping[str, str] = {
     "bootstrap.servers": _BOOTSTRAP,
@@ -26,12 +26,12 @@ REFUSED: Mapping[str, str] = {
     "auto.commit.enable": _POSITIONS,
     "enable.auto.offset.store": _POSITIONS,
     "offset.store.method": _POSITIONS,
-    "auto.offset.reset": "a position that is gone must stop the partition, not move it",
-    "check.crcs": "what was damaged on a disk or on the way must not be carried",
-    "isolation.level": "records of aborted transactions must not be carried",
-    "enable.partition.eof": "the end of a partition is how positions pass transaction markers",
-    "topic.blacklist": "a hidden topic looks like a deleted one; choose with the mirror's topics",
-    "transactional.id": "it names the shard, and fences older attempts at it",
+    "auto.offset.reset": "an offset out of range must stop the partition, not move its position",
+    "check.crcs": "records damaged on disk or in transit must not be replicated",
+    "isolation.level": "records of aborted transactions must not be replicated",
+    "enable.partition.eof": "positions move past transaction markers by the end-of-partition events",
+    "topic.blacklist": "a hidden topic looks like a deleted one; use the mirror's topics and exclude",
+    "transactional.id": "it identifies the shard, and fences its earlier attempts",
     "transaction.timeout.ms": "set the mirror's transaction_timeout",
     "enable.idempotence": _EVERY_RECORD,
     "enable.gapless.guarantee": _EVERY_RECORD,
@@ -44,14 +44,14 @@ REFUSED: Mapping[str, str] = {
     "queuing.strategy": _EVERY_RECORD,
     "message.timeout.ms": _TIMEOUT,
     "delivery.timeout.ms": _TIMEOUT,
-    "delivery.report.only.error": "delivery reports say where each record landed",
+    "delivery.report.only.error": "delivery reports give the destination offset of each record",
     "partitioner": "set the mirror's partitions and partitioner",
     "compression.type": _COMPRESSION,
     "compression.codec": _COMPRESSION,
-    "allow.auto.create.topics": "a deleted destination topic must not come back by itself",
+    "allow.auto.create.topics": "a deleted destination topic must not be created again by a produce request",
 }
 
-_BYTES_CARRIED = "leave it out: keys and values are carried as bytes"
+_RAW_BYTES = "leave it out: keys and values are replicated as bytes"
 _NO_PASSWORD = "leave it out: a PEM file of CA certificates has no password"
 _PEM_ONLY = "leave it out: certificates are PEM files, keystores PKCS#12"
 
@@ -73,18 +73,18 @@ JAVA_NAMES: Mapping[str, str] = {
     "default.api.timeout.ms": 'in librdkafka it is "socket.timeout.ms"',
     "config.providers": "leave it out: ${env:NAME} and ${file:/path} work in every value",
     "partitioner.class": "set the mirror's partitions and partitioner",
-    "key.serializer": _BYTES_CARRIED,
-    "value.serializer": _BYTES_CARRIED,
-    "key.deserializer": _BYTES_CARRIED,
-    "value.deserializer": _BYTES_CARRIED,
+    "key.serializer": _RAW_BYTES,
+    "value.serializer": _RAW_BYTES,
+    "key.deserializer": _RAW_BYTES,
+    "value.deserializer": _RAW_BYTES,
 }
 
-_IDLE = "a shard that waits for records would be killed as idle"
+_IDLE = "Spark would kill a shard that waits for records as idle"
 
 SPARK_REFUSED: Mapping[str, str] = {
     "spark.master": "set master",
-    "spark.speculation": "two copies of a task would fence each other without end",
-    "spark.task.cpus": "one shard takes one slot",
+    "spark.speculation": "two copies of a task would fence each other for ever",
+    "spark.task.cpus": "a shard uses one slot",
     "spark.python.worker.idleTimeoutSeconds": _IDLE,
     "spark.python.worker.killOnIdleTimeout": _IDLE,
     "spark.sql.execution.pyspark.udf.idleTimeoutSeconds": _IDLE,

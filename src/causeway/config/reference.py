@@ -19,7 +19,7 @@ _NESTED_HEADINGS = {"filters": "[[mirrors.filters]]", "per_source": "[mirrors.pe
 _INTRODUCTION = """\
 # Configuration
 
-A TOML file, over it environment variables, over them `-X path.to.key=value`.
+A TOML file. Environment variables override it, and `-X path.to.key=value` overrides both.
 
 | for the key | variable | option |
 |---|---|---|
@@ -31,12 +31,12 @@ A TOML file, over it environment variables, over them `-X path.to.key=value`.
 | the client property `sasl.password` | `CAUSEWAY__CLUSTERS__PARIS__PROPERTIES__SASL_PASSWORD` | \
 `-X clusters.paris.properties.sasl.password=…` |
 
-- Durations have a unit: `"500ms"`, `"30s"`, `"5m"`, `"2h"`, `"1d"`. So have sizes: `"512B"`, `"64KiB"`, \
-`"1MiB"`, `"1GiB"`, or in thousands `"1KB"`, `"1MB"`, `"1GB"`.
+- Durations have a unit: `"500ms"`, `"30s"`, `"5m"`, `"2h"`, `"1d"`. Sizes have one, too: `"512B"`, \
+`"64KiB"`, `"1MiB"`, `"1GiB"`, or decimal `"1KB"`, `"1MB"`, `"1GB"`.
 - `${env:NAME}` and `${file:/path}` stand for the content of a variable or a file, in any value; `$${` is a \
-literal `${`. In client properties they are replaced where the client is made, on the executors too.
-- A variable's property name in capitals is read in small letters; write it with small letters to keep its \
-case (`CAUSEWAY__SPARK__PROPERTIES__spark_executor_memoryOverhead`).
+literal `${`. In client properties they are resolved where the client is created, on the executors too.
+- A property name in capitals becomes lower case; write it in lower or mixed case in the variable to keep \
+its case (`CAUSEWAY__SPARK__PROPERTIES__spark_executor_memoryOverhead`).
 """
 
 
@@ -54,9 +54,9 @@ def render() -> str:
         ]
         for key, nested in NESTED.items() if section == "mirrors" else ():
             parts += [f"### `{_NESTED_HEADINGS[key]}`", "", nested.__doc__ or "", "", *_rows(nested), ""]
-    parts += ["## Client properties that are refused", "", *_reasons(REFUSED), ""]
+    parts += ["## Client properties that are rejected", "", *_reasons(REFUSED), ""]
     parts += ["## Names of the Java client", "", *_reasons(JAVA_NAMES), ""]
-    parts += ["## Spark properties that are refused", "", *_reasons(SPARK_REFUSED), ""]
+    parts += ["## Spark properties that are rejected", "", *_reasons(SPARK_REFUSED), ""]
     return "\n".join(parts)
 
 

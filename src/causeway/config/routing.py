@@ -22,23 +22,23 @@ class ConfigTable(BaseModel):
 
 
 class FilterSettings(ConfigTable):
-    """A filter: Python code that decides which records are carried. Several must all keep a record."""
+    """A filter: Python code that decides which records are replicated. All of them must keep a record."""
 
     filter: fields.FilterName = Field(
-        description="What makes the filter: `package.module:name`, importable where the shards run, or "
-        "`path/to/file.py:name`, relative to this file, which is sent there. A file's default name is "
+        description="The filter's class or function: `package.module:name`, importable on the executors, or "
+        "`path/to/file.py:name`, relative to this file, which is sent to them. The default name in a file is "
         "`Filter`.",
         examples=["filters/europe.py:Europe"],
     )
     config: Annotated[dict[str, Any], AfterValidator(fields.as_text), Shown("table")] = Field(
         default={},
-        description="Handed to the filter as it is; dates become text.",
+        description="Passed to the filter unchanged; dates become text.",
         examples=[{"countries": ["fr", "de"]}],
     )
     on_error: OnError = Field(
         default="stop",
-        description="What happens to a record whose filter raises: its partition stops before it, or the "
-        "record is kept, or dropped.",
+        description="What to do with a record whose filter raises: stop its partition before it, keep it, "
+        "or drop it.",
     )
 
 
@@ -46,23 +46,23 @@ class SourceSettings(ConfigTable):
     """Settings for one source of a mirror. Keys that are left out have the mirror's value."""
 
     topics: Annotated[fields.Topics | None, Shown("string or list of strings")] = Field(
-        default=None, description="Topics to carry from this source."
+        default=None, description="Topics to replicate from this source."
     )
     exclude: Annotated[fields.Exclusions | None, Shown("string or list of strings")] = Field(
-        default=None, description="Topics of this source to leave out."
+        default=None, description="Topics of this source that are not replicated."
     )
     prefix: Annotated[fields.Affix | None, Shown("string")] = Field(
-        default=None, description="Put before the names of its topics."
+        default=None, description="Prefix of the names of its topics at the destination."
     )
     suffix: Annotated[fields.Affix | None, Shown("string")] = Field(
-        default=None, description="Put behind the names of its topics."
+        default=None, description="Suffix of the names of its topics at the destination."
     )
     rename: Annotated[fields.Renames | None, Dotted(), Shown("table of topics")] = Field(
         default=None, description="Names of its topics at the destination."
     )
     start: Annotated[fields.Start | None, Shown('"earliest", "latest" or a timestamp')] = Field(
-        default=None, description="Where to begin with its topics."
+        default=None, description="Where to start its topics."
     )
     source_group_name: Annotated[fields.GroupName | None, Shown("string")] = Field(
-        default=None, description="Consumer group that is advanced on this source."
+        default=None, description="Consumer group on this source to which replicated offsets are committed."
     )

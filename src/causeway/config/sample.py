@@ -9,14 +9,15 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
+from causeway.config.mirror import MirrorSettings
 from causeway.config.reference import defaults, type_name
 from causeway.config.routing import ConfigTable
-from causeway.config.schema import TABLES, ClusterSettings, MirrorSettings, SparkSettings, is_property_table
+from causeway.config.schema import TABLES, ClusterSettings, SparkSettings, is_property_table
 from causeway.config.toml import written
 
 _HEAD = """\
 # Causeway's configuration. `causeway config reference` describes every key, and how environment
-# variables (CAUSEWAY__…) and -X options replace them. `causeway check FILE` tries the connections.
+# variables (CAUSEWAY__…) and -X options override it. `causeway check FILE` tests the connections.
 #
 # ${env:NAME} and ${file:/path} stand for a variable or a file, in any value: keep secrets out of here.
 """

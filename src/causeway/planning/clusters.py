@@ -39,7 +39,7 @@ def limits_of(mirror: MirrorSettings, batch_bytes: int = 1_000_000, shards: int 
 
 def group_of(mirror: MirrorSettings, alias: str) -> str | None:
     """The consumer group to advance on a source, if any."""
-    return mirror.seen_from(alias).source_group_name if mirror.source_group else None
+    return mirror.for_source(alias).source_group_name if mirror.source_group else None
 
 
 def shards_of(mirror: MirrorSettings, partitions: int, cores: int) -> int:

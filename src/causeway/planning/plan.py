@@ -56,7 +56,7 @@ def survey(
     result = Survey()
     there: dict[str, set[str]] = {}
     for alias, view in sources.items():
-        seen, names = mirror.seen_from(alias), set(view.topic_names())
+        seen, names = mirror.for_source(alias), set(view.topic_names())
         result.absent += [(alias, name) for name in absent(names, seen.topics)]
         carried = [one for one in image.positions.values() if one.source.cluster == view.cluster_id()]
         missing = {one.source.topic for one in carried} - names
@@ -130,13 +130,13 @@ def _unmatched(mirror: MirrorSettings, topics: Mapping[str, set[str]]) -> list[U
     """Entries that select no topic of any source. With several sources, a topic need not be in all."""
     users: dict[str, list[str]] = {}
     for alias in topics:
-        for entry in mirror.seen_from(alias).topics:
+        for entry in mirror.for_source(alias).topics:
             users.setdefault(entry, []).append(alias)
     found = []
     for entry, aliases in users.items():
         # A name is looked up, not compared with every topic: there may be thousands of both.
         among = {alias: topics[alias] & {entry} if is_name(entry) else topics[alias] for alias in aliases}
-        if any(select(names, [entry], mirror.seen_from(alias).exclude) for alias, names in among.items()):
+        if any(select(names, [entry], mirror.for_source(alias).exclude) for alias, names in among.items()):
             continue
         every = frozenset().union(*(topics[alias] for alias in aliases))
         if select(every, [entry]):
@@ -201,7 +201,7 @@ def _missing(
 
 def _occupied(mirror: MirrorSettings, destination: ClusterView, found: TopicFacts) -> Refuse | None:
     """Refuse a destination with records unknown to the ledger: after a lost ledger all would be repeated."""
-    if mirror.onto_existing == "append":
+    if mirror.on_existing_records == "append":
         return None
     partitions = [(found.name, number) for number in range(found.partitions)]
     ends = destination.all_offsets(partitions, "latest")
@@ -213,7 +213,7 @@ def _occupied(mirror: MirrorSettings, destination: ClusterView, found: TopicFact
         f' ledger of mirror "{mirror.name}" does not know: replicating the source again could repeat them',
         "if another tool carried them, take over where it stopped:"
         " `causeway adopt CONFIG --from group|destination-end|timestamp`;"
-        ' if they have nothing to do with this mirror, set onto_existing = "append"',
+        ' if they have nothing to do with this mirror, set on_existing_records = "append"',
         integrity=True,
     )
 

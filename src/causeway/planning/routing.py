@@ -40,7 +40,7 @@ class Selection:
         alias = self.sources.get(here.cluster)
         if alias is None:
             return None
-        seen = self.mirror.seen_from(alias)
+        seen = self.mirror.for_source(alias)
         if not select([here.topic], seen.topics, seen.exclude):
             return None
         return ClusterTopic(
@@ -77,7 +77,7 @@ def routes(mirror: MirrorSettings, sources: Mapping[str, ClusterView], destinati
     """The selected source topics, and where they go. Cheap enough to call every few seconds."""
     found: Routes = {}
     for alias, view in sources.items():
-        seen = mirror.seen_from(alias)
+        seen = mirror.for_source(alias)
         for name, facts in view.describe(select(view.topic_names(), seen.topics, seen.exclude)).items():
             to = destination_name(name, seen.prefix, seen.suffix, seen.rename)
             found[alias, name] = Route(alias, facts, to, _placement(mirror, name))
@@ -104,7 +104,7 @@ def _onto_itself(route: Route, sources: Mapping[str, ClusterView], destination: 
 
 def _is_output(mirror: MirrorSettings, route: Route, found: Routes) -> bool:
     """Whether a pattern selected the mirror's own output, in a mirror within one cluster."""
-    seen, name = mirror.seen_from(route.alias), route.source.name
+    seen, name = mirror.for_source(route.alias), route.source.name
     if name in seen.topics:
         return False
     marked = bool(seen.prefix or seen.suffix) and name.startswith(seen.prefix) and name.endswith(seen.suffix)

@@ -43,7 +43,7 @@ def wanted_starts(
     topics |= {(claim.cluster, claim.topic) for claim in image.claims.values() if claim.later}
     wanted: dict[SourcePartition, At] = {}
     for (alias, name), route in routes.items():
-        start, cluster_id = mirror.seen_from(alias).start_at, sources[alias].cluster_id()
+        start, cluster_id = mirror.for_source(alias).start_at, sources[alias].cluster_id()
         if start == "earliest" or (cluster_id, name) in topics:
             continue
         # The last stable offset: a transaction that is open now and commits later arrives whole.

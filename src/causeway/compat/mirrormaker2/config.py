@@ -159,13 +159,13 @@ def _topics(layers: Layers, flow: Flow, mirror: dict[str, Any], translation: Tra
         translation.note(
             f"{flow}",
             "topics keep their names both ways: one that goes both ways is refused, instead of going round "
-            'without end, unless both mirrors have provenance = true and onto_existing = "append"',
+            'without end, unless both mirrors have provenance = true and on_existing_records = "append"',
         )
     if not prefix and sum(other.target == flow.target for other in layers.flows) > 1:
         translation.note(
             f"{flow}",
             "another flow writes to topics of the same names; where they share one, the second to start "
-            'needs onto_existing = "append"',
+            'needs on_existing_records = "append"',
         )
 
 
