@@ -2,9 +2,10 @@
 
     python -m faults.against_mm2 DIRECTORY [--fault NAME]… [--mirror NAME]… [--seed N] [--patience SECONDS]
 
-Each fault has a day of its own on clusters that all share. DIRECTORY keeps history, verdict and logs of each
-day, and results.json; its table shows whatever was run into it, so a schedule can be run in pieces. All are
-held to the same terms: every record, once, in order. The exit code is about Causeway alone.
+Each fault is a scenario of its own; all scenarios share the clusters. DIRECTORY keeps the history, the verdict
+and the logs of each scenario, and results.json. Its table shows everything that was run into it, so a schedule
+can be run in parts. All mirrors are held to the same terms: every record, once, in order. The exit code is
+about Causeway alone.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ from rich.console import Console
 from causeway import __version__
 from causeway.local_kafka import DEFAULT_VERSION, EmbeddedCluster
 from faults.contenders import CONTENDERS, Contender, Entry
-from faults.day import Day
 from faults.events import Fault, Lag
+from faults.invariant_result import Report
 from faults.outcome import Outcome, examples, said, table
-from faults.ruling import Report
-from faults.schedules import SCHEDULE, TOPICS, Scheduled, Stage
+from faults.scenario import Scenario
+from faults.schedules import SCHEDULE, TOPICS, MirrorTarget, Scheduled
 from support.process import eventually
 from support.proxy import Proxy
 
@@ -46,7 +47,7 @@ OURS = "causeway"
 
 @dataclass(frozen=True)
 class Arena:
-    """What all days share."""
+    """What all scenarios share."""
 
     source: EmbeddedCluster
     destination: EmbeddedCluster
@@ -78,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def put_through(arena: Arena, fault: Scheduled, entry: Entry) -> Outcome:
-    """One mirror through one fault, in a day of their own."""
+    """One mirror through one fault, in a scenario of their own."""
     arena.proxy.heal()
     arena.destination.start_brokers()
     place = arena.directory / fault.name / entry.name
@@ -86,14 +87,14 @@ def put_through(arena: Arena, fault: Scheduled, entry: Entry) -> Outcome:
     place.mkdir(parents=True)
     began = time.monotonic()
     mirror = entry.make(place, arena.source, arena.destination, fault.proxied)
-    day = Day(place, arena.source, arena.destination, mirror, TOPICS, seed=arena.seed)
+    scenario = Scenario(place, arena.source, arena.destination, mirror, TOPICS, seed=arena.seed)
     report: Report | None = None
     trouble, failures = "", list[str]()
     try:
-        with day, looking(day):
-            day.start()
-            fault.act(Stage(day, mirror, arena.proxy))
-            report, failures = evening(day, mirror, arena.patience)
+        with scenario, looking(scenario):
+            scenario.start()
+            fault.act(MirrorTarget(scenario, mirror, arena.proxy))
+            report, failures = evening(scenario, mirror, arena.patience)
     except (AssertionError, KafkaException) as error:
         trouble = str(error).splitlines()[0]
     recoveries = [took for _, took in report.recoveries] if report else []
@@ -101,10 +102,10 @@ def put_through(arena: Arena, fault: Scheduled, entry: Entry) -> Outcome:
         fault.name,
         entry.name,
         arena.seed,
-        acknowledged=sum(one.visible for one in day.workloads),
+        acknowledged=sum(one.visible for one in scenario.workloads),
         anomalies=dict(Counter(one.name for one in report.anomalies)) if report else {},
         examples=examples(report) if report else [],
-        said=said(day.journal.history()),
+        said=said(scenario.journal.history()),
         failures=failures,
         recovery_ms=recoveries[-1] if recoveries else None,
         trouble=trouble,
@@ -115,35 +116,35 @@ def put_through(arena: Arena, fault: Scheduled, entry: Entry) -> Outcome:
     return outcome
 
 
-def evening(day: Day, mirror: Contender, patience: float) -> tuple[Report, list[str]]:
+def evening(scenario: Scenario, mirror: Contender, patience: float) -> tuple[Report, list[str]]:
     """Some more is written; then everything arrives, or nothing moves any more."""
-    enough = sum(one.visible for one in day.workloads) + AFTERWARDS
-    eventually(lambda: sum(one.visible for one in day.workloads) >= enough, "more is written")
-    day.quiet()
-    arrived = come_to_rest(day, mirror, patience)
+    enough = sum(one.visible for one in scenario.workloads) + AFTERWARDS
+    eventually(lambda: sum(one.visible for one in scenario.workloads) >= enough, "more is written")
+    scenario.quiet()
+    arrived = come_to_rest(scenario, mirror, patience)
     failures = mirror.failures()
     if not arrived and mirror.alive:
         mirror.stop()
-    return day.end(judge=False, catch_up=arrived), failures
+    return scenario.end(judge=False, catch_up=arrived), failures
 
 
-def come_to_rest(day: Day, mirror: Contender, patience: float) -> bool:
+def come_to_rest(scenario: Scenario, mirror: Contender, patience: float) -> bool:
     """Whether everything has arrived but what the mirror said would not; given up when nothing more comes."""
-    seen, moved, looked = -1, day.journal.now(), -LOOK_MS
+    seen, moved, looked = -1, scenario.journal.now(), -LOOK_MS
 
     def rests() -> bool:
         nonlocal seen, moved, looked
-        now = day.journal.now()
+        now = scenario.journal.now()
         if now - looked >= LOOK_MS:
             looked = now
-            mirror.say(day)
-        if day.unseen.seen != seen:
-            seen, moved = day.unseen.seen, now
-        return day.unseen.count() == 0 or now - moved > patience * 1000 or not mirror.alive
+            mirror.say(scenario)
+        if scenario.unseen.seen != seen:
+            seen, moved = scenario.unseen.seen, now
+        return scenario.unseen.count() == 0 or now - moved > patience * 1000 or not mirror.alive
 
     eventually(rests, "the mirror has come to rest", 20 * patience)
-    mirror.say(day)
-    return day.unseen.count() == 0 and mirror.alive
+    mirror.say(scenario)
+    return scenario.unseen.count() == 0 and mirror.alive
 
 
 def exit_code(outcomes: Sequence[Outcome]) -> int:
@@ -161,15 +162,15 @@ def show(directory: Path) -> None:
 
 
 @contextlib.contextmanager
-def looking(day: Day) -> Iterator[None]:
+def looking(scenario: Scenario) -> Iterator[None]:
     """Note all the time how many records acknowledged before the last fault's end have not arrived."""
     over = threading.Event()
 
     def look() -> None:
         while not over.wait(LOOK_MS / 1000):
-            faults = day.journal.history().of(Fault)
-            lag = day.unseen.count(faults[-1].until if faults else None)
-            day.journal.add(Lag(day.journal.now(), lag, day.unseen.count()))
+            faults = scenario.journal.history().of(Fault)
+            lag = scenario.unseen.count(faults[-1].until if faults else None)
+            scenario.journal.add(Lag(scenario.journal.now(), lag, scenario.unseen.count()))
 
     thread = threading.Thread(target=look, name="lag", daemon=True)
     thread.start()

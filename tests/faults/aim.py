@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from faults.day import Day
 from faults.mirrors import CausewayMirror, failing
 from faults.processes import is_held
+from faults.scenario import Scenario
 from support.process import eventually
 
 STEPS = ("before-fence", "after-produce", "after-flush", "after-ledger", "after-commit")
@@ -28,14 +28,14 @@ class Aim:
         env = failing(self.step, 2 if begins else 30, "stop", self.flag)
         return {"env": env, "slice": "2s" if begins else "300s", "max_transaction_records": 200}
 
-    def start(self, day: Day) -> None:
+    def start(self, scenario: Scenario) -> None:
         """The warm-up: while there is a flag, nobody stops."""
         self.flag.touch()
-        day.start()
+        scenario.start()
 
-    def taken(self, day: Day, mirror: CausewayMirror) -> list[int]:
+    def taken(self, scenario: Scenario, mirror: CausewayMirror) -> list[int]:
         """Who stands there."""
         self.flag.unlink()
-        day.until(self.flag.exists, f"somebody comes to {self.step}")
+        scenario.until(self.flag.exists, f"somebody comes to {self.step}")
         eventually(lambda: any(map(is_held, mirror.run.workers())), f"a worker stands still {self.step}")
         return [pid for pid in mirror.run.workers() if is_held(pid)]

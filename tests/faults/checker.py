@@ -24,10 +24,10 @@ I1–I6 need nothing but what was written and what was read back, so they judge 
 
 from __future__ import annotations
 
-from faults import books, conduct, damage, delivery
-from faults.excuses import excuses
+from faults import behaviour, damage, delivery, ledger_invariants
+from faults.exemptions import exemptions
 from faults.history import History
-from faults.ruling import Report
+from faults.invariant_result import Report
 from faults.trace import trace
 
 RECORDS = ("I1", "I2", "I3", "I4", "I5", "I6")
@@ -36,25 +36,25 @@ RECORDS = ("I1", "I2", "I3", "I4", "I5", "I6")
 
 def check(history: History) -> Report:
     traced = trace(history)
-    excused = excuses(history, traced)
+    exempt = exemptions(history, traced)
     exactly = history.terms.delivery == "exactly-once"
-    rulings = [
-        delivery.no_loss(history, traced, excused),
+    results = [
+        delivery.no_loss(history, traced, exempt),
         delivery.no_phantom(history, traced),
         delivery.order(traced, exactly),
         delivery.no_repeats(history, traced),
         delivery.placement(traced),
         delivery.fidelity(traced),
-        books.translation(history, traced),
-        books.books(history, traced, excused),
-        conduct.source_untouched(history, traced),
-        damage.loud(history, traced, excused),
-        conduct.liveness(history),
-        conduct.convergence(history, traced, excused),
-        books.one_writer(history),
-        conduct.secrecy(history),
-        conduct.bounded(history),
-        conduct.idempotent(history),
+        ledger_invariants.translation(history, traced),
+        ledger_invariants.books(history, traced, exempt),
+        behaviour.source_untouched(history, traced),
+        damage.loud(history, traced, exempt),
+        behaviour.liveness(history),
+        behaviour.convergence(history, traced, exempt),
+        ledger_invariants.one_writer(history),
+        behaviour.secrecy(history),
+        behaviour.bounded(history),
+        behaviour.idempotent(history),
     ]
-    measured = [(fault.name, took) for fault, took in conduct.recoveries(history) if took is not None]
-    return Report({ruling.invariant: ruling for ruling in rulings}, tuple(measured))
+    measured = [(fault.name, took) for fault, took in behaviour.recoveries(history) if took is not None]
+    return Report({result.invariant: result for result in results}, tuple(measured))

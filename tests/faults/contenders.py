@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Protocol
 
 from causeway.local_kafka import EmbeddedCluster
-from faults.day import Day
 from faults.events import Verdict
 from faults.mirrors import CausewayMirror, Mirror
+from faults.scenario import Scenario
 from support.mirrormaker2 import TRANSACTION_TIMEOUT_MS, MirrorMaker2, Setting
 
 REFUSALS = ("RecordTooLargeException", "InvalidTimestampException", "PolicyViolationException")
@@ -24,17 +24,17 @@ REFUSALS = ("RecordTooLargeException", "InvalidTimestampException", "PolicyViola
 
 
 class Contender(Mirror, Protocol):
-    def say(self, day: Day) -> None:
-        """Note what it says now about partitions of the day's topics, as far as that is new."""
+    def say(self, scenario: Scenario) -> None:
+        """Note what it says now about partitions of the scenario's topics, as far as that is new."""
 
     def failures(self) -> list[str]:
         """What it says of itself as a whole, where it cannot go on."""
 
 
 class Causeway(CausewayMirror):
-    def say(self, day: Day) -> None:
+    def say(self, scenario: Scenario) -> None:
         _note(
-            day,
+            scenario,
             (
                 Verdict(
                     0, one.verdict, one.topic, one.partition, one.expected, one.found, "stop", one.topic_id
@@ -48,14 +48,14 @@ class Causeway(CausewayMirror):
 
 
 class MirrorMaker(MirrorMaker2):
-    def say(self, day: Day) -> None:
+    def say(self, scenario: Scenario) -> None:
         if any(name in why for why in self.failures() for name in REFUSALS):
             _note(
-                day,
+                scenario,
                 (
-                    Verdict(0, "poison", topic, partition, topic_id=day.ids[topic])
-                    for topic in self.refused() & day.topics.keys()
-                    for partition in range(day.topics[topic])
+                    Verdict(0, "poison", topic, partition, topic_id=scenario.ids[topic])
+                    for topic in self.refused() & scenario.topics.keys()
+                    for partition in range(scenario.topics[topic])
                 ),
             )
 
@@ -98,8 +98,8 @@ CONTENDERS = (
 )
 
 
-def _note(day: Day, said: Iterable[Verdict]) -> None:
-    last = {(one.topic, one.partition): one.verdict for one in day.journal.history().of(Verdict)}
+def _note(scenario: Scenario, said: Iterable[Verdict]) -> None:
+    last = {(one.topic, one.partition): one.verdict for one in scenario.journal.history().of(Verdict)}
     for one in said:
         if last.get((one.topic, one.partition)) != one.verdict:
-            day.journal.add(replace(one, at=day.journal.now()))
+            scenario.journal.add(replace(one, at=scenario.journal.now()))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from faults.events import Damage, Exited, Verdict
-from faults.excuses import Excuses
+from faults.exemptions import Exemptions
 from faults.history import History
-from faults.ruling import Anomaly, Ruling, rule
+from faults.invariant_result import Anomaly, InvariantResult, rule
 from faults.trace import Log, Trace
 
 _CAUSES: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -23,15 +23,15 @@ _CAUSES: dict[str, tuple[str, tuple[str, ...]]] = {
 """Verdict → whose data, and which damage can bring it about."""
 
 
-def loud(history: History, traced: Trace, excused: Excuses) -> Ruling:
+def loud(history: History, traced: Trace, exempt: Exemptions) -> InvariantResult:
     damages, verdicts = history.of(Damage), history.of(Verdict)
     broken: list[Anomaly] = []
     for damage in damages:
         broken += _unsaid(traced, damage, verdicts)
     for verdict in verdicts:
         if verdict.verdict != "resumed":
-            broken += _unfounded(traced, excused, verdict, damages)
-    broken += _gone_on(traced, excused, verdicts)
+            broken += _unfounded(traced, exempt, verdict, damages)
+    broken += _gone_on(traced, exempt, verdicts)
     broken += _quiet_exits(history)
     doubts = [] if damages else ["nothing was done to the data, so nothing had to be said"]
     return rule("I10", broken, doubts)
@@ -83,7 +83,7 @@ def _unsaid(traced: Trace, damage: Damage, verdicts: list[Verdict]) -> list[Anom
     return []
 
 
-def _unfounded(traced: Trace, excused: Excuses, verdict: Verdict, damages: list[Damage]) -> list[Anomaly]:
+def _unfounded(traced: Trace, exempt: Exemptions, verdict: Verdict, damages: list[Damage]) -> list[Anomaly]:
     """A verdict without its damage, or with other numbers than the true ones."""
     log = Log(verdict.topic, verdict.topic_id, verdict.partition)
     side, kinds = _CAUSES.get(verdict.verdict, ("source", ()))
@@ -108,7 +108,7 @@ def _unfounded(traced: Trace, excused: Excuses, verdict: Verdict, damages: list[
         missing = [
             one for one in traced.originals.get(log, ())
             if traced.start(log) <= one.offset < verdict.expected and one not in traced.first
-            and excused.excuse(one) != "gap"  # another one, before this
+            and exempt.exemption(one) != "gap"  # another one, before this
         ]  # fmt: skip
         if missing:
             what = f"the gap was said to begin at {verdict.expected}, and this is missing too"
@@ -116,17 +116,17 @@ def _unfounded(traced: Trace, excused: Excuses, verdict: Verdict, damages: list[
     return []
 
 
-def _gone_on(traced: Trace, excused: Excuses, verdicts: list[Verdict]) -> list[Anomaly]:
+def _gone_on(traced: Trace, exempt: Exemptions, verdicts: list[Verdict]) -> list[Anomaly]:
     """Records that arrived although the mirror had said that they would not."""
     if not verdicts:
         return []
     broken: list[Anomaly] = []
     for one, arrival in traced.first.items():
-        excuse = excused.excuse(one)
-        if excuse == "stopped":
+        exemption = exempt.exemption(one)
+        if exemption == "stopped":
             what = f"the partition was said to have stopped before it, and it is at {arrival}"
             broken.append(Anomaly("I10", "delivered-behind-stop", str(one), what))
-        elif excuse == "gap":
+        elif exemption == "gap":
             what = f"it was declared gone, and it is at {arrival}"
             broken.append(Anomaly("I10", "delivered-inside-gap", str(one), what))
     return broken

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 from faults.content import differences
 from faults.events import Damage, Drained, Fault
-from faults.excuses import Excuses, compacted_away
+from faults.exemptions import Exemptions, compacted_away
 from faults.history import History
-from faults.ruling import Anomaly, Ruling, rule
+from faults.invariant_result import Anomaly, InvariantResult, rule
 from faults.trace import Arrival, Log, Original, Trace
 
 
-def no_loss(history: History, traced: Trace, excused: Excuses) -> Ruling:
+def no_loss(history: History, traced: Trace, exempt: Exemptions) -> InvariantResult:
     """I1: what is visible on the source is on the destination, or the mirror said that it is not."""
     broken: list[Anomaly] = []
     doubts = unread(history, traced)
@@ -27,7 +27,7 @@ def no_loss(history: History, traced: Trace, excused: Excuses) -> Ruling:
         last = max((one.offset for one in originals if one in traced.first), default=-1)
         read = traced.drains.get(("source", log))
         for one in originals:
-            if one in traced.first or one.offset < traced.start(log) or excused.excuse(one):
+            if one in traced.first or one.offset < traced.start(log) or exempt.exemption(one):
                 continue
             if compacted_away(traced, one):
                 continue
@@ -99,7 +99,7 @@ def _destination_read(traced: Trace, one: Original) -> tuple[int | None, bool]:
     return min((drain.began for drain in drains), default=None), all(drain.start == 0 for drain in drains)
 
 
-def no_phantom(history: History, traced: Trace) -> Ruling:
+def no_phantom(history: History, traced: Trace) -> InvariantResult:
     """I2: what is on the destination comes from the source, and is not what was aborted there."""
     broken = [
         Anomaly("I2", "inconsistent-offsets", f"{seen.topic}[{seen.partition}]@{seen.offset}",
@@ -146,7 +146,7 @@ def _stranger(traced: Trace, arrival: Arrival) -> Anomaly:
     )
 
 
-def order(traced: Trace, exactly: bool) -> Ruling:
+def order(traced: Trace, exactly: bool) -> InvariantResult:
     """I3: records of a source partition arrive in its order; a replay goes back and leaves nothing out."""
     broken: list[Anomaly] = []
     for log, row in _rows(traced):
@@ -168,7 +168,7 @@ def order(traced: Trace, exactly: bool) -> Ruling:
     return rule("I3", broken, not_read(traced))
 
 
-def no_repeats(history: History, traced: Trace) -> Ruling:
+def no_repeats(history: History, traced: Trace) -> InvariantResult:
     """I4: nothing arrives twice; at least once: one batch for each crash, in each partition."""
     terms = history.terms
     broken: list[Anomaly] = []
@@ -192,7 +192,7 @@ def no_repeats(history: History, traced: Trace) -> Ruling:
     return rule("I4", broken, not_read(traced))
 
 
-def placement(traced: Trace) -> Ruling:
+def placement(traced: Trace) -> InvariantResult:
     """I5: the route's topic and the record's partition; by key: one key, one partition."""
     broken: list[Anomaly] = []
     homes: dict[tuple[str, str, str], Arrival] = {}
@@ -212,7 +212,7 @@ def placement(traced: Trace) -> Ruling:
     return rule("I5", broken, not_read(traced))
 
 
-def fidelity(traced: Trace) -> Ruling:
+def fidelity(traced: Trace) -> InvariantResult:
     """I6: key, value, headers and timestamp are what they were."""
     broken = [
         Anomaly("I6", f"{field}-changed", str(one), f"{one.content} became {arrival.content} at {arrival}")

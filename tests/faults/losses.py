@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from random import Random
 from typing import Literal
 
-from faults.harm import Harm
+from faults.data_faults import DataFaults
+from faults.fault_target import FaultTarget, Injection
 from faults.processes import held
-from faults.stage import Act, Stage
 from support.proxy import Proxy
 
 LOSING, REPLACED = "lossy", "again"
@@ -24,47 +24,47 @@ A_FEW, MORE = 5, 10
 When = Literal["running", "held", "cut off", "away"]
 
 
-def removed(when: When) -> Act:
+def removed(when: When) -> Injection:
     @contextmanager
-    def act(stage: Stage, random: Random) -> Iterator[None]:
+    def act(target: FaultTarget, random: Random) -> Iterator[None]:
         """Some of what was not carried yet, or all of it, in one partition or in all."""
-        harm, topic = Harm(stage.day, stage.mirror), stage.day.topic(LOSING)
-        with _meanwhile(stage, when):
-            carried = harm.ends(topic)
-            harm.write_some(RECORDS, LOSING)
-            harm.know(LOSING)
-            ends = harm.ends(topic)
+        data_faults, topic = DataFaults(target.scenario, target.mirror), target.scenario.topic(LOSING)
+        with _meanwhile(target, when):
+            carried = data_faults.ends(topic)
+            data_faults.write_some(RECORDS, LOSING)
+            data_faults.know(LOSING)
+            ends = data_faults.ends(topic)
             for partition in random.sample(sorted(ends), random.randint(1, len(ends))):
                 to = random.choice([ends[partition], random.randint(carried[partition] + 1, ends[partition])])
-                harm.remove("source", topic, partition, to)
+                data_faults.remove("source", topic, partition, to)
             yield
 
     return act
 
 
-def replaced(when: When, length: Literal["shorter", "longer"]) -> Act:
+def replaced(when: When, length: Literal["shorter", "longer"]) -> Injection:
     @contextmanager
-    def act(stage: Stage, random: Random) -> Iterator[None]:
+    def act(target: FaultTarget, random: Random) -> Iterator[None]:
         """Another topic of the name: a position in the old one exists in it, or lies behind its end."""
-        harm, topic = Harm(stage.day, stage.mirror), stage.day.topic(REPLACED)
-        with _meanwhile(stage, when):
-            harm.write_some(RECORDS, REPLACED)
-            harm.know(REPLACED)
-            longest = max(harm.ends(topic).values())
-            harm.recreate(REPLACED, records=longest + MORE if length == "longer" else A_FEW)
+        data_faults, topic = DataFaults(target.scenario, target.mirror), target.scenario.topic(REPLACED)
+        with _meanwhile(target, when):
+            data_faults.write_some(RECORDS, REPLACED)
+            data_faults.know(REPLACED)
+            longest = max(data_faults.ends(topic).values())
+            data_faults.recreate(REPLACED, records=longest + MORE if length == "longer" else A_FEW)
             yield
 
     return act
 
 
 @contextmanager
-def _meanwhile(stage: Stage, when: When) -> Iterator[None]:
+def _meanwhile(target: FaultTarget, when: When) -> Iterator[None]:
     """What keeps the mirror from carrying what is about to be lost."""
     if when == "held":
-        with held(stage.mirror.run.family()):
+        with held(target.mirror.run.family()):
             yield
     elif when == "cut off":
-        lines = stage.lines["source"]
+        lines = target.lines["source"]
         lines.each(Proxy.cut)
         try:
             yield
@@ -72,5 +72,5 @@ def _meanwhile(stage: Stage, when: When) -> Iterator[None]:
             lines.each(Proxy.heal)
     else:
         if when == "away":
-            stage.end(stage.mirror.run)
+            target.end(target.mirror.run)
         yield

@@ -1,6 +1,6 @@
-"""The mirror under test: what a day needs to know of it, and Causeway as one that can be asked.
+"""The mirror under test: what a scenario needs to know of it, and Causeway as one that can be asked.
 
-How far a mirror is, a day sees by itself. What a mirror says of itself (`note_books`, `note_map`,
+How far a mirror is, a scenario sees by itself. What a mirror says of itself (`note_books`, `note_map`,
 `at_end`) is extra: a tool that keeps no books notes nothing, and is at its end when asked.
 """
 
@@ -23,7 +23,7 @@ from causeway.local_kafka import EmbeddedCluster
 from causeway.rules.ledger_state import LedgerState
 from faults.events import Booked, Side
 from faults.history import Journal
-from faults.witness import booked, note_offset_map
+from faults.ledger_events import booked, note_offset_map
 from support.process import Causeway
 from support.records import read_offsets
 

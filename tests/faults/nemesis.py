@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from random import Random
 from typing import Literal, get_args
 
-from faults import acts, losses, outages, shortages
+from faults import injections, losses, outages, shortages
 from faults.events import Side
+from faults.fault_target import Injection
 from faults.network import MOMENT, RESET, Trouble, dead
-from faults.stage import Act
 
 Family = Literal["processes", "brokers", "network", "topics", "data", "quotas", "files"]
 FAMILIES: tuple[Family, ...] = get_args(Family)
@@ -25,10 +25,10 @@ _ALL = frozenset({"mirror", "source", "destination"})
 
 
 @dataclass(frozen=True)
-class Kind:
+class FaultKind:
     name: str
     family: Family
-    act: Act
+    act: Injection
     weight: int = 1
     seconds: tuple[float, float] = (0.0, 0.0)  # how long it lasts, once it is there
     touches: frozenset[str] = _ALL
@@ -41,10 +41,10 @@ class Kind:
 
 
 @dataclass(frozen=True)
-class Step:
+class ScheduledFault:
     """Faults that begin together; which victims they choose is in the seed."""
 
-    kinds: tuple[Kind, ...]
+    kinds: tuple[FaultKind, ...]
     seconds: float
     seed: int
 
@@ -52,10 +52,10 @@ class Step:
         return " + ".join(kind.name for kind in self.kinds)
 
 
-def schedule(seed: int, kinds: Collection[Kind]) -> Iterator[Step]:
+def schedule(seed: int, kinds: Collection[FaultKind]) -> Iterator[ScheduledFault]:
     """Without an end. Kinds are dealt like cards, each as often as it weighs: none is left out for long."""
     random = Random(seed)
-    deck: list[Kind] = []
+    deck: list[FaultKind] = []
     while True:
         if not deck:
             deck = [kind for kind in kinds for _ in range(kind.weight)]
@@ -67,7 +67,7 @@ def schedule(seed: int, kinds: Collection[Kind]) -> Iterator[Step]:
                 together.append(random.choice(fitting))
                 deck.remove(together[1])
         seconds = max(random.uniform(*kind.seconds) for kind in together)
-        yield Step(tuple(together), round(seconds, 1), random.getrandbits(32))
+        yield ScheduledFault(tuple(together), round(seconds, 1), random.getrandbits(32))
 
 
 _SOME = (0.5, 4.0)
@@ -77,31 +77,31 @@ _UNTIL_NOTICED = (TRANSACTION_SECONDS + 1.0, 18.0)
 _MIRROR = frozenset({"mirror"})
 
 
-def _process_kinds() -> list[Kind]:
-    def kind(name: str, act: Act, weight: int, *, alone: bool = False, **more: object) -> Kind:
+def _process_kinds() -> list[FaultKind]:
+    def kind(name: str, act: Injection, weight: int, *, alone: bool = False, **more: object) -> FaultKind:
         touches = _ALL if alone else _MIRROR
-        return Kind(name, "processes", act, weight, touches=touches, crash=True, **more)  # type: ignore[arg-type]
+        return FaultKind(name, "processes", act, weight, touches=touches, crash=True, **more)  # type: ignore[arg-type]
 
     return [
-        kind("mirror: kill -9", acts.tree_killed, 3, restarts=True),
-        kind("mirror: kill -9, and at start", acts.killed_at_start, 2, alone=True, restarts=True),
-        kind("mirror: SIGTERM", acts.terminated, 2, alone=True, restarts=True),
-        kind("mirror: SIGSTOP", acts.tree_held, 1, seconds=_LONGER_THAN_A_TRANSACTION),
-        kind("mirror: second instance", acts.second_instance, 2, alone=True),
-        kind("mirror: SIGSTOP, taken over", acts.zombie, 1, alone=True),
-        kind("mirror: other shard count", acts.resharded, 2, restarts=True),
-        kind("driver: kill -9", acts.driver_killed, 2, restarts=True),
-        kind("driver: SIGSTOP", acts.driver_held, 1, seconds=_LONGER_THAN_A_TRANSACTION),
-        kind("JVM: kill -9", acts.jvm_killed, 1, alone=True, restarts=True),
-        kind("worker: kill -9", acts.worker_killed, 3),
-        kind("workers: kill -9 of all", acts.workers_killed, 1),
-        kind("worker: SIGSTOP", acts.worker_held, 2, seconds=_UNTIL_NOTICED),
+        kind("mirror: kill -9", injections.tree_killed, 3, restarts=True),
+        kind("mirror: kill -9, and at start", injections.killed_at_start, 2, alone=True, restarts=True),
+        kind("mirror: SIGTERM", injections.terminated, 2, alone=True, restarts=True),
+        kind("mirror: SIGSTOP", injections.tree_held, 1, seconds=_LONGER_THAN_A_TRANSACTION),
+        kind("mirror: second instance", injections.second_instance, 2, alone=True),
+        kind("mirror: SIGSTOP, taken over", injections.zombie, 1, alone=True),
+        kind("mirror: other shard count", injections.resharded, 2, restarts=True),
+        kind("driver: kill -9", injections.driver_killed, 2, restarts=True),
+        kind("driver: SIGSTOP", injections.driver_held, 1, seconds=_LONGER_THAN_A_TRANSACTION),
+        kind("JVM: kill -9", injections.jvm_killed, 1, alone=True, restarts=True),
+        kind("worker: kill -9", injections.worker_killed, 3),
+        kind("workers: kill -9 of all", injections.workers_killed, 1),
+        kind("worker: SIGSTOP", injections.worker_held, 2, seconds=_UNTIL_NOTICED),
     ]
 
 
-def _broker_kinds(side: Side, brokers: int) -> list[Kind]:
-    def kind(name: str, act: Act, weight: int, **more: object) -> Kind:
-        return Kind(f"{side}: {name}", "brokers", act, weight, touches=frozenset({side}), **more)  # type: ignore[arg-type]
+def _broker_kinds(side: Side, brokers: int) -> list[FaultKind]:
+    def kind(name: str, act: Injection, weight: int, **more: object) -> FaultKind:
+        return FaultKind(f"{side}: {name}", "brokers", act, weight, touches=frozenset({side}), **more)  # type: ignore[arg-type]
 
     if brokers == 1:
         return [
@@ -122,45 +122,50 @@ def _broker_kinds(side: Side, brokers: int) -> list[Kind]:
     ]
 
 
-def _network_kinds(side: Side, brokers: int) -> list[Kind]:
+def _network_kinds(side: Side, brokers: int) -> list[FaultKind]:
     def kind(
-        name: str, act: Act, weight: int = 1, *, touches: frozenset[str] = frozenset({side}), **more: object
-    ) -> Kind:
-        return Kind(f"{side}: {name}", "network", act, weight, touches=touches, **more)  # type: ignore[arg-type]
+        name: str,
+        act: Injection,
+        weight: int = 1,
+        *,
+        touches: frozenset[str] = frozenset({side}),
+        **more: object,
+    ) -> FaultKind:
+        return FaultKind(f"{side}: {name}", "network", act, weight, touches=touches, **more)  # type: ignore[arg-type]
 
     far = Trouble("300 ms", lambda lines: lines.each(lambda proxy: proxy.delay(0.3)))
     found = [
-        kind("cut", acts.troubled(side, MOMENT), 2, seconds=(0.2, 3.0)),
-        kind("cut > transaction", acts.troubled(side, MOMENT), 1, seconds=_LONGER_THAN_A_TRANSACTION),
-        kind("reset", acts.troubled(side, RESET), 3),
-        kind("torn frame", acts.torn(side), 1, touches=_ALL),  # waits for records on their way
-        kind("300 ms", acts.troubled(side, far), 1, seconds=(2.0, 5.0)),
-        kind("1 MB/s, 3 MB", acts.thin(side), 1, seconds=(1.0, 2.0), touches=_ALL),
+        kind("cut", injections.troubled(side, MOMENT), 2, seconds=(0.2, 3.0)),
+        kind("cut > transaction", injections.troubled(side, MOMENT), 1, seconds=_LONGER_THAN_A_TRANSACTION),
+        kind("reset", injections.troubled(side, RESET), 3),
+        kind("torn frame", injections.torn(side), 1, touches=_ALL),  # waits for records on their way
+        kind("300 ms", injections.troubled(side, far), 1, seconds=(2.0, 5.0)),
+        kind("1 MB/s, 3 MB", injections.thin(side), 1, seconds=(1.0, 2.0), touches=_ALL),
     ]
     found += [
         kind(
             f"{way} {'late' if late else 'lost'}",
-            acts.troubled(side, dead(way, late=late)),
+            injections.troubled(side, dead(way, late=late)),
             seconds=(1.0, 5.0),
         )
         for way in ("requests", "answers")
         for late in (True, False)
     ]
     if brokers > 1:
-        found.append(kind("one line cut", acts.one_line_cut(side), 2, seconds=(1.0, 6.0)))
+        found.append(kind("one line cut", injections.one_line_cut(side), 2, seconds=(1.0, 6.0)))
     if side == "destination":
         asks = frozenset({side, "mirror"})  # they wait for a commit, and who stands still asks for none
-        found.append(kind("commit unanswered", acts.commit_unanswered, 3, touches=asks))
-        found.append(kind("commit late", acts.commit_late, 2, seconds=(1.0, 4.0), touches=asks))
+        found.append(kind("commit unanswered", injections.commit_unanswered, 3, touches=asks))
+        found.append(kind("commit late", injections.commit_late, 2, seconds=(1.0, 4.0), touches=asks))
     return found
 
 
-def _data_kinds() -> list[Kind]:
+def _data_kinds() -> list[FaultKind]:
     """With policies that go on. What is held or cut off is left alone: nothing more would show."""
 
-    def kind(what: str, when: losses.When, act: Act) -> Kind:
+    def kind(what: str, when: losses.When, act: Injection) -> FaultKind:
         touches = _ALL if when in ("held", "cut off") else frozenset({"mirror", "source"})
-        return Kind(
+        return FaultKind(
             f"source: {what}, mirror {when}", "data", act, seconds=(0.0, 2.0), touches=touches,
             crash=when in ("held", "away"), restarts=when == "away",
         )  # fmt: skip
@@ -174,24 +179,29 @@ def _data_kinds() -> list[Kind]:
     ]
 
 
-def _shortage_kinds() -> list[Kind]:
+def _shortage_kinds() -> list[FaultKind]:
     sides: tuple[Side, ...] = get_args(Side)
     return [
-        *(Kind(f"{side}: quota", "quotas", shortages.throttled(side), seconds=(2.0, 6.0)) for side in sides),
-        Kind("files gone", "files", shortages.files_gone, seconds=_SOME, crash=True),
-        Kind("files gone at start", "files", shortages.started_without_files, crash=True, restarts=True),
-        Kind("scratch gone", "files", shortages.scratch_gone, seconds=_SOME, touches=_MIRROR, crash=True),
+        *(
+            FaultKind(f"{side}: quota", "quotas", shortages.throttled(side), seconds=(2.0, 6.0))
+            for side in sides
+        ),
+        FaultKind("files gone", "files", shortages.files_gone, seconds=_SOME, crash=True),
+        FaultKind("files gone at start", "files", shortages.started_without_files, crash=True, restarts=True),
+        FaultKind(
+            "scratch gone", "files", shortages.scratch_gone, seconds=_SOME, touches=_MIRROR, crash=True
+        ),
     ]
 
 
-def kinds(three: Side, families: Collection[Family] = FAMILIES) -> list[Kind]:
+def kinds(three: Side, families: Collection[Family] = FAMILIES) -> list[FaultKind]:
     """Every kind of fault where this side has three brokers and the other one has one."""
     one: Side = "source" if three == "destination" else "destination"
     found = [
         *_process_kinds(),
         *_broker_kinds(three, 3), *_broker_kinds(one, 1),
         *_network_kinds(three, 3), *_network_kinds(one, 1),
-        Kind("source: one more partition", "topics", acts.grown, 1),
+        FaultKind("source: one more partition", "topics", injections.grown, 1),
         *_data_kinds(), *_shortage_kinds(),
     ]  # fmt: skip
     return [kind for kind in found if kind.family in families]

@@ -18,8 +18,8 @@ from confluent_kafka import Producer
 
 from causeway.local_kafka import EmbeddedCluster
 from faults.content import content, token
-from faults.day import Day
 from faults.events import Answered, Sent
+from faults.scenario import Scenario
 from support.proxy import FETCH, PRODUCE, Proxy
 from support.wire import Way
 from support.world import now_ms
@@ -28,7 +28,7 @@ PROMPT = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "500"}
 """A transaction that took too long is ended at once; Kafka's own default looks every ten seconds."""
 
 
-class Lines:
+class ProxiedCluster:
     """All that leads to the brokers of one cluster."""
 
     def __init__(self, cluster: EmbeddedCluster, proxies: Collection[Proxy]) -> None:
@@ -38,13 +38,13 @@ class Lines:
         for proxy in self.proxies:
             act(proxy)
 
-    def to(self, broker: int) -> Lines:
+    def to(self, broker: int) -> ProxiedCluster:
         """The line to one broker alone."""
-        return Lines(self.cluster, [self.proxies[broker]])
+        return ProxiedCluster(self.cluster, [self.proxies[broker]])
 
 
 @contextlib.contextmanager
-def lines(name: str, directory: Path, brokers: int = 1) -> Iterator[Lines]:
+def lines(name: str, directory: Path, brokers: int = 1) -> Iterator[ProxiedCluster]:
     """A cluster of its own, with a proxy before each broker."""
     proxies = [Proxy() for _ in range(brokers)]
     try:
@@ -55,7 +55,7 @@ def lines(name: str, directory: Path, brokers: int = 1) -> Iterator[Lines]:
             for broker, proxy in zip(cluster.brokers, proxies, strict=True):
                 assert broker.proxy_target_port is not None
                 proxy.target(broker.proxy_target_port)
-            yield Lines(cluster, proxies)
+            yield ProxiedCluster(cluster, proxies)
     finally:
         for proxy in proxies:
             proxy.close()
@@ -66,8 +66,8 @@ class Trouble:
     """Something that happens to lines: how it begins, and when it has had its effect."""
 
     name: str
-    begin: Callable[[Lines], None]
-    felt: Callable[[Lines], bool] = lambda lines: True
+    begin: Callable[[ProxiedCluster], None]
+    felt: Callable[[ProxiedCluster], bool] = lambda lines: True
     noticed: bool = False  # it lasts until the mirror says what it waits for
     outlasts: bool = False  # and for longer than a transaction may take
 
@@ -89,7 +89,7 @@ def torn(way: Way, api: int) -> Trouble:
     """A frame ends half way, in a reset."""
     kind = {PRODUCE: "produce", FETCH: "fetch"}[api]
 
-    def begin(lines: Lines) -> None:
+    def begin(lines: ProxiedCluster) -> None:
         for proxy in lines.proxies:
             proxy.torn.clear()
             proxy.tear(way, api)
@@ -108,12 +108,12 @@ OUTAGE = Trouble(
 RESET = Trouble("every connection reset", lambda lines: lines.each(Proxy.reset))
 
 
-def backlog(day: Day, topic: str, megabytes: float, *, record_bytes: int = 10_000) -> int:
+def backlog(scenario: Scenario, topic: str, megabytes: float, *, record_bytes: int = 10_000) -> int:
     """Write that much to a source topic at once, in records that cannot be compressed; how many they are."""
-    random = Random(day.seed)
+    random = Random(scenario.seed)
     count = int(megabytes * 1_000_000 / record_bytes)
     name = f"backlog-{uuid.uuid4().hex[:6]}"
-    producer = Producer({"bootstrap.servers": day.servers["source"], "linger.ms": 5})
+    producer = Producer({"bootstrap.servers": scenario.servers["source"], "linger.ms": 5})
     answered = 0
 
     def report(token_of: str) -> Callable[[Any, Any], None]:
@@ -121,15 +121,17 @@ def backlog(day: Day, topic: str, megabytes: float, *, record_bytes: int = 10_00
             nonlocal answered
             assert error is None, error
             answered += 1
-            day.journal.add(Answered(day.journal.now(), token_of, "ok", message.offset()))
+            scenario.journal.add(Answered(scenario.journal.now(), token_of, "ok", message.offset()))
 
         return answer
 
     for number in range(count):
         key, value, at = token(name, number).encode(), random.randbytes(record_bytes), now_ms()
-        partition = number % day.topics[topic]
+        partition = number % scenario.topics[topic]
         sent = content(key, value, (), at, "create")
-        day.journal.add(Sent(day.journal.now(), key.decode(), topic, partition, sent, "", day.ids[topic]))
+        scenario.journal.add(
+            Sent(scenario.journal.now(), key.decode(), topic, partition, sent, "", scenario.ids[topic])
+        )
         producer.produce(topic, value, key, partition, report(key.decode()), timestamp=at)
         producer.poll(0)
     producer.flush(60)

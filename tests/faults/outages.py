@@ -1,4 +1,4 @@
-"""Brokers that go, come back, hand over and stand still, one of them or all: acts for a long day."""
+"""Brokers that go, come back, hand over and stand still, one of them or all: acts for a long scenario."""
 
 from __future__ import annotations
 
@@ -8,39 +8,39 @@ from random import Random
 
 from causeway.core.task_order import transactional_id
 from faults.events import Side
-from faults.stage import Act, Stage
+from faults.fault_target import FaultTarget, Injection
 
 
-def without(side: Side, *, clean: bool) -> Act:
-    return lambda stage, random: stage.brokers[side].without(stage.leader(side, random), clean=clean)
+def without(side: Side, *, clean: bool) -> Injection:
+    return lambda target, random: target.brokers[side].without(target.leader(side, random), clean=clean)
 
 
-def coordinator_killed(stage: Stage, random: Random) -> AbstractContextManager[None]:
-    shard = random.randint(1, int(stage.mirror.keys["shards"]))
-    brokers = stage.brokers["destination"]
-    return brokers.without(brokers.coordinator(transactional_id(stage.mirror.name, shard)))
+def coordinator_killed(target: FaultTarget, random: Random) -> AbstractContextManager[None]:
+    shard = random.randint(1, int(target.mirror.keys["shards"]))
+    brokers = target.brokers["destination"]
+    return brokers.without(brokers.coordinator(transactional_id(target.mirror.name, shard)))
 
 
-def all_away(side: Side) -> Act:
-    return lambda stage, random: stage.brokers[side].all_away()
+def all_away(side: Side) -> Injection:
+    return lambda target, random: target.brokers[side].all_away()
 
 
-def rolled(side: Side) -> Act:
+def rolled(side: Side) -> Injection:
     @contextmanager
-    def act(stage: Stage, random: Random) -> Iterator[None]:
-        stage.brokers[side].roll()
+    def act(target: FaultTarget, random: Random) -> Iterator[None]:
+        target.brokers[side].roll()
         yield
 
     return act
 
 
-def elected(side: Side) -> Act:
+def elected(side: Side) -> Injection:
     @contextmanager
-    def act(stage: Stage, random: Random) -> Iterator[None]:
+    def act(target: FaultTarget, random: Random) -> Iterator[None]:
         """Where everybody leads what they should, a broker goes first and loses what it leads."""
-        brokers = stage.brokers[side]
+        brokers = target.brokers[side]
         if not brokers.elect():
-            with brokers.without(stage.leader(side, random), clean=True):
+            with brokers.without(target.leader(side, random), clean=True):
                 pass
             assert brokers.elect(), "every leader is who it was: this was no fault"
         yield
@@ -48,27 +48,27 @@ def elected(side: Side) -> Act:
     return act
 
 
-def paused(side: Side) -> Act:
+def paused(side: Side) -> Injection:
     @contextmanager
-    def act(stage: Stage, random: Random) -> Iterator[None]:
-        broker = stage.leader(side, random)
+    def act(target: FaultTarget, random: Random) -> Iterator[None]:
+        broker = target.leader(side, random)
         broker.pause()
         try:
             yield
         finally:
             broker.resume()
-            stage.brokers[side].await_in_sync()
+            target.brokers[side].await_in_sync()
 
     return act
 
 
-def controller_killed(side: Side) -> Act:
-    return lambda stage, random: stage.brokers[side].without(stage.brokers[side].controller())
+def controller_killed(side: Side) -> Injection:
+    return lambda target, random: target.brokers[side].without(target.brokers[side].controller())
 
 
-def too_few_in_sync(side: Side) -> Act:
-    return lambda stage, random: stage.brokers[side].none_beside(stage.leader(side, random))
+def too_few_in_sync(side: Side) -> Injection:
+    return lambda target, random: target.brokers[side].none_beside(target.leader(side, random))
 
 
-def moved(side: Side) -> Act:
-    return lambda stage, random: stage.brokers[side].moved(stage.topic(side, random))
+def moved(side: Side) -> Injection:
+    return lambda target, random: target.brokers[side].moved(target.topic(side, random))

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from faults.events import Verdict
 from faults.history import History
-from faults.ruling import Report
+from faults.invariant_result import Report
 
 WORDS = {
     "lost": "lost", "unseen": "not arrived", "lost-in-source": "lost by the source",
@@ -37,7 +37,7 @@ class Outcome:
     said: list[str]  # what the mirror said about partitions
     failures: list[str]  # what it said of itself
     recovery_ms: int | None  # until zero lag; None where that never came
-    trouble: str = ""  # why the day could not be brought to its end
+    trouble: str = ""  # why the scenario could not be brought to its end
     seconds: float = 0.0
     versions: dict[str, str] = field(default_factory=dict)
 

@@ -11,7 +11,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MultipleLocator
 
-from faults.conduct import recoveries
+from faults.behaviour import recoveries
 from faults.events import Fault, Lag, Usage
 from faults.history import History
 

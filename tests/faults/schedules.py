@@ -1,7 +1,7 @@
-"""Faults as data: each can be done to any mirror, in a day of its own, and nothing in it knows which one.
+"""Faults as data: each one can be injected into any mirror, in a scenario of its own.
 
-A fault finds the mirror at work and the workload writing. It leaves the mirror started, if it has stopped
-it, and somebody writing. `t` is a bystander where a fault is about one topic: that is always `u`.
+A fault starts while the mirror runs and a workload writes. When it ends, both run again (a fault that stopped
+the mirror starts it). A fault of one topic hits `u`; `t` must not be affected.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 from faults import processes
 from faults.contenders import Contender
 from faults.content import TOKEN_HEADER, content, token
-from faults.day import Day
 from faults.events import Answered, Sent
+from faults.scenario import Scenario
 from support.mirrormaker2 import TRANSACTION_TIMEOUT_MS
 from support.process import eventually
 from support.proxy import Proxy
@@ -33,8 +33,8 @@ LIMIT, TOO_LARGE = 40_000, 60_000  # bytes; the workload's own records are small
 
 
 @dataclass(frozen=True)
-class Stage:
-    day: Day
+class MirrorTarget:
+    scenario: Scenario
     mirror: Contender
     proxy: Proxy  # in front of the destination, for mirrors that were made to go through it
 
@@ -43,96 +43,96 @@ class Stage:
 class Scheduled:
     name: str  # as a command line says it
     title: str
-    act: Callable[[Stage], None]
+    act: Callable[[MirrorTarget], None]
     proxied: bool = False
 
 
-def nothing(stage: Stage) -> None:
-    with stage.day.fault("nothing"):
-        stage.day.advances(MORE)
+def nothing(target: MirrorTarget) -> None:
+    with target.scenario.fault("nothing"):
+        target.scenario.advances(MORE)
 
 
-def killed(stage: Stage) -> None:
-    day, mirror = stage.day, stage.mirror
-    day.until(lambda: day.unseen.count() > 0, "records are on their way")
-    with day.fault("kill -9 of the mirror", crash=True):
+def killed(target: MirrorTarget) -> None:
+    scenario, mirror = target.scenario, target.mirror
+    scenario.until(lambda: scenario.unseen.count() > 0, "records are on their way")
+    with scenario.fault("kill -9 of the mirror", crash=True):
         mirror.kill()
-        _pile_up(day)
+        _pile_up(scenario)
         mirror.start()
 
 
-def held(stage: Stage) -> None:
-    day, mirror = stage.day, stage.mirror
+def held(target: MirrorTarget) -> None:
+    scenario, mirror = target.scenario, target.mirror
     pids = [pid for role in mirror.pids().values() for pid in role]
-    day.until(lambda: day.unseen.count() > 0, "records are on their way")
-    with day.fault("SIGSTOP of the mirror", crash=True), processes.held(pids):
-        _pass(day, HELD_MS)
+    scenario.until(lambda: scenario.unseen.count() > 0, "records are on their way")
+    with scenario.fault("SIGSTOP of the mirror", crash=True), processes.held(pids):
+        _pass(scenario, HELD_MS)
 
 
-def broker_killed(stage: Stage) -> None:
-    day = stage.day
-    (broker,) = day.clusters["destination"].brokers
-    with day.fault("kill -9 of the destination's broker"):
+def broker_killed(target: MirrorTarget) -> None:
+    scenario = target.scenario
+    (broker,) = scenario.clusters["destination"].brokers
+    with scenario.fault("kill -9 of the destination's broker"):
         broker.kill()
-        _pile_up(day)
+        _pile_up(scenario)
         broker.start()
 
 
-def cut(stage: Stage) -> None:
-    day = stage.day
-    with day.fault("the destination is cut off"):
-        stage.proxy.cut()
-        _pass(day, CUT_MS)
-        stage.proxy.heal()
+def cut(target: MirrorTarget) -> None:
+    scenario = target.scenario
+    with scenario.fault("the destination is cut off"):
+        target.proxy.cut()
+        _pass(scenario, CUT_MS)
+        target.proxy.heal()
 
 
-def overtaken(stage: Stage) -> None:
+def overtaken(target: MirrorTarget) -> None:
     """Retention, or whoever deletes records, is faster than a mirror that is away."""
-    day, mirror = stage.day, stage.mirror
-    topic = day.topic("u")
-    _all_carried(stage)
+    scenario, mirror = target.scenario, target.mirror
+    topic = scenario.topic("u")
+    _all_carried(target)
     assert mirror.stop() == 0
-    carried = _ends(day, topic)[0]
-    _write(day, lambda: _ends(day, topic)[0] > carried + MORE)
-    to = (carried + _ends(day, topic)[0]) // 2
-    with day.fault("records deleted before they were carried"):
-        for future in day.admins["source"].delete_records([TopicPartition(topic, 0, to)]).values():
+    carried = _ends(scenario, topic)[0]
+    _write(scenario, lambda: _ends(scenario, topic)[0] > carried + MORE)
+    to = (carried + _ends(scenario, topic)[0]) // 2
+    with scenario.fault("records deleted before they were carried"):
+        for future in scenario.admins["source"].delete_records([TopicPartition(topic, 0, to)]).values():
             future.result()
-        day.damage("removed", "source", topic, 0, to)
+        scenario.damage("removed", "source", topic, 0, to)
         mirror.start()
-    day.write(day.topics)
+    scenario.write(scenario.topics)
 
 
-def recreated_meanwhile(stage: Stage) -> None:
+def recreated_meanwhile(target: MirrorTarget) -> None:
     """Longer than the mirror's position: its offset exists in the new topic, and means another record."""
-    day, mirror = stage.day, stage.mirror
-    _all_carried(stage)
+    scenario, mirror = target.scenario, target.mirror
+    _all_carried(target)
     assert mirror.stop() == 0
-    with day.fault("topic recreated while the mirror was away"):
-        _recreate(day)
+    with scenario.fault("topic recreated while the mirror was away"):
+        _recreate(scenario)
         mirror.start()
-    day.write(day.topics)
+    scenario.write(scenario.topics)
 
 
-def recreated_under_it(stage: Stage) -> None:
-    day = stage.day
-    _all_carried(stage)
-    with day.fault("topic recreated under the mirror"):
-        _recreate(day)
-    day.write(day.topics)
+def recreated_under_it(target: MirrorTarget) -> None:
+    scenario = target.scenario
+    _all_carried(target)
+    with scenario.fault("topic recreated under the mirror"):
+        _recreate(scenario)
+    scenario.write(scenario.topics)
 
 
-def too_large(stage: Stage) -> None:
+def too_large(target: MirrorTarget) -> None:
     """For the destination's topic, which was made smaller after the mirror had created it."""
-    day = stage.day
-    topic = day.topic("u")
+    scenario = target.scenario
+    topic = scenario.topic("u")
     limit = ConfigEntry("max.message.bytes", str(LIMIT), incremental_operation=AlterConfigOpType.SET)
-    place = ConfigResource(ConfigResource.Type.TOPIC, stage.mirror.named(topic), incremental_configs=[limit])
-    for future in day.admins["destination"].incremental_alter_configs([place]).values():
+    place = ConfigResource(ConfigResource.Type.TOPIC, target.mirror.named(topic), incremental_configs=[limit])
+    for future in scenario.admins["destination"].incremental_alter_configs([place]).values():
         future.result()
-    with day.fault("a record that the destination does not take"):
-        offset = _send(day, topic, TOO_LARGE)
-        day.damage("poison", "source", topic, 0, offset)
+    with scenario.fault("a record that the destination does not take"):
+        offset = _send(scenario, topic, TOO_LARGE)
+        scenario.damage("poison", "source", topic, 0, offset)
 
 
 SCHEDULE = (
@@ -148,59 +148,59 @@ SCHEDULE = (
 )
 
 
-def _all_carried(stage: Stage) -> None:
+def _all_carried(target: MirrorTarget) -> None:
     """Nobody writes, everything has arrived, and what the source holds is known before it is changed."""
-    day = stage.day
-    day.quiet()
-    day.until(lambda: day.unseen.count() == 0, "everything has arrived")
+    scenario = target.scenario
+    scenario.quiet()
+    scenario.until(lambda: scenario.unseen.count() == 0, "everything has arrived")
 
 
-def _pile_up(day: Day) -> None:
+def _pile_up(scenario: Scenario) -> None:
     """Records wait for a mirror, so that it shows when it has come back."""
-    waiting = day.unseen.count()
-    eventually(lambda: day.unseen.count() > waiting + MORE, "records pile up")
+    waiting = scenario.unseen.count()
+    eventually(lambda: scenario.unseen.count() > waiting + MORE, "records pile up")
 
 
-def _write(day: Day, enough: Callable[[], bool]) -> None:
+def _write(scenario: Scenario, enough: Callable[[], bool]) -> None:
     """Somebody writes for a while, and comes to an end."""
-    workload = day.write(day.topics)
+    workload = scenario.write(scenario.topics)
     eventually(enough, "enough was written")
     workload.stop()
 
 
-def _recreate(day: Day) -> None:
+def _recreate(scenario: Scenario) -> None:
     """The topic under its name again, with more records than the old one had."""
-    topic = day.topic("u")
-    before, old = _ends(day, topic)[0], day.ids[topic]
-    delete_topic(day.admins["source"], topic)
-    day.create("u", TOPICS["u"])
-    day.damage("recreated", "source", topic, 0, topic_id=old)
-    _write(day, lambda: _ends(day, topic)[0] > before + MORE)
+    topic = scenario.topic("u")
+    before, old = _ends(scenario, topic)[0], scenario.ids[topic]
+    delete_topic(scenario.admins["source"], topic)
+    scenario.create("u", TOPICS["u"])
+    scenario.damage("recreated", "source", topic, 0, topic_id=old)
+    _write(scenario, lambda: _ends(scenario, topic)[0] > before + MORE)
 
 
-def _ends(day: Day, topic: str) -> dict[int, int]:
-    return end_offsets(day.servers["source"], topic, day.topics[topic])
+def _ends(scenario: Scenario, topic: str) -> dict[int, int]:
+    return end_offsets(scenario.servers["source"], topic, scenario.topics[topic])
 
 
-def _pass(day: Day, ms: int) -> None:
+def _pass(scenario: Scenario, ms: int) -> None:
     """How long it lasts is what this fault is."""
-    over = day.journal.now() + ms
-    eventually(lambda: day.journal.now() >= over, "time has passed", ms / 1000 + 10)
+    over = scenario.journal.now() + ms
+    eventually(lambda: scenario.journal.now() >= over, "time has passed", ms / 1000 + 10)
 
 
-def _send(day: Day, topic: str, size: int) -> int:
+def _send(scenario: Scenario, topic: str, size: int) -> int:
     """One record of this size, logged like the workload's; its offset."""
     name, at = token("large", 1), now_ms()
-    value, headers = Random(day.seed).randbytes(size), [(TOKEN_HEADER, name.encode())]
+    value, headers = Random(scenario.seed).randbytes(size), [(TOKEN_HEADER, name.encode())]
     sent = content(None, value, headers, at, "create")
-    day.journal.add(Sent(day.journal.now(), name, topic, 0, sent, "", day.ids[topic]))
+    scenario.journal.add(Sent(scenario.journal.now(), name, topic, 0, sent, "", scenario.ids[topic]))
     offsets: list[int] = []
-    producer = Producer({"bootstrap.servers": day.servers["source"], "message.max.bytes": 10 * size})
+    producer = Producer({"bootstrap.servers": scenario.servers["source"], "message.max.bytes": 10 * size})
     producer.produce(
         topic, value=value, partition=0, timestamp=at, headers=headers,
         on_delivery=lambda error, message: offsets.append(-1 if error else message.offset()),
     )  # fmt: skip
     producer.flush(30)
     assert offsets and offsets[0] >= 0, "the large record was not taken by the source"
-    day.journal.add(Answered(day.journal.now(), name, "ok", offsets[0]))
+    scenario.journal.add(Answered(scenario.journal.now(), name, "ok", offsets[0]))
     return offsets[0]

@@ -14,9 +14,9 @@ from causeway.local_kafka import DEFAULT_VERSION, EmbeddedCluster
 from causeway.local_kafka.jars import kafka_jars
 from causeway.local_kafka.java import find_java
 from faults.events import Side
+from faults.fault_target import FaultTarget, Injection, complaint
 from faults.network import backlog
 from faults.processes import kill
-from faults.stage import Act, Stage, complaint
 
 QUOTA = 200_000  # bytes a second, from each broker
 SHARED = 100_000  # the same for all of a side's brokers together
@@ -46,14 +46,16 @@ def quota(cluster: EmbeddedCluster, side: Side, rate: int = QUOTA) -> Iterator[N
         configure(cluster, "--delete-config", name)
 
 
-def throttled(side: Side) -> Act:
+def throttled(side: Side) -> Injection:
     @contextmanager
-    def act(stage: Stage, random: Random) -> Iterator[None]:
+    def act(target: FaultTarget, random: Random) -> Iterator[None]:
         """On whoever has the topic's partitions, which is every broker."""
-        day, cluster = stage.day, stage.brokers[side].cluster
+        scenario, cluster = target.scenario, target.brokers[side].cluster
         with quota(cluster, side, SHARED // len(cluster.brokers)):
-            backlog(day, day.topic("t"), MEGABYTES)
-            day.until(lambda: day.unseen.count(day.journal.now() - FELT_MS), "records have to wait")
+            backlog(scenario, scenario.topic("t"), MEGABYTES)
+            scenario.until(
+                lambda: scenario.unseen.count(scenario.journal.now() - FELT_MS), "records have to wait"
+            )
             yield
 
     return act
@@ -67,36 +69,36 @@ def kept_in_a_file(directory: Path) -> dict[str, Any]:
 
 
 @contextmanager
-def files_gone(stage: Stage, random: Random) -> Iterator[None]:
+def files_gone(target: FaultTarget, random: Random) -> Iterator[None]:
     """New workers need what is not there: they wait, and say for what."""
-    run = stage.mirror.run
-    with _without_files(stage):
+    run = target.mirror.run
+    with _without_files(target):
         said = len(run.output)
-        kill(stage.workers())
-        stage.day.until(lambda: "No such file" in run.output[said:], "it says what it waits for")
+        kill(target.workers())
+        target.scenario.until(lambda: "No such file" in run.output[said:], "it says what it waits for")
         yield
 
 
 @contextmanager
-def started_without_files(stage: Stage, random: Random) -> Iterator[None]:
-    stage.end(stage.mirror.run)
-    with _without_files(stage):
-        run = stage.mirror.start()  # which writes the configuration anew, but not the secret
-        stage.ended.append(run)
+def started_without_files(target: FaultTarget, random: Random) -> Iterator[None]:
+    target.end(target.mirror.run)
+    with _without_files(target):
+        run = target.mirror.start()  # which writes the configuration anew, but not the secret
+        target.ended.append(run)
         code = run.wait()
     if code != BAD_CONFIGURATION:
-        stage.complain(f"without its secret the mirror ended with {code}: {complaint(run.output)}")
+        target.complain(f"without its secret the mirror ended with {code}: {complaint(run.output)}")
     yield
 
 
 @contextmanager
-def scratch_gone(stage: Stage, random: Random) -> Iterator[None]:
+def scratch_gone(target: FaultTarget, random: Random) -> Iterator[None]:
     """Spark's own and the one for logs, and new workers have to do without."""
-    places = [Path(stage.mirror.env[name]) for name in ("TMPDIR", "CAUSEWAY_STATE")]
+    places = [Path(target.mirror.env[name]) for name in ("TMPDIR", "CAUSEWAY_STATE")]
     for place in places:
         shutil.rmtree(place, ignore_errors=True)  # whoever writes there is not asked
     try:
-        kill(stage.workers())
+        kill(target.workers())
         yield
     finally:
         for place in places:
@@ -104,16 +106,16 @@ def scratch_gone(stage: Stage, random: Random) -> Iterator[None]:
 
 
 @contextmanager
-def _without_files(stage: Stage) -> Iterator[None]:
-    secret = _secret(stage.mirror.directory)
+def _without_files(target: FaultTarget) -> Iterator[None]:
+    secret = _secret(target.mirror.directory)
     words = secret.read_text()
     secret.unlink()
-    stage.mirror.config.unlink()
+    target.mirror.config.unlink()
     try:
         yield
     finally:
         secret.write_text(words)
-        stage.mirror.write_config()
+        target.mirror.write_config()
 
 
 def _secret(directory: Path) -> Path:

@@ -1,12 +1,12 @@
-"""A mirror through a long day of random faults: `make soak SECONDS=600 SEED=7`.
+"""A mirror through a long scenario of random faults: `make soak SECONDS=600 SEED=7`.
 
-One side has three brokers, the other one (on a quiet day both one); a proxy stands before each. The same
+One side has three brokers, the other one (on a quiet scenario both one); a proxy stands before each. The same
 seed gives the same faults in the same order. After each one the mirror has to be back at zero lag, then the
 next one comes; now and then two come together. A supervisor starts the mirror again whenever it has ended.
 In the end both sides are read, and the checker decides; what it rests on stays in a directory: history,
 verdict, plot, logs.
 
-Exit code 0: no anomaly. 1: there is one, or the day could not be brought to its end.
+Exit code 0: no anomaly. 1: there is one, or the scenario could not be brought to its end.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from pathlib import Path
 from random import Random
 from typing import Any, get_args
 
-from faults import plot, score
+from faults import plot, soak_summary
 from faults.checker import check
 from faults.events import Side
-from faults.nemesis import FAMILIES, TRANSACTION_SECONDS, Step, kinds, schedule
-from faults.network import Lines, lines
-from faults.ruling import Report
+from faults.invariant_result import Report
+from faults.nemesis import FAMILIES, TRANSACTION_SECONDS, ScheduledFault, kinds, schedule
+from faults.network import ProxiedCluster, lines
 from faults.shortages import kept_in_a_file
-from faults.supervised import HARMED, PATIENCE_SECONDS, TOPICS, Kept, Soak
+from faults.supervised import HARMED, PATIENCE_SECONDS, TOPICS, SoakScenario, SupervisedMirror
 
 GOES_ON: dict[str, Any] = {"on_gap": "continue", "on_recreate": "restart"}
 PAUSE_SECONDS = 0.2
@@ -44,70 +44,70 @@ def soak(options: argparse.Namespace, directory: Path) -> bool:
     known = kinds(options.three, options.families) if options.families else []
     report: Report | None = None
     with _clusters(directory, options.three) as sides:
-        mirror = Kept(
+        mirror = SupervisedMirror(
             directory, sides["source"].cluster, sides["destination"].cluster,
             proxied=("source", "destination"), name=f"soak{options.seed}", env=_environment(directory),
             transaction_timeout=f"{TRANSACTION_SECONDS}s", slice=options.slice,
             replication_factor=len(sides["destination"].proxies),
             clusters=kept_in_a_file(directory), **GOES_ON,
         )  # fmt: skip
-        day = Soak(
+        scenario = SoakScenario(
             directory, sides["source"].cluster, sides["destination"].cluster, mirror,
             TOPICS | HARMED,
             seed=options.seed, pause_seconds=PAUSE_SECONDS, sample_seconds=SAMPLE_SECONDS,
         )  # fmt: skip
         failure = ""
         try:
-            with day:
-                day.begin(sides)
+            with scenario:
+                scenario.begin(sides)
                 if known:
-                    _faults(day, schedule(options.seed, known), options.seconds, options.faults)
+                    _faults(scenario, schedule(options.seed, known), options.seconds, options.faults)
                 else:
-                    _quiet(day, options.seconds)
+                    _quiet(scenario, options.seconds)
                 print("quiet: the rest is carried, both sides are read, the checker decides", flush=True)
-                day.said.note(day.journal)  # whatever it has said: unfounded verdicts, too
-                report = day.end(judge=False, seconds=PATIENCE_SECONDS)
+                scenario.said.note(scenario.journal)  # whatever it has said: unfounded verdicts, too
+                report = scenario.end(judge=False, seconds=PATIENCE_SECONDS)
                 for source in mirror.ledger().stopped:  # policies say to go on
-                    day.stage.complain(f"{source.topic}[{source.partition}] stands still in the end")
+                    scenario.target.complain(f"{source.topic}[{source.partition}] stands still in the end")
         except Exception as error:
             failure = f"{str(error).splitlines()[0]}\n{''.join(traceback.format_exception(error))}"
             print(failure, flush=True)
-        _keep_logs(day)
-    history = day.journal.history()
+        _keep_logs(scenario)
+    history = scenario.journal.history()
     report = report or check(history)
     limits = {kind.name: kind.limit_ms for kind in known}
     wrong = [
-        *score.wrong(history, report, limits, restarted="processes" in options.families),
-        *day.stage.trouble,
+        *soak_summary.wrong(history, report, limits, restarted="processes" in options.families),
+        *scenario.target.trouble,
     ]
     wrong += [f"not brought to its end: {failure.splitlines()[0]}"] if failure else []
-    lines = score.summary(history, report, options.seed, limits, wrong)
+    lines = soak_summary.summary(history, report, options.seed, limits, wrong)
     (directory / "verdict.txt").write_text("\n".join([*lines, "", str(report), failure]))
-    title = score.headline(history, report, options.seed, wrong)
+    title = soak_summary.headline(history, report, options.seed, wrong)
     plot.draw(history, directory / "soak.png", title, {kind.name: kind.family for kind in known})
     print("\n".join(lines))
     return not wrong
 
 
-def _faults(day: Soak, steps: Iterator[Step], seconds: float, most: int) -> None:
+def _faults(scenario: SoakScenario, steps: Iterator[ScheduledFault], seconds: float, most: int) -> None:
     began, number = time.monotonic(), 0
     while (passed := time.monotonic() - began) < seconds and number < most:
         step = next(steps)
         print(f"[{passed:.0f}/{seconds:.0f} s] fault {number + 1}: {step}, {step.seconds} s", flush=True)
-        day.go_through(step)
+        scenario.go_through(step)
         number += len(step.kinds)
 
 
-def _quiet(day: Soak, seconds: float) -> None:
+def _quiet(scenario: SoakScenario, seconds: float) -> None:
     """Nothing but records, in one run: what its processes use must not grow."""
     over = time.monotonic() + seconds
-    day.until(lambda: time.monotonic() >= over, "time has passed", seconds + PATIENCE_SECONDS)
+    scenario.until(lambda: time.monotonic() >= over, "time has passed", seconds + PATIENCE_SECONDS)
 
 
 @contextmanager
-def _clusters(directory: Path, three: Side | None) -> Iterator[dict[Side, Lines]]:
+def _clusters(directory: Path, three: Side | None) -> Iterator[dict[Side, ProxiedCluster]]:
     with ExitStack() as stack:
-        found: dict[Side, Lines] = {}
+        found: dict[Side, ProxiedCluster] = {}
         for side in get_args(Side):
             place = directory / "clusters" / side
             found[side] = stack.enter_context(lines(side, place, 3 if side == three else 1))
@@ -124,13 +124,13 @@ def _environment(directory: Path) -> dict[str, str]:
     }  # fmt: skip
 
 
-def _keep_logs(day: Soak) -> None:
+def _keep_logs(scenario: SoakScenario) -> None:
     """Brokers and their logs go with their clusters."""
-    for side, cluster in day.clusters.items():
+    for side, cluster in scenario.clusters.items():
         for broker in cluster.brokers:
             if broker.log.exists():
-                shutil.copyfile(broker.log, day.directory / f"{side}-broker-{broker.id}.log")
-    shutil.rmtree(day.directory / "scratch", ignore_errors=True)
+                shutil.copyfile(broker.log, scenario.directory / f"{side}-broker-{broker.id}.log")
+    shutil.rmtree(scenario.directory / "scratch", ignore_errors=True)
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -140,7 +140,9 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--slice", default="30s", help="of the mirror: each one has clients of its own")
     parser.add_argument("--three", choices=get_args(Side), help="has three brokers; the destination, or none")
     parser.add_argument(
-        "--families", default=",".join(FAMILIES), help="of faults, with commas between; none: a quiet day"
+        "--families",
+        default=",".join(FAMILIES),
+        help="of faults, with commas between; none: a quiet scenario",
     )
     parser.add_argument("--faults", type=int, default=sys.maxsize, help="at most so many")
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""A day with a supervisor: it starts the mirror whenever it has ended, and listens to what it says."""
+"""A scenario with a supervisor: it starts the mirror whenever it has ended, and listens to what it says."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import Any
 from confluent_kafka import KafkaException
 
 from causeway.errors import CausewayError
-from faults.acts import GROWING
 from faults.brokers import Brokers
-from faults.day import Day
 from faults.events import Exited, Side
+from faults.fault_target import FaultTarget, complaint
+from faults.injections import GROWING
 from faults.losses import LOSING, REPLACED
 from faults.mirrors import CausewayMirror
-from faults.nemesis import Step
-from faults.network import Lines
-from faults.stage import Stage, complaint
+from faults.nemesis import ScheduledFault
+from faults.network import ProxiedCluster
+from faults.scenario import Scenario
 from faults.verdicts import Verdicts
 from support.process import eventually
 
@@ -35,7 +35,7 @@ MOST_TROUBLE = 10
 UNREACHABLE, SUPERSEDED = 5, 8
 
 
-class Kept(CausewayMirror):
+class SupervisedMirror(CausewayMirror):
     """Tells of its processes once they are warm, and apart by its number of shards, which counts for them."""
 
     since = 0.0
@@ -50,17 +50,17 @@ class Kept(CausewayMirror):
         return {f"{role}, {self.keys['shards']} shards": pids for role, pids in super().pids().items()}
 
 
-class Soak(Day):
-    """A day with a supervisor, who also listens to what the mirror says about its partitions."""
+class SoakScenario(Scenario):
+    """A scenario with a supervisor, who also listens to what the mirror says about its partitions."""
 
-    mirror: Kept
-    stage: Stage
+    mirror: SupervisedMirror
+    target: FaultTarget
     in_fault = False
     listened = 0.0
 
-    def begin(self, lines: dict[Side, Lines]) -> None:
+    def begin(self, lines: dict[Side, ProxiedCluster]) -> None:
         brokers: dict[Side, Brokers] = {side: Brokers(line.cluster) for side, line in lines.items()}
-        self.stage = Stage(self, self.mirror, lines, brokers)
+        self.target = FaultTarget(self, self.mirror, lines, brokers)
         self.said = Verdicts(self.servers["destination"], self.mirror.name)
         self.unseen.excuses_stops = False
         self.start(topics={self.topic(suffix): count for suffix, count in TOPICS.items()})
@@ -93,18 +93,18 @@ class Soak(Day):
         if not self.mirror.runs or self.mirror.alive:
             return
         run = self.mirror.run
-        if run not in self.stage.ended:
+        if run not in self.target.ended:
             code = run.process.returncode
             self.journal.add(Exited(self.journal.now(), "run", code))
             assert self.unseen.seen, (
                 f"the mirror ended with {code} before anything arrived:\n{run.output[-4000:]}"
             )
             if code != UNREACHABLE or not self.in_fault:
-                self.stage.complain(f"the mirror ended with {code}: {complaint(run.output)}")
-            assert len(self.stage.trouble) < MOST_TROUBLE, f"again and again:\n{run.output[-4000:]}"
+                self.target.complain(f"the mirror ended with {code}: {complaint(run.output)}")
+            assert len(self.target.trouble) < MOST_TROUBLE, f"again and again:\n{run.output[-4000:]}"
         self.mirror.start()
 
-    def go_through(self, step: Step) -> None:
+    def go_through(self, step: ScheduledFault) -> None:
         """From somewhere in the middle of its work until zero lag, and until who was replaced has ended."""
         random = Random(step.seed)
         self.advances(random.randint(1, 40))
@@ -114,18 +114,18 @@ class Soak(Day):
                 for kind in step.kinds:
                     faults.enter_context(self.fault(kind.name, crash=kind.crash))
                 for kind in step.kinds:
-                    faults.enter_context(kind.act(self.stage, random))
+                    faults.enter_context(kind.act(self.target, random))
                 over = self.journal.now() + step.seconds * 1000
                 self.until(lambda: self.journal.now() >= over, "time has passed")
         except (AssertionError, KafkaException, CausewayError) as error:
-            self.stage.complain(f"{step} could not be brought about: {str(error).splitlines()[0]}")
+            self.target.complain(f"{step} could not be brought about: {str(error).splitlines()[0]}")
             now = self.journal.now()
             self.until(lambda: self.unseen.count(now) == 0, f"all has arrived after {step}")
         else:
             self.recovered(PATIENCE_SECONDS)
         self.in_fault = False
-        while self.stage.replaced:
-            older = self.stage.replaced.pop()
+        while self.target.replaced:
+            older = self.target.replaced.pop()
             code = older.wait(60)
             if code != SUPERSEDED:
-                self.stage.complain(f"a replaced instance ended with {code}: {complaint(older.output)}")
+                self.target.complain(f"a replaced instance ended with {code}: {complaint(older.output)}")

@@ -15,10 +15,10 @@ from causeway.local_kafka.properties import render
 from faults import checker
 from faults.against_mm2 import exit_code, show
 from faults.contenders import CONTENDERS, MirrorMaker
-from faults.day import Day
 from faults.events import Verdict
 from faults.history import Journal
 from faults.outcome import WORDS, Outcome, cell, table
+from faults.scenario import Scenario
 from faults.schedules import SCHEDULE
 from support.mirrormaker2 import Flow, Setting, failed, properties
 from support.records import Rec
@@ -92,7 +92,7 @@ def said_by(mirror: MirrorMaker, directory: Path) -> list[tuple[str, str, int, s
     with Journal(directory / "history.jsonl") as journal:
         facts = SimpleNamespace(journal=journal, topics={"t": 2, "u": 1}, ids={"t": "T", "u": "U"})
         for _ in range(2):
-            mirror.say(cast(Day, facts))
+            mirror.say(cast(Scenario, facts))
         found = journal.history().of(Verdict)
     return [(one.verdict, one.topic, one.partition, one.topic_id) for one in found]
 
@@ -151,7 +151,7 @@ def test_a_failed_task_is_told_by_its_innermost_cause() -> None:
     assert cell(outcome(failures=[TOO_LARGE]))[-1] == "task failed: RecordTooLargeException: big"
 
 
-def test_a_day_that_was_not_brought_to_its_end_does_not_look_like_a_good_one() -> None:
+def test_a_scenario_that_was_not_brought_to_its_end_does_not_look_like_a_good_one() -> None:
     unfinished = outcome(mirror="causeway", trouble="not within 90 s: 50 records have arrived")
     assert cell(unfinished) == ["not brought to its end: not within 90 s: 50 records have arrived"]
     assert exit_code([unfinished]) == 1

@@ -18,13 +18,13 @@ from causeway.core.task_order import ledger_topic, transactional_id
 from causeway.local_kafka import Broker
 from faults.aim import STEPS, Aim
 from faults.brokers import Brokers
-from faults.conftest import NewDay
-from faults.day import Day
+from faults.conftest import NewScenario
+from faults.data_faults import DataFaults
 from faults.events import Side
-from faults.harm import Harm
+from faults.fault_target import FaultTarget
 from faults.mirrors import CausewayMirror
-from faults.network import MOMENT, RESET, Lines, Trouble, dead, lines
-from faults.stage import Stage
+from faults.network import MOMENT, RESET, ProxiedCluster, Trouble, dead, lines
+from faults.scenario import Scenario
 from support.process import send
 from support.proxy import Proxy
 from support.topics import delete_topic
@@ -35,14 +35,14 @@ TRANSACTION_SECONDS = 5
 RECOVERY_SECONDS = 90.0
 
 
-Strike = Callable[[Stage], AbstractContextManager[None]]
+Strike = Callable[[FaultTarget], AbstractContextManager[None]]
 """In force at once when this begins; it lasts for a while, and is healed when this ends."""
 
 
-def killed(side: Side, victims: Callable[[Stage], list[Broker]]) -> Strike:
+def killed(side: Side, victims: Callable[[FaultTarget], list[Broker]]) -> Strike:
     @contextmanager
-    def strike(stage: Stage) -> Iterator[None]:
-        found, brokers = victims(stage), stage.brokers[side]
+    def strike(target: FaultTarget) -> Iterator[None]:
+        found, brokers = victims(target), target.brokers[side]
         for broker in found:
             broker.kill()
         yield
@@ -53,26 +53,26 @@ def killed(side: Side, victims: Callable[[Stage], list[Broker]]) -> Strike:
     return strike
 
 
-def leader(stage: Stage) -> list[Broker]:
-    return [stage.brokers["destination"].leader(stage.mirror.named(stage.day.topic("t")))]
+def leader(target: FaultTarget) -> list[Broker]:
+    return [target.brokers["destination"].leader(target.mirror.named(target.scenario.topic("t")))]
 
 
-def coordinator(stage: Stage) -> list[Broker]:
-    return [stage.brokers["destination"].coordinator(transactional_id(stage.mirror.name, 1))]
+def coordinator(target: FaultTarget) -> list[Broker]:
+    return [target.brokers["destination"].coordinator(transactional_id(target.mirror.name, 1))]
 
 
-def everybody(side: Side) -> Callable[[Stage], list[Broker]]:
-    return lambda stage: list(stage.brokers[side].cluster.brokers)
+def everybody(side: Side) -> Callable[[FaultTarget], list[Broker]]:
+    return lambda target: list(target.brokers[side].cluster.brokers)
 
 
 def troubled(side: Side, trouble: Trouble, seconds: float = 0.5) -> Strike:
     @contextmanager
-    def strike(stage: Stage) -> Iterator[None]:
-        trouble.begin(stage.lines[side])
+    def strike(target: FaultTarget) -> Iterator[None]:
+        trouble.begin(target.lines[side])
         yield
-        over = stage.day.journal.now() + 1000 * seconds
-        stage.day.until(lambda: stage.day.journal.now() >= over, "time has passed")
-        stage.lines[side].each(Proxy.heal)
+        over = target.scenario.journal.now() + 1000 * seconds
+        target.scenario.until(lambda: target.scenario.journal.now() >= over, "time has passed")
+        target.lines[side].each(Proxy.heal)
 
     return strike
 
@@ -98,7 +98,7 @@ ROWS: dict[str, dict[str, Strike]] = {
 
 
 @pytest.fixture(scope="module")
-def sides(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[Side, Lines]]:
+def sides(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[Side, ProxiedCluster]]:
     """Both behind proxies; the destination has three brokers."""
     with ExitStack() as stack:
         yield {
@@ -112,7 +112,7 @@ def sides(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[Side, Lines
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("row", ROWS)
 def test_trouble_at_a_step_costs_no_record(
-    sides: dict[Side, Lines], tmp_path: Path, step: str, row: str
+    sides: dict[Side, ProxiedCluster], tmp_path: Path, step: str, row: str
 ) -> None:
     aim = Aim(step, tmp_path / "flag")
     brokers: dict[Side, Brokers] = {side: Brokers(line.cluster) for side, line in sides.items()}
@@ -124,88 +124,92 @@ def test_trouble_at_a_step_costs_no_record(
         tmp_path, here, there, proxied=("source", "destination"), replication_factor=3,
         transaction_timeout=f"{TRANSACTION_SECONDS}s", **aim.keys,
     )  # fmt: skip
-    with Day(tmp_path, here, there, mirror, {"t": 3, "u": 1}) as day:
-        stage = Stage(day, mirror, sides, brokers)
-        aim.start(day)
+    with Scenario(tmp_path, here, there, mirror, {"t": 3, "u": 1}) as scenario:
+        target = FaultTarget(scenario, mirror, sides, brokers)
+        aim.start(scenario)
         for name, strike in ROWS[row].items():
-            standing = aim.taken(day, mirror)
-            with day.fault(f"{name}, {step}"), strike(stage):
+            standing = aim.taken(scenario, mirror)
+            with scenario.fault(f"{name}, {step}"), strike(target):
                 send(signal.SIGCONT, standing)
-            day.recovered(RECOVERY_SECONDS)
+            scenario.recovered(RECOVERY_SECONDS)
         assert len(mirror.runs) == 1, "nobody else had to do anything"
-        day.end()
+        scenario.end()
 
 
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("what", ["records deleted", "recreated shorter", "recreated longer"])
 def test_source_data_is_lost_at_a_step_and_each_offset_is_declared(
-    new_day: NewDay, tmp_path: Path, step: str, what: str
+    new_scenario: NewScenario, tmp_path: Path, step: str, what: str
 ) -> None:
     """One shard: what it has in hand is of the topic that is harmed, too."""
     aim = Aim(step, tmp_path / "flag")
-    day, mirror = new_day(
+    scenario, mirror = new_scenario(
         {"t": 1, "u": 2}, shards=1, on_gap="continue", on_recreate="restart", transaction_timeout="30s",
         **aim.keys,
     )  # fmt: skip
-    with day:
-        harm, topic = Harm(day, mirror), day.topic("u")
-        aim.start(day)
-        standing = aim.taken(day, mirror)
-        with day.fault(f"{what}, {step}"):
-            harm.write_some(50, "u")
-            day.quiet()
-            ends = harm.ends(topic)
+    with scenario:
+        data_faults, topic = DataFaults(scenario, mirror), scenario.topic("u")
+        aim.start(scenario)
+        standing = aim.taken(scenario, mirror)
+        with scenario.fault(f"{what}, {step}"):
+            data_faults.write_some(50, "u")
+            scenario.quiet()
+            ends = data_faults.ends(topic)
             if what == "records deleted":
                 for partition, end in ends.items():
-                    harm.remove("source", topic, partition, end - 1 - partition)
+                    data_faults.remove("source", topic, partition, end - 1 - partition)
             else:
-                harm.recreate("u", records=max(ends.values()) + 50 if what == "recreated longer" else 5)
+                data_faults.recreate(
+                    "u", records=max(ends.values()) + 50 if what == "recreated longer" else 5
+                )
             send(signal.SIGCONT, standing)
-        day.write(day.topics)
-        day.until(lambda: harm.heard_of("u", "continue"), "it says what is gone, for both partitions")
-        day.recovered()
+        scenario.write(scenario.topics)
+        scenario.until(
+            lambda: data_faults.heard_of("u", "continue"), "it says what is gone, for both partitions"
+        )
+        scenario.recovered()
         verdict = "gap" if what == "records deleted" else "recreated"
-        assert {(suffix, found) for suffix, _, found, _, _ in harm.gaps()} == {("u", verdict)}
+        assert {(suffix, found) for suffix, _, found, _, _ in data_faults.gaps()} == {("u", verdict)}
         assert not mirror.ledger().stopped
-        day.end("I10")
+        scenario.end("I10")
 
 
 @pytest.mark.parametrize("step", STEPS)
 def test_a_destination_topic_is_deleted_at_a_step_and_its_partitions_stop(
-    new_day: NewDay, tmp_path: Path, step: str
+    new_scenario: NewScenario, tmp_path: Path, step: str
 ) -> None:
     aim = Aim(step, tmp_path / "flag")
-    day, mirror = new_day({"t": 1, "u": 2}, shards=1, transaction_timeout="30s", **aim.keys)
-    with day:
-        harm = Harm(day, mirror)
-        aim.start(day)
-        standing = aim.taken(day, mirror)
-        with day.fault(f"the destination's topic is deleted, {step}"):
-            mirror.note_books(day.journal, whole=True)
-            day.drain("destination")
-            harm.delete("u", "destination")
+    scenario, mirror = new_scenario({"t": 1, "u": 2}, shards=1, transaction_timeout="30s", **aim.keys)
+    with scenario:
+        data_faults = DataFaults(scenario, mirror)
+        aim.start(scenario)
+        standing = aim.taken(scenario, mirror)
+        with scenario.fault(f"the destination's topic is deleted, {step}"):
+            mirror.note_books(scenario.journal, whole=True)
+            scenario.drain("destination")
+            data_faults.delete("u", "destination")
             send(signal.SIGCONT, standing)
-        day.until(lambda: harm.heard_of("u", "stop"), "it says so, for both partitions")
-        day.advances(100)
-        stopped = harm.stop_and_stand_still(6)
+        scenario.until(lambda: data_faults.heard_of("u", "stop"), "it says so, for both partitions")
+        scenario.advances(100)
+        stopped = data_faults.stop_and_stand_still(6)
         assert {key: named[0] for key, named in stopped.items()} == {
             ("u", 0): "destination-deleted", ("u", 1): "destination-deleted",
         }  # fmt: skip
-        day.end("I10", catch_up=False)
+        scenario.end("I10", catch_up=False)
 
 
 @pytest.mark.parametrize("step", STEPS)
 def test_the_ledger_is_deleted_at_a_step_and_nothing_goes_on(
-    new_day: NewDay, tmp_path: Path, step: str
+    new_scenario: NewScenario, tmp_path: Path, step: str
 ) -> None:
     """What was on its way may arrive, once: nobody starts again from a ledger that is gone."""
     aim = Aim(step, tmp_path / "flag")
-    day, mirror = new_day({"t": 1, "u": 2}, shards=1, transaction_timeout="30s", **aim.keys)
-    with day:
-        aim.start(day)
-        standing = aim.taken(day, mirror)
-        with day.fault(f"the ledger is deleted, {step}", crash=True):
-            delete_topic(day.admins["destination"], ledger_topic(mirror.name))
+    scenario, mirror = new_scenario({"t": 1, "u": 2}, shards=1, transaction_timeout="30s", **aim.keys)
+    with scenario:
+        aim.start(scenario)
+        standing = aim.taken(scenario, mirror)
+        with scenario.fault(f"the ledger is deleted, {step}", crash=True):
+            delete_topic(scenario.admins["destination"], ledger_topic(mirror.name))
             send(signal.SIGCONT, standing)
             assert mirror.run.wait() == 6, mirror.output
         assert "the ledger was deleted under the mirror" in mirror.output
@@ -213,6 +217,6 @@ def test_the_ledger_is_deleted_at_a_step_and_nothing_goes_on(
         run = mirror.start("--stop-at-end")
         assert run.wait() == 6, run.output
         assert "is missing, but its offset map holds what it has carried" in run.output
-        report = day.end(judge=False, catch_up=False)
-        found = {name: report.rulings[name].answer for name in ("I2", "I3", "I4", "I5", "I6")}
+        report = scenario.end(judge=False, catch_up=False)
+        found = {name: report.results[name].answer for name in ("I2", "I3", "I4", "I5", "I6")}
         assert found == dict.fromkeys(found, "holds"), report

@@ -20,9 +20,9 @@ from causeway.core.task_order import ledger_topic, offset_map_topic, transaction
 from causeway.kafka.admin import ClusterView
 from causeway.local_kafka import Broker, EmbeddedCluster
 from faults.brokers import TRANSACTION_STATE, Brokers, coordinating_partition
-from faults.day import Day
 from faults.events import Side, Terms
 from faults.mirrors import CausewayMirror
+from faults.scenario import Scenario
 from support.process import Causeway, eventually
 
 TRANSACTION_SECONDS = 5
@@ -66,102 +66,109 @@ def with_three(
         yield sides
 
 
-Act = Callable[[Day, CausewayMirror, Sides], None]
+Injection = Callable[[Scenario, CausewayMirror, Sides], None]
 
 
-def leader_killed(day: Day, mirror: CausewayMirror, sides: Sides) -> None:
+def leader_killed(scenario: Scenario, mirror: CausewayMirror, sides: Sides) -> None:
     """kill -9 of the leader of a partition; the others carry on, and it comes back."""
-    broker = sides.brokers.leader(_a_topic(day, mirror, sides))
-    with day.fault(f"kill -9 of a leader on the {sides.side}"), sides.brokers.without(broker):
-        day.advances()
+    broker = sides.brokers.leader(_a_topic(scenario, mirror, sides))
+    with scenario.fault(f"kill -9 of a leader on the {sides.side}"), sides.brokers.without(broker):
+        scenario.advances()
 
 
-def leader_lost(day: Day, mirror: CausewayMirror, sides: Sides) -> None:
+def leader_lost(scenario: Scenario, mirror: CausewayMirror, sides: Sides) -> None:
     """The same, and it stays away."""
-    with day.fault(f"loss of a leader on the {sides.side}"):
-        sides.brokers.kill(sides.brokers.leader(_a_topic(day, mirror, sides)))
+    with scenario.fault(f"loss of a leader on the {sides.side}"):
+        sides.brokers.kill(sides.brokers.leader(_a_topic(scenario, mirror, sides)))
 
 
-def leader_stopped(day: Day, mirror: CausewayMirror, sides: Sides) -> None:
-    broker = sides.brokers.leader(_a_topic(day, mirror, sides))
-    with day.fault(f"clean stop of a leader on the {sides.side}"), sides.brokers.without(broker, clean=True):
-        day.advances()
+def leader_stopped(scenario: Scenario, mirror: CausewayMirror, sides: Sides) -> None:
+    broker = sides.brokers.leader(_a_topic(scenario, mirror, sides))
+    with (
+        scenario.fault(f"clean stop of a leader on the {sides.side}"),
+        sides.brokers.without(broker, clean=True),
+    ):
+        scenario.advances()
 
 
-def leader_held(day: Day, mirror: CausewayMirror, sides: Sides) -> None:
+def leader_held(scenario: Scenario, mirror: CausewayMirror, sides: Sides) -> None:
     """SIGSTOP: its connections stay open, and it wakes up as a leader of what others lead by then."""
-    broker = sides.brokers.leader(_a_topic(day, mirror, sides))
-    with day.fault(f"SIGSTOP of a leader on the {sides.side}"), sides.brokers.held(broker):
-        day.advances()
+    broker = sides.brokers.leader(_a_topic(scenario, mirror, sides))
+    with scenario.fault(f"SIGSTOP of a leader on the {sides.side}"), sides.brokers.held(broker):
+        scenario.advances()
 
 
-def controller_killed(day: Day, mirror: CausewayMirror, sides: Sides) -> None:
+def controller_killed(scenario: Scenario, mirror: CausewayMirror, sides: Sides) -> None:
     """kill -9 of whoever leads the quorum; another one does, and it comes back as a voter."""
     broker = sides.brokers.controller()
-    with day.fault(f"kill -9 of the controller of the {sides.side}"), sides.brokers.without(broker):
-        day.until(lambda: sides.brokers.controller() is not broker, "another one leads the quorum")
-        day.advances()
+    with scenario.fault(f"kill -9 of the controller of the {sides.side}"), sides.brokers.without(broker):
+        scenario.until(lambda: sides.brokers.controller() is not broker, "another one leads the quorum")
+        scenario.advances()
 
 
-def replicas_moved(day: Day, mirror: CausewayMirror, sides: Sides) -> None:
+def replicas_moved(scenario: Scenario, mirror: CausewayMirror, sides: Sides) -> None:
     """Each partition is taken from its leader, and given back when another one leads."""
-    topic = _a_topic(day, mirror, sides)
-    with day.fault(f"reassignment on the {sides.side}"), sides.brokers.moved(topic):
-        day.advances()
+    topic = _a_topic(scenario, mirror, sides)
+    with scenario.fault(f"reassignment on the {sides.side}"), sides.brokers.moved(topic):
+        scenario.advances()
 
 
-def leaders_elected(day: Day, mirror: CausewayMirror, sides: Sides) -> None:
+def leaders_elected(scenario: Scenario, mirror: CausewayMirror, sides: Sides) -> None:
     """After a broker was away, all that it led is given back at once."""
-    with day.fault(f"election of preferred leaders on the {sides.side}"):
+    with scenario.fault(f"election of preferred leaders on the {sides.side}"):
         assert sides.brokers.elect(), "every leader is who it was: this was no fault"
 
 
-def coordinator_lost(day: Day, mirror: CausewayMirror, sides: Sides) -> None:
+def coordinator_lost(scenario: Scenario, mirror: CausewayMirror, sides: Sides) -> None:
     """kill -9 of the broker that keeps a running shard's transactions, and leads partitions besides."""
     broker = sides.brokers.coordinator(transactional_id(mirror.name, 1))
-    led = [at for at, facts in sides.brokers.partitions(day.topics).items() if facts.leader == broker.id]
+    led = [at for at, facts in sides.brokers.partitions(scenario.topics).items() if facts.leader == broker.id]
     assert led, "four partitions on three brokers: each leads one"
-    with day.fault("loss of a transaction coordinator"):
+    with scenario.fault("loss of a transaction coordinator"):
         sides.brokers.kill(broker)
 
 
-def all_restarted(day: Day, mirror: CausewayMirror, sides: Sides) -> None:
-    with day.fault(f"rolling restart of the {sides.side}"):
+def all_restarted(scenario: Scenario, mirror: CausewayMirror, sides: Sides) -> None:
+    with scenario.fault(f"rolling restart of the {sides.side}"):
         sides.brokers.roll()
 
 
-def all_away(day: Day, mirror: CausewayMirror, sides: Sides) -> None:
+def all_away(scenario: Scenario, mirror: CausewayMirror, sides: Sides) -> None:
     """kill -9 of all, for longer than a transaction may take."""
-    with day.fault(f"all brokers of the {sides.side} away"), sides.brokers.all_away():
-        gone = day.journal.now()
-        day.until(lambda: "waiting for an answer" in mirror.output, "it says that it waits")
-        day.until(
-            lambda: day.journal.now() - gone > 2_000 * TRANSACTION_SECONDS, "any transaction has timed out"
+    with scenario.fault(f"all brokers of the {sides.side} away"), sides.brokers.all_away():
+        gone = scenario.journal.now()
+        scenario.until(lambda: "waiting for an answer" in mirror.output, "it says that it waits")
+        scenario.until(
+            lambda: scenario.journal.now() - gone > 2_000 * TRANSACTION_SECONDS,
+            "any transaction has timed out",
         )
 
 
-def too_few_in_sync(day: Day, mirror: CausewayMirror, sides: Sides) -> None:
+def too_few_in_sync(scenario: Scenario, mirror: CausewayMirror, sides: Sides) -> None:
     """The leader lives, and takes nothing: fewer replicas than must have a record have any."""
-    topic = _a_topic(day, mirror, sides)
+    topic = _a_topic(scenario, mirror, sides)
     leader = sides.brokers.leader(topic)
-    with day.fault("too few in sync"), sides.brokers.none_beside(leader):
+    with scenario.fault("too few in sync"), sides.brokers.none_beside(leader):
         (facts, *_) = sides.brokers.partitions([topic]).values()
         assert facts.leader == leader.id
         assert facts.in_sync == {leader.id}
-        since = day.journal.now()
-        day.until(lambda: day.unseen.count() > 100, "records pile up")
-        before = day.unseen.seen
-        day.until(
-            lambda: day.journal.now() - since > 2_000 * TRANSACTION_SECONDS, "any transaction has timed out"
+        since = scenario.journal.now()
+        scenario.until(lambda: scenario.unseen.count() > 100, "records pile up")
+        before = scenario.unseen.seen
+        scenario.until(
+            lambda: scenario.journal.now() - since > 2_000 * TRANSACTION_SECONDS,
+            "any transaction has timed out",
         )
-        assert day.unseen.seen == before, "nothing counts that one broker alone has"
-        _says_what_is_short(day, mirror, "1 in-sync replica of 3, min.insync.replicas is 2")
-    day.until(lambda: "no partition lacks in-sync replicas now" in mirror.output, "it says that it is over")
+        assert scenario.unseen.seen == before, "nothing counts that one broker alone has"
+        _says_what_is_short(scenario, mirror, "1 in-sync replica of 3, min.insync.replicas is 2")
+    scenario.until(
+        lambda: "no partition lacks in-sync replicas now" in mirror.output, "it says that it is over"
+    )
 
 
-def all_must_have_it(day: Day, mirror: CausewayMirror, sides: Sides) -> None:
+def all_must_have_it(scenario: Scenario, mirror: CausewayMirror, sides: Sides) -> None:
     """A topic wants all three replicas, and one broker is down: ledger and transactions go on."""
-    topic = _a_topic(day, mirror, sides)
+    topic = _a_topic(scenario, mirror, sides)
     resource = ConfigResource(ResourceType.TOPIC, topic)
     wanted = ConfigEntry("min.insync.replicas", "3", incremental_operation=AlterConfigOpType.SET)
     resource.add_incremental_config(wanted)
@@ -169,17 +176,24 @@ def all_must_have_it(day: Day, mirror: CausewayMirror, sides: Sides) -> None:
         future.result()
     leader = sides.brokers.leader(topic)
     (broker, *_) = [one for one in sides.brokers.cluster.brokers if one is not leader]
-    with day.fault("one of three is away, and three are needed"), sides.brokers.without(broker, clean=True):
-        _says_what_is_short(day, mirror, f"{topic}[0] has 2 in-sync replicas of 3, min.insync.replicas is 3")
-        before = day.unseen.seen
-        day.until(lambda: day.unseen.count() > 100, "records pile up")
-        assert day.unseen.seen == before, "nothing counts that two brokers have"
-    day.until(lambda: "no partition lacks in-sync replicas now" in mirror.output, "it says that it is over")
+    with (
+        scenario.fault("one of three is away, and three are needed"),
+        sides.brokers.without(broker, clean=True),
+    ):
+        _says_what_is_short(
+            scenario, mirror, f"{topic}[0] has 2 in-sync replicas of 3, min.insync.replicas is 3"
+        )
+        before = scenario.unseen.seen
+        scenario.until(lambda: scenario.unseen.count() > 100, "records pile up")
+        assert scenario.unseen.seen == before, "nothing counts that two brokers have"
+    scenario.until(
+        lambda: "no partition lacks in-sync replicas now" in mirror.output, "it says that it is over"
+    )
 
 
-def _says_what_is_short(day: Day, mirror: CausewayMirror, what: str) -> None:
+def _says_what_is_short(scenario: Scenario, mirror: CausewayMirror, what: str) -> None:
     """In its log and to whoever asks: cause, numbers, and what to do."""
-    day.until(lambda: what in mirror.output, "the log says why", 40)
+    scenario.until(lambda: what in mirror.output, "the log says why", 40)
     log = mirror.directory / "status.log"
     said = Causeway("status", mirror.config, "--url", mirror.run.page(), log=log)
     assert said.wait() == 5, said.output
@@ -188,19 +202,19 @@ def _says_what_is_short(day: Day, mirror: CausewayMirror, what: str) -> None:
     assert "start the brokers that are down" in said.output
 
 
-def leader_dies_with_what_it_alone_has(day: Day, mirror: CausewayMirror, sides: Sides) -> None:
+def leader_dies_with_what_it_alone_has(scenario: Scenario, mirror: CausewayMirror, sides: Sides) -> None:
     """The followers stand still while the leader goes on writing down records, and then it dies.
 
     Whoever counts a record once the leader alone has it loses all of those: a follower leads now, and was
     in sync as far as anybody knows. On the destination the shards' books must not be lost along with them.
     """
-    topic = _a_topic(day, mirror, sides)
+    topic = _a_topic(scenario, mirror, sides)
     books = ledger_topic(mirror.name)
     leader = sides.brokers.leader(topic if sides.side == "source" else books, CONTROL)
     others = [broker for broker in sides.brokers.cluster.brokers if broker.id != leader.id]
-    with day.fault(f"a leader on the {sides.side} dies with what it alone has"):
+    with scenario.fault(f"a leader on the {sides.side} dies with what it alone has"):
         while not _dies_ahead(leader, others, topic):
-            day.advances()  # whoever writes to it was just waiting for one of the others
+            scenario.advances()  # whoever writes to it was just waiting for one of the others
         sides.brokers.restart(leader)
 
 
@@ -220,9 +234,9 @@ def _dies_ahead(leader: Broker, others: list[Broker], topic: str) -> bool:
             broker.resume()
 
 
-def _a_topic(day: Day, mirror: CausewayMirror, sides: Sides) -> str:
+def _a_topic(scenario: Scenario, mirror: CausewayMirror, sides: Sides) -> str:
     """Of the side with three brokers."""
-    topic = next(iter(day.topics))
+    topic = next(iter(scenario.topics))
     return topic if sides.side == "source" else mirror.named(topic)
 
 
@@ -231,7 +245,7 @@ def _written(broker: Path, topic: str) -> int:
     return sum(log.stat().st_size for log in (broker / "data").glob(f"{topic}-*/*.log"))
 
 
-def on(side: Side, *acts: Act, deep: bool = True, **keys: Any) -> Any:
+def on(side: Side, *acts: Injection, deep: bool = True, **keys: Any) -> Any:
     name = "-then-".join(act.__name__.replace("_", "-") for act in acts)
     name += "".join(f"-{value}" for value in keys.values())
     return pytest.param(side, acts, keys, id=f"{side}-{name}", marks=[pytest.mark.deep] if deep else [])
@@ -270,9 +284,9 @@ def test_what_causeway_creates_outlives_any_one_broker(
     """Three replicas, two of which must have a record: of its books and of the topics it makes."""
     sides = with_three("destination")
     mirror = sides.mirror(tmp_path)
-    with Day(tmp_path, sides.source, sides.destination, mirror, {"t": 2}) as day:
+    with Scenario(tmp_path, sides.source, sides.destination, mirror, {"t": 2}) as scenario:
         assert mirror.start("--stop-at-end").wait() == 0, mirror.output  # nothing to carry: it only prepares
-        own = [ledger_topic(mirror.name), offset_map_topic(mirror.name), mirror.named(day.topic("t"))]
+        own = [ledger_topic(mirror.name), offset_map_topic(mirror.name), mirror.named(scenario.topic("t"))]
 
         found = sides.brokers.partitions([*own, TRANSACTION_STATE])
 
@@ -291,7 +305,7 @@ def test_a_start_while_too_few_are_in_sync_ends_with_the_reason(
 ) -> None:
     sides = with_three("destination")
     mirror = sides.mirror(tmp_path)
-    with Day(tmp_path, sides.source, sides.destination, mirror, {"t": 2}):
+    with Scenario(tmp_path, sides.source, sides.destination, mirror, {"t": 2}):
         assert mirror.start("--stop-at-end").wait() == 0, mirror.output
         with sides.brokers.none_beside(sides.brokers.leader(ledger_topic(mirror.name))):
             assert mirror.start("--stop-at-end").wait(150) == 5, mirror.output
@@ -304,7 +318,7 @@ def test_a_start_while_too_few_are_in_sync_ends_with_the_reason(
 def test_brokers_come_and_go_and_every_record_arrives_once(
     with_three: Callable[[Side], Sides],
     side: Side,
-    acts: tuple[Act, ...],
+    acts: tuple[Injection, ...],
     keys: dict[str, Any],
     tmp_path: Path,
 ) -> None:
@@ -312,14 +326,14 @@ def test_brokers_come_and_go_and_every_record_arrives_once(
     mirror = sides.mirror(tmp_path, **keys)
     exactly = "delivery" not in keys
     terms = Terms() if exactly else Terms("at-least-once")
-    with Day(tmp_path, sides.source, sides.destination, mirror, {"t": 4}, terms=terms) as day:
-        day.start()
+    with Scenario(tmp_path, sides.source, sides.destination, mirror, {"t": 4}, terms=terms) as scenario:
+        scenario.start()
         for act in acts:
-            act(day, mirror, sides)
-            day.recovered()
-        report = day.end(judge=exactly)
+            act(scenario, mirror, sides)
+            scenario.recovered()
+        report = scenario.end(judge=exactly)
         assert exactly or {one.invariant for one in report.anomalies} <= {"I4"}, report
-        assert all(report.rulings[name].answer == "holds" for name in BUT_REPEATS), report
+        assert all(report.results[name].answer == "holds" for name in BUT_REPEATS), report
 
 
 @pytest.mark.deep

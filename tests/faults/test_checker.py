@@ -1,4 +1,4 @@
-"""The checker's own tests: one bad thing in an otherwise honest day is named, and nothing else is."""
+"""The checker's own tests: one bad thing in an otherwise honest scenario is named, and nothing else is."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from faults.events import (
     Verdict,
 )
 from faults.history import History
-from faults.made import FULL_DAY, TO, TOPIC, Day, records_of, replaced
+from faults.history_builder import ALL_STEPS, TO, TOPIC, HistoryBuilder, records_of, replaced
 
 # orders[0]: visible at 0…4, 9…12 (5 a marker, 6 and 7 aborted, 8 their marker)
 #   copy[0]:           0 1 2 4 5, 6 8 9 10
 
 ALL = [f"I{n}" for n in range(1, 17)]
-HONEST = Day(FULL_DAY).history()
+HONEST = HistoryBuilder(ALL_STEPS).history()
 
 
 def there(history: History, offset: int, partition: int = 0) -> Seen:
@@ -339,4 +339,4 @@ def test_one_bad_thing_is_named_with_its_coordinates(name: str) -> None:
     history, wanted = ONE_BAD_THING[name]
     assert found(history) == wanted, str(check(history))
     for invariant in {text.split()[0] for text in wanted}:
-        assert check(history).rulings[invariant].answer == "broken"
+        assert check(history).results[invariant].answer == "broken"

@@ -8,7 +8,7 @@ from faults.checker import RECORDS, check
 from faults.content import Content, token
 from faults.events import Answered, Drained, Ended, Fault, Route, Seen, Sent, Terms, Translated
 from faults.history import History
-from faults.made import TO, TOPIC
+from faults.history_builder import TO, TOPIC
 
 
 def contents(count: int, keys: int) -> list[Content]:

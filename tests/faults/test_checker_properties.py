@@ -1,4 +1,4 @@
-"""Whatever the day was: an honest one is clean, and any single bad thing in it is found."""
+"""Whatever the scenario was: an honest one is clean, and any single bad thing in it is found."""
 
 from __future__ import annotations
 
@@ -17,30 +17,34 @@ from faults.checker import RECORDS, check
 from faults.content import Content, fingerprint
 from faults.events import Booked, Drained, Mapped, Seen, Sent, Usage, Verdict
 from faults.history import History
-from faults.made import TO, TOPIC, Day, Step, records_of, replaced
+from faults.history_builder import TO, TOPIC, HistoryBuilder, WorkloadStep, records_of, replaced
 from faults.trace import trace
 
 few = settings(max_examples=40)
 EVERY = [f"I{n}" for n in range(1, 17)]
-ALWAYS_THERE = [Step("plain", 0, 3, 2), Step("aborted", 0, 2, 1), Step("committed", 0, 2, 5)]
+ALWAYS_THERE = [
+    WorkloadStep("plain", 0, 3, 2),
+    WorkloadStep("aborted", 0, 2, 1),
+    WorkloadStep("committed", 0, 2, 5),
+]
 
 
 @st.composite
-def steps(draw: st.DrawFn) -> list[Step]:
+def steps(draw: st.DrawFn) -> list[WorkloadStep]:
     """Something for every rule in partition 0, and anything around it."""
     kind = st.sampled_from(["plain", "committed", "aborted", "failed", "landed", "vanished"])
-    any_step = st.builds(Step, kind, st.integers(0, 2), st.integers(1, 4), st.integers(0, 8))
+    any_step = st.builds(WorkloadStep, kind, st.integers(0, 2), st.integers(1, 4), st.integers(0, 8))
     before, after = draw(st.lists(any_step, max_size=6)), draw(st.lists(any_step, max_size=6))
     return [*before, *ALWAYS_THERE, *after]
 
 
 @st.composite
-def days(draw: st.DrawFn) -> History:
-    return Day(draw(steps()), 3, draw(st.integers(1, 5)), extras=draw(st.booleans())).history()
+def scenarios(draw: st.DrawFn) -> History:
+    return HistoryBuilder(draw(steps()), 3, draw(st.integers(1, 5)), extras=draw(st.booleans())).history()
 
 
-def full_days() -> st.SearchStrategy[History]:
-    return st.builds(lambda s, batch: Day(s, 3, batch).history(), steps(), st.integers(1, 5))
+def full_scenarios() -> st.SearchStrategy[History]:
+    return st.builds(lambda s, batch: HistoryBuilder(s, 3, batch).history(), steps(), st.integers(1, 5))
 
 
 def names(history: History, *invariants: str) -> set[str]:
@@ -61,8 +65,8 @@ def arrivals(history: History, partition: int | None = None) -> list[Seen]:
 
 
 @few
-@given(days())
-def test_an_honest_day_is_clean(history: History) -> None:
+@given(scenarios())
+def test_an_honest_scenario_is_clean(history: History) -> None:
     report = check(history)
     report.require(*RECORDS)
     if history.of(Booked):
@@ -76,10 +80,10 @@ def later(event: Any, by: int) -> Any:
 
 
 @few
-@given(days(), st.randoms(use_true_random=False), st.integers(0, 10**9))
+@given(scenarios(), st.randoms(use_true_random=False), st.integers(0, 10**9))
 def test_what_does_not_matter_changes_nothing(history: History, random: Random, by: int) -> None:
     """Another clock, records noted in another order, a second reading, other people's topics, the disk."""
-    before = {name: ruling.answer for name, ruling in check(history).rulings.items()}
+    before = {name: result.answer for name, result in check(history).results.items()}
     others = [
         replace(seen, topic="unrelated", token="", content=Content(None, None, (), 1))
         for seen in arrivals(history)
@@ -94,11 +98,11 @@ def test_what_does_not_matter_changes_nothing(history: History, random: Random, 
         after = check(History.read(path))
 
     assert not after.anomalies, str(after)
-    assert {name: ruling.answer for name, ruling in after.rulings.items()} == before
+    assert {name: result.answer for name, result in after.results.items()} == before
 
 
 @few
-@given(days(), st.data())
+@given(scenarios(), st.data())
 def test_a_dropped_record_is_found(history: History, data: st.DataObject) -> None:
     gone = data.draw(st.sampled_from(arrivals(history)))
     behind = [s for s in arrivals(history, gone.partition) if s.offset > gone.offset]
@@ -110,7 +114,7 @@ def test_a_dropped_record_is_found(history: History, data: st.DataObject) -> Non
 
 
 @few
-@given(days(), st.data())
+@given(scenarios(), st.data())
 def test_a_repeated_record_is_found(history: History, data: st.DataObject) -> None:
     twice = data.draw(st.sampled_from(arrivals(history)))
     bad = History([*history.events, replace(twice, offset=10_000)])
@@ -118,7 +122,7 @@ def test_a_repeated_record_is_found(history: History, data: st.DataObject) -> No
 
 
 @few
-@given(days(), st.data())
+@given(scenarios(), st.data())
 def test_records_that_changed_places_are_found(history: History, data: st.DataObject) -> None:
     row = arrivals(history, 0)
     at = data.draw(st.integers(0, len(row) - 2))
@@ -143,7 +147,7 @@ CHANGES: dict[str, Callable[[Content], Content]] = {
 
 @pytest.mark.parametrize("field", CHANGES)
 @few
-@given(days(), st.data())
+@given(scenarios(), st.data())
 def test_a_changed_record_is_found(field: str, history: History, data: st.DataObject) -> None:
     old = data.draw(st.sampled_from(arrivals(history)))
     if field in ("key", "value"):
@@ -155,7 +159,7 @@ def test_a_changed_record_is_found(field: str, history: History, data: st.DataOb
 
 
 @few
-@given(days(), st.integers(0, 1), st.integers(0, 10_000))
+@given(scenarios(), st.integers(0, 1), st.integers(0, 10_000))
 def test_an_aborted_record_that_arrives_is_found(history: History, which: int, offset: int) -> None:
     assume(offset not in {s.offset for s in arrivals(history, 0)})
     committed = {s.token for s in records_of(history, "source")}
@@ -166,7 +170,7 @@ def test_an_aborted_record_that_arrives_is_found(history: History, which: int, o
 
 
 @few
-@given(days(), st.integers(0, 10_000), st.text(max_size=3))
+@given(scenarios(), st.integers(0, 10_000), st.text(max_size=3))
 def test_a_record_from_nowhere_is_found(history: History, offset: int, key: str) -> None:
     assume(offset not in {s.offset for s in arrivals(history, 0)})
     nowhere = Content(key, "2:no", (), 1)
@@ -175,7 +179,7 @@ def test_a_record_from_nowhere_is_found(history: History, offset: int, key: str)
 
 
 @few
-@given(days(), st.data())
+@given(scenarios(), st.data())
 def test_a_misplaced_record_is_found(history: History, data: st.DataObject) -> None:
     old = data.draw(st.sampled_from(arrivals(history)))
     bad = replaced(history, [(old, replace(old, partition=(old.partition + 1) % 3, offset=10_000))])
@@ -183,7 +187,9 @@ def test_a_misplaced_record_is_found(history: History, data: st.DataObject) -> N
 
 
 @few
-@given(full_days(), st.data(), st.sampled_from(["delivered", "filtered", "quarantined", "holes", "gone"]))
+@given(
+    full_scenarios(), st.data(), st.sampled_from(["delivered", "filtered", "quarantined", "holes", "gone"])
+)
 def test_books_that_do_not_balance_are_found(history: History, data: st.DataObject, column: str) -> None:
     row = data.draw(st.sampled_from(history.of(Booked)))
     wrong = getattr(row, column) + data.draw(st.integers(1, 5))
@@ -192,7 +198,7 @@ def test_books_that_do_not_balance_are_found(history: History, data: st.DataObje
 
 
 @few
-@given(full_days(), st.data())
+@given(full_scenarios(), st.data())
 def test_a_position_that_goes_back_is_found(history: History, data: st.DataObject) -> None:
     row = [row for row in history.of(Booked) if row.partition == 0][-1]
     back = data.draw(st.integers(1, row.offset))
@@ -201,7 +207,7 @@ def test_a_position_that_goes_back_is_found(history: History, data: st.DataObjec
 
 
 @few
-@given(full_days(), st.data())
+@given(full_scenarios(), st.data())
 def test_a_position_ahead_of_what_is_visible_is_found(history: History, data: st.DataObject) -> None:
     """The record was not there yet when the books already counted it."""
     row = arrivals(history, 0)
@@ -211,7 +217,7 @@ def test_a_position_ahead_of_what_is_visible_is_found(history: History, data: st
 
 
 @few
-@given(full_days(), st.data())
+@given(full_scenarios(), st.data())
 def test_books_behind_what_is_visible_are_found(history: History, data: st.DataObject) -> None:
     """A record became visible without its position."""
     last = [row for row in history.of(Booked) if row.partition == 0][-1]
@@ -222,7 +228,7 @@ def test_books_behind_what_is_visible_are_found(history: History, data: st.DataO
 
 
 @few
-@given(full_days(), st.data(), st.integers(-5, 5).filter(bool))
+@given(full_scenarios(), st.data(), st.integers(-5, 5).filter(bool))
 def test_a_wrong_offset_map_is_found(history: History, data: st.DataObject, by: int) -> None:
     run = data.draw(st.sampled_from(history.of(Mapped)))
     bad = replaced(history, [(run, replace(run, destination=run.destination + by))])
@@ -235,15 +241,17 @@ def test_a_wrong_offset_map_is_found(history: History, data: st.DataObject, by: 
 @few
 @given(steps(), st.data(), st.booleans())
 def test_gaps_are_clean_when_they_were_said_and_found_when_not(
-    written: list[Step], data: st.DataObject, extras: bool
+    written: list[WorkloadStep], data: st.DataObject, extras: bool
 ) -> None:
     certain = [step for step in written if step.kind not in ("landed", "vanished")]
-    visible = [s.offset for s in records_of(Day(certain, 3).history(), "source") if s.partition == 0]
+    visible = [
+        s.offset for s in records_of(HistoryBuilder(certain, 3).history(), "source") if s.partition == 0
+    ]
     carried = data.draw(st.integers(1, len(visible) - 2))
     removed = data.draw(st.sampled_from(visible[carried + 1 :]))
     action = data.draw(st.sampled_from(["stop", "continue"]))
-    day = Day(certain, 3, extras=extras, removed=removed, carried=carried, action=action)  # type: ignore[arg-type]
-    history = day.history()
+    scenario = HistoryBuilder(certain, 3, extras=extras, removed=removed, carried=carried, action=action)  # type: ignore[arg-type]
+    history = scenario.history()
     check(history).require(*(EVERY if extras else [*RECORDS, "I10"]))
 
     unsaid = replaced(history, [(verdict, None) for verdict in history.of(Verdict)])
@@ -258,8 +266,8 @@ def test_gaps_are_clean_when_they_were_said_and_found_when_not(
 
 
 @few
-@given(days())
-def test_originals_and_arrivals_are_one_to_one_on_an_honest_day(history: History) -> None:
+@given(scenarios())
+def test_originals_and_arrivals_are_one_to_one_on_an_honest_scenario(history: History) -> None:
     traced = trace(history)
     assert len(traced.first) == len(records_of(history, "source")) == len(arrivals(history))
     assert all(arrival.occurrence == 1 for row in traced.arrivals.values() for arrival in row)
@@ -267,4 +275,4 @@ def test_originals_and_arrivals_are_one_to_one_on_an_honest_day(history: History
 
 def test_usage_is_known_only_with_enough_samples() -> None:
     few = History([Usage(n, "driver", 1, 1, 1) for n in range(5)])
-    assert check(few).rulings["I15"].answer == "unknown"
+    assert check(few).results["I15"].answer == "unknown"

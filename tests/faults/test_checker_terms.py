@@ -21,10 +21,19 @@ from faults.events import (
     Verdict,
 )
 from faults.history import History
-from faults.made import FULL_DAY, TO, TOPIC, Day, Step, raw, records_of, replaced
+from faults.history_builder import (
+    ALL_STEPS,
+    TO,
+    TOPIC,
+    HistoryBuilder,
+    WorkloadStep,
+    raw,
+    records_of,
+    replaced,
+)
 
 EVERY = [f"I{n}" for n in range(1, 17)]
-CERTAIN = [step for step in FULL_DAY if step.kind not in ("landed", "vanished")]
+CERTAIN = [step for step in ALL_STEPS if step.kind not in ("landed", "vanished")]
 
 
 def found(history: History) -> set[str]:
@@ -38,31 +47,33 @@ def without(history: History, *kinds: type, **matching: Any) -> History:
     return History(event for event in history.events if not goes(event))
 
 
-# ── an honest day ────────────────────────────────────────────────────────────────────────────────
+# ── an honest scenario ────────────────────────────────────────────────────────────────────────────────
 
 
-def test_an_honest_day_is_clean_in_every_invariant_that_it_can_show() -> None:
-    check(Day(FULL_DAY).history()).require(*[name for name in EVERY if name != "I10"])
+def test_an_honest_scenario_is_clean_in_every_invariant_that_it_can_show() -> None:
+    check(HistoryBuilder(ALL_STEPS).history()).require(*[name for name in EVERY if name != "I10"])
 
 
 @pytest.mark.parametrize("action", ["stop", "continue"])
 def test_a_gap_that_was_said_is_no_loss(action: Any) -> None:
-    check(Day(CERTAIN, removed=4, carried=2, action=action).history()).require(*EVERY)
+    check(HistoryBuilder(CERTAIN, removed=4, carried=2, action=action).history()).require(*EVERY)
 
 
 def test_records_are_judged_without_anything_of_the_mirrors_own() -> None:
-    report = check(Day(FULL_DAY, extras=False).history())
+    report = check(HistoryBuilder(ALL_STEPS, extras=False).history())
     report.require(*RECORDS)
-    assert {name for name, ruling in report.rulings.items() if ruling.answer == "unknown"} == {*EVERY[6:]}, (
+    assert {name for name, result in report.results.items() if result.answer == "unknown"} == {*EVERY[6:]}, (
         "what nobody looked at is not known"
     )
 
 
 def test_a_report_that_is_not_all_known_does_not_pass_for_good() -> None:
-    report = check(Day(FULL_DAY, extras=False).history())
+    report = check(HistoryBuilder(ALL_STEPS, extras=False).history())
     with pytest.raises(AssertionError, match="not shown to hold: I8"):
         report.require("I1", "I8")
-    broken = check(without(Day(FULL_DAY).history(), Seen, side="destination", offset=4, partition=0))
+    broken = check(
+        without(HistoryBuilder(ALL_STEPS).history(), Seen, side="destination", offset=4, partition=0)
+    )
     with pytest.raises(AssertionError, match=r"I1 lost orders\[0\]@3: it is visible on the source"):
         broken.require()
 
@@ -74,24 +85,33 @@ def test_a_report_that_is_not_all_known_does_not_pass_for_good() -> None:
     ("history", "unknown"),
     [
         (History([]), EVERY),
-        (without(Day(FULL_DAY).history(), Route), ["I1"]),
-        (without(Day(FULL_DAY).history(), Drained, side="destination"), ["I1", "I2", "I3", "I4", "I5", "I6"]),
-        (without(Day(FULL_DAY).history(), Drained, side="destination"), ["I7", "I8", "I12"]),
-        (without(Day(FULL_DAY).history(), Drained, side="destination", partition=1), ["I1", "I8"]),
-        (without(Day(FULL_DAY).history(), Drained, side="source"), ["I1", "I8", "I9"]),
-        (Day([Step("aborted")], partitions=1, extras=False).history(), ["I1", "I2", "I3", "I4", "I5", "I6"]),
+        (without(HistoryBuilder(ALL_STEPS).history(), Route), ["I1"]),
+        (
+            without(HistoryBuilder(ALL_STEPS).history(), Drained, side="destination"),
+            ["I1", "I2", "I3", "I4", "I5", "I6"],
+        ),
+        (without(HistoryBuilder(ALL_STEPS).history(), Drained, side="destination"), ["I7", "I8", "I12"]),
+        (
+            without(HistoryBuilder(ALL_STEPS).history(), Drained, side="destination", partition=1),
+            ["I1", "I8"],
+        ),
+        (without(HistoryBuilder(ALL_STEPS).history(), Drained, side="source"), ["I1", "I8", "I9"]),
+        (
+            HistoryBuilder([WorkloadStep("aborted")], partitions=1, extras=False).history(),
+            ["I1", "I2", "I3", "I4", "I5", "I6"],
+        ),
     ],
 )
 def test_what_was_not_looked_at_is_unknown(history: History, unknown: list[str]) -> None:
     if not history.of(Route):
         history = without(history, Seen)  # without routes nothing can be held against anybody
     report = check(history)
-    assert {name: report.rulings[name].answer for name in unknown} == dict.fromkeys(unknown, "unknown")
-    assert all(report.rulings[name].doubts for name in unknown)
+    assert {name: report.results[name].answer for name in unknown} == dict.fromkeys(unknown, "unknown")
+    assert all(report.results[name].doubts for name in unknown)
 
 
 def test_a_record_written_after_the_destination_was_read_is_neither_lost_nor_fine() -> None:
-    honest = Day([Step("plain", records=3)], partitions=1, extras=False).history()
+    honest = HistoryBuilder([WorkloadStep("plain", records=3)], partitions=1, extras=False).history()
     name, late = token("late", 1), raw(token("late", 1), 1, 5)
     history = History(
         [
@@ -102,35 +122,41 @@ def test_a_record_written_after_the_destination_was_read_is_neither_lost_nor_fin
             Drained(903, 902, "source", TOPIC, 0, 0, 4),
         ]
     )
-    ruling = check(history).rulings["I1"]
-    assert ruling.answer == "unknown"
-    assert "1 records were acknowledged after the destination was read" in ruling.doubts[0]
+    result = check(history).results["I1"]
+    assert result.answer == "unknown"
+    assert "1 records were acknowledged after the destination was read" in result.doubts[0]
 
 
 def test_what_a_cut_source_does_not_show_any_more_is_not_called_a_phantom() -> None:
     """A record of unknown outcome arrived, and the source lost its beginning before anybody looked."""
-    honest = Day([Step("landed"), Step("plain", records=2)], partitions=1, extras=False).history()
+    honest = HistoryBuilder(
+        [WorkloadStep("landed"), WorkloadStep("plain", records=2)], partitions=1, extras=False
+    ).history()
     drain = next(one for one in honest.of(Drained) if one.side == "source")
     seen = records_of(honest, "source")[0]
     history = replaced(honest, [(drain, replace(drain, start=1)), (seen, None)])
     report = check(history)
     assert not report.anomalies
-    assert report.rulings["I1"].answer == report.rulings["I2"].answer == "unknown"
+    assert report.results["I1"].answer == report.results["I2"].answer == "unknown"
 
 
 def test_what_the_destination_itself_has_deleted_is_not_called_lost() -> None:
-    honest = Day(FULL_DAY, extras=False).history()
+    honest = HistoryBuilder(ALL_STEPS, extras=False).history()
     drain = next(one for one in honest.of(Drained) if (one.side, one.partition) == ("destination", 0))
     history = replaced(
         honest, [(drain, replace(drain, start=1)), (records_of(honest, "destination")[0], None)]
     )
-    assert check(history).rulings["I1"].answer == "unknown"
+    assert check(history).results["I1"].answer == "unknown"
 
 
 def test_acknowledgements_are_enough_where_every_outcome_is_known() -> None:
     """Nobody has read the source; whatever it may hold besides, this was promised, and it is there."""
-    day = Day([Step("plain", records=3), Step("failed"), Step("committed")], partitions=1, extras=False)
-    history = without(without(day.history(), Drained, side="source"), Seen, side="source")
+    scenario = HistoryBuilder(
+        [WorkloadStep("plain", records=3), WorkloadStep("failed"), WorkloadStep("committed")],
+        partitions=1,
+        extras=False,
+    )
+    history = without(without(scenario.history(), Drained, side="source"), Seen, side="source")
     check(history).require(*RECORDS)
     lost = without(history, Seen, side="destination", offset=1)
     assert found(lost) == {"I1 lost orders[0]@1"}
@@ -138,17 +164,17 @@ def test_acknowledgements_are_enough_where_every_outcome_is_known() -> None:
 
 def test_an_acknowledged_record_without_an_offset_is_not_forgotten() -> None:
     """A broker that has seen a record's number before answers without saying where it is."""
-    honest = Day([Step("plain", records=3)], partitions=1, extras=False).history()
+    honest = HistoryBuilder([WorkloadStep("plain", records=3)], partitions=1, extras=False).history()
     answer = honest.of(Answered)[1]
     vague = replaced(honest, [(answer, replace(answer, offset=-1))])
     check(vague).require(*RECORDS)
     gone = without(without(vague, Seen, offset=1, side="source"), Seen, offset=1, side="destination")
     assert found(gone) == {f"I1 lost-in-source orders[0] {answer.token}"}
-    assert check(without(gone, Drained, side="source")).rulings["I1"].answer == "unknown"
+    assert check(without(gone, Drained, side="source")).results["I1"].answer == "unknown"
 
 
 def test_a_record_from_after_the_last_reading_of_the_source_is_not_the_sources_loss() -> None:
-    honest = Day([Step("plain", records=3)], partitions=1, extras=False).history()
+    honest = HistoryBuilder([WorkloadStep("plain", records=3)], partitions=1, extras=False).history()
     name = token("late", 1)
     late = [Sent(900, name, TOPIC, 0, raw(name, 1, 5)), Answered(901, name, "ok", 3)]
     history = History([*honest.events, *late, Drained(990, 980, "destination", TO, 0, 0, 9)])
@@ -156,15 +182,15 @@ def test_a_record_from_after_the_last_reading_of_the_source_is_not_the_sources_l
 
 
 def test_one_writer_alone_shows_nothing() -> None:
-    honest = Day(FULL_DAY).history()
+    honest = HistoryBuilder(ALL_STEPS).history()
     alone = replaced(honest, [(row, replace(row, writer="1")) for row in honest.of(Booked)])
-    assert check(alone).rulings["I13"].answer == "unknown"
+    assert check(alone).results["I13"].answer == "unknown"
 
 
 # ── damage ───────────────────────────────────────────────────────────────────────────────────────
 
-STOPPED = Day(CERTAIN, removed=4, carried=2, extras=False).history()
-WENT_ON = Day(CERTAIN, removed=4, carried=2, action="continue", extras=False).history()
+STOPPED = HistoryBuilder(CERTAIN, removed=4, carried=2, extras=False).history()
+WENT_ON = HistoryBuilder(CERTAIN, removed=4, carried=2, action="continue", extras=False).history()
 
 
 def test_a_gap_that_was_not_said_is_named() -> None:
@@ -242,7 +268,7 @@ def test_a_verdict_before_its_damage_is_a_false_alarm() -> None:
 
 def test_a_cut_that_took_what_was_carried_must_be_said() -> None:
     """The source ends at 2 again; the third record is only on the destination."""
-    honest = Day([Step("plain", records=3)], partitions=1, extras=False).history()
+    honest = HistoryBuilder([WorkloadStep("plain", records=3)], partitions=1, extras=False).history()
     drain = next(one for one in honest.of(Drained) if one.side == "source")
     cut = replaced(honest, [(drain, replace(drain, end=2)), (records_of(honest, "source")[2], None)])
     history = History([*cut.events, Damage(900, "truncated", "source", TOPIC, 0, 2)])
@@ -257,7 +283,7 @@ def test_a_cut_that_took_what_was_carried_must_be_said() -> None:
 
 def recreated(*more: object) -> History:
     """orders[0] had three records, all carried; it was created again with two more."""
-    old = Day([Step("plain", records=3)], partitions=1, extras=False).history()
+    old = HistoryBuilder([WorkloadStep("plain", records=3)], partitions=1, extras=False).history()
     fresh = [raw(token("new", n), 1, 100 + n) for n in range(2)]
     events: list[object] = [*old.events, Damage(800, "recreated", "source", TOPIC, 0)]
     for n, record in enumerate(fresh):
@@ -307,7 +333,7 @@ def test_the_last_word_about_a_replaced_topic_is_where_it_was_left() -> None:
 
 
 def test_a_destination_that_was_recreated_under_the_mirror_must_be_said() -> None:
-    honest = Day(FULL_DAY, extras=False).history()
+    honest = HistoryBuilder(ALL_STEPS, extras=False).history()
     damage = Damage(900, "recreated", "destination", TO, 1)
     assert found(History([*honest.events, damage])) == {"I10 silent-destination-recreated copy[1]"}
     stop = Verdict(901, "destination-recreated", TOPIC, 1)

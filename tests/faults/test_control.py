@@ -1,4 +1,4 @@
-"""On bad days, too, a mirror shows no secret (I14), and does nothing again that was done (I16)."""
+"""On bad scenarios, too, a mirror shows no secret (I14), and does nothing again that was done (I16)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
 from causeway.core.task_order import ledger_topic
-from faults.conftest import NewDay
+from faults.conftest import NewScenario
 from faults.events import Applied, Scanned
 from faults.processes import kill
 from support.process import Causeway, eventually
@@ -28,7 +28,9 @@ PATHS = (
 )  # fmt: skip
 
 
-def test_no_secret_is_shown_whatever_happens(new_day: NewDay, tmp_path: Path, state_directory: Path) -> None:
+def test_no_secret_is_shown_whatever_happens(
+    new_scenario: NewScenario, tmp_path: Path, state_directory: Path
+) -> None:
     """One in the configuration, one in a file that it names, and one of an environment variable.
 
     They are looked for in whatever was said, served, logged and written down by a mirror whose workers were
@@ -38,7 +40,7 @@ def test_no_secret_is_shown_whatever_happens(new_day: NewDay, tmp_path: Path, st
     file.write_text(f"{CANARY}-file\n")
     of_source = {"ssl.key.password": f"${{file:{file}}}", "sasl.password": f"{CANARY}-plain"}
     of_destination = {"ssl.key.password": "${env:CANARY}"}
-    day, mirror = new_day(
+    scenario, mirror = new_scenario(
         slice="2s", env={"CANARY": f"{CANARY}-variable"},
         clusters={"src": {"properties": of_source}, "dst": {"properties": of_destination}},
         spark={"properties": {"spark.hadoop.innocent": "${env:CANARY}"}},
@@ -53,40 +55,40 @@ def test_no_secret_is_shown_whatever_happens(new_day: NewDay, tmp_path: Path, st
         for pid in mirror.run.family():
             shown["arguments"] = shown.get("arguments", "") + Path(f"/proc/{pid}/cmdline").read_text()
 
-    with day:
-        day.start()
+    with scenario:
+        scenario.start()
         look()
-        with day.fault("workers die and do not find the file", crash=True):
+        with scenario.fault("workers die and do not find the file", crash=True):
             file.unlink()
             kill(mirror.run.workers())
-            day.until(lambda: "No such file" in mirror.output, "it says what it waits for")
+            scenario.until(lambda: "No such file" in mirror.output, "it says what it waits for")
             file.write_text(f"{CANARY}-file\n")
-        day.recovered()
+        scenario.recovered()
         look()
-        with day.fault("the whole tree is killed", crash=True):
+        with scenario.fault("the whole tree is killed", crash=True):
             mirror.kill()
         mirror.start()
-        day.recovered()
+        scenario.recovered()
         look()
-        day.quiet()
+        scenario.quiet()
         shown["output"] = mirror.output
         shown["check"] = _said("check", mirror.write_config(), tmp_path, mirror.env)
         shown["verify"] = _said("verify", mirror.config, tmp_path, mirror.env)
-        shown["ledger"] = repr(read_all(day.servers["destination"], ledger_topic(mirror.name)))
+        shown["ledger"] = repr(read_all(scenario.servers["destination"], ledger_topic(mirror.name)))
         shown["files"] = "".join(_texts(state_directory))
         assert all(shown.values()), "somewhere nothing was looked at"
         for where, text in shown.items():
             found = tuple(sorted(set(re.findall(f"{CANARY}-[a-z]+", text))))
-            day.journal.add(Scanned(day.journal.now(), where, found))
-        day.end("I13", "I14")
+            scenario.journal.add(Scanned(scenario.journal.now(), where, found))
+        scenario.end("I13", "I14")
 
 
-def test_a_start_that_was_killed_and_is_repeated_makes_each_thing_once(new_day: NewDay) -> None:
+def test_a_start_that_was_killed_and_is_repeated_makes_each_thing_once(new_scenario: NewScenario) -> None:
     """Killed while it creates topics; the next start makes what is missing, the one after that nothing."""
-    day, mirror = new_day({f"t{number}": number + 1 for number in range(6)})
-    with day:
-        admin = day.admins["destination"]
-        with day.fault("kill -9 while topics are created", crash=True):
+    scenario, mirror = new_scenario({f"t{number}": number + 1 for number in range(6)})
+    with scenario:
+        admin = scenario.admins["destination"]
+        with scenario.fault("kill -9 while topics are created", crash=True):
             mirror.start()
             eventually(lambda: _made(admin, mirror.name), "there is a topic")
             mirror.kill()
@@ -96,11 +98,11 @@ def test_a_start_that_was_killed_and_is_repeated_makes_each_thing_once(new_day: 
             assert run.wait() == 0, run.output
             after = _made(admin, mirror.name)
             changes = sum(after.get(name) != before.get(name) for name in after.keys() | before.keys())
-            day.journal.add(Applied(day.journal.now(), "run", changes))
+            scenario.journal.add(Applied(scenario.journal.now(), "run", changes))
             before = after
-        day.start()
-        day.recovered()
-        day.end("I13", "I16")
+        scenario.start()
+        scenario.recovered()
+        scenario.end("I13", "I16")
 
 
 def _said(command: str, config: Path, directory: Path, env: dict[str, str]) -> str:

@@ -10,12 +10,12 @@ import pytest
 from confluent_kafka.admin import NewTopic
 
 from causeway.local_kafka import EmbeddedCluster
-from faults.conftest import NewDay
-from faults.day import Day
+from faults.conftest import NewScenario
+from faults.data_faults import DataFaults
 from faults.events import Sent
-from faults.harm import Harm
 from faults.logs import cut_behind_a_commit
 from faults.mirrors import CausewayMirror
+from faults.scenario import Scenario
 from support.world import World
 
 deep = pytest.mark.deep
@@ -31,147 +31,156 @@ def frail(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCluster]
 
 
 @pytest.fixture
-def frail_day(source: EmbeddedCluster, frail: EmbeddedCluster, tmp_path: Path) -> NewDay:
-    def make(topics: dict[str, int], **keys: Any) -> tuple[Day, CausewayMirror]:
+def frail_scenario(source: EmbeddedCluster, frail: EmbeddedCluster, tmp_path: Path) -> NewScenario:
+    def make(topics: dict[str, int], **keys: Any) -> tuple[Scenario, CausewayMirror]:
         mirror = CausewayMirror(tmp_path, source, frail, **keys)
-        return Day(tmp_path, source, frail, mirror, topics), mirror
+        return Scenario(tmp_path, source, frail, mirror, topics), mirror
 
     return make
 
 
-def narrow(day: Day, suffix: str, partitions: int) -> str:
+def narrow(scenario: Scenario, suffix: str, partitions: int) -> str:
     """The destination's topic is there already, and takes no large records."""
-    topic = day.mirror.named(day.topic(suffix))
+    topic = scenario.mirror.named(scenario.topic(suffix))
     config = {
         "max.message.bytes": str(LIMIT),
         "retention.ms": "-1",
         "message.timestamp.after.max.ms": str(2**63 - 1),
     }
-    day.admins["destination"].create_topics([NewTopic(topic, partitions, 1, config=config)])[topic].result()
+    scenario.admins["destination"].create_topics([NewTopic(topic, partitions, 1, config=config)])[
+        topic
+    ].result()
     return topic
 
 
-def poison(harm: Harm, partition: int) -> int:
-    offset = harm.send("u", partition, TOO_LARGE)
-    harm.day.damage("poison", "source", harm.day.topic("u"), partition, offset)
+def poison(data_faults: DataFaults, partition: int) -> int:
+    offset = data_faults.send("u", partition, TOO_LARGE)
+    data_faults.scenario.damage("poison", "source", data_faults.scenario.topic("u"), partition, offset)
     return offset
 
 
 def test_what_the_destination_refuses_is_set_aside_once_although_the_mirror_is_killed_over_it(
-    new_day: NewDay,
+    new_scenario: NewScenario,
 ) -> None:
     """Killed while it looks for the record that was refused; more of them come while it is away."""
-    day, mirror = new_day({"t": 1, "u": 2}, on_poison="quarantine", max_transaction_records=500)
-    with day:
-        harm = Harm(day, mirror)
-        narrow(day, "u", 2)
-        day.start()
-        bad = {(0, poison(harm, 0))}
-        with day.fault("kill -9 while it looks for a record that was refused", crash=True):
-            day.until(lambda: "starting again" in mirror.output, "a transaction was refused")
+    scenario, mirror = new_scenario({"t": 1, "u": 2}, on_poison="quarantine", max_transaction_records=500)
+    with scenario:
+        data_faults = DataFaults(scenario, mirror)
+        narrow(scenario, "u", 2)
+        scenario.start()
+        bad = {(0, poison(data_faults, 0))}
+        with scenario.fault("kill -9 while it looks for a record that was refused", crash=True):
+            scenario.until(lambda: "starting again" in mirror.output, "a transaction was refused")
             mirror.kill()
-            bad |= {(1, poison(harm, 1)), (0, poison(harm, 0))}
+            bad |= {(1, poison(data_faults, 1)), (0, poison(data_faults, 0))}
         mirror.start()
-        harm.until_set_aside(bad)
-        day.recovered()
-        bad |= {(1, poison(harm, 1))}
-        harm.until_set_aside(bad)
-        sent = {one.token: one.content for one in day.journal.history().of(Sent)}
-        assert set(harm.aside.values()) <= set(sent.values()), "a quarantined record is not what was sent"
+        data_faults.until_set_aside(bad)
+        scenario.recovered()
+        bad |= {(1, poison(data_faults, 1))}
+        data_faults.until_set_aside(bad)
+        sent = {one.token: one.content for one in scenario.journal.history().of(Sent)}
+        assert set(data_faults.aside.values()) <= set(sent.values()), (
+            "a quarantined record is not what was sent"
+        )
         assert not mirror.ledger().stopped
-        day.end("I10")
+        scenario.end("I10")
 
 
 @deep
-def test_a_refused_record_stops_its_partition_until_the_destination_takes_it(new_day: NewDay) -> None:
-    day, mirror = new_day({"t": 1, "u": 2})
-    with day:
-        harm = Harm(day, mirror)
-        place = narrow(day, "u", 2)
-        day.start()
-        with day.fault("a record that is too large"):
-            offset = poison(harm, 1)
-            day.until(lambda: harm.heard("poison", "u", 1), "it says so")
-        day.advances(200)
-        stopped = harm.stop_and_stand_still(7)
+def test_a_refused_record_stops_its_partition_until_the_destination_takes_it(
+    new_scenario: NewScenario,
+) -> None:
+    scenario, mirror = new_scenario({"t": 1, "u": 2})
+    with scenario:
+        data_faults = DataFaults(scenario, mirror)
+        place = narrow(scenario, "u", 2)
+        scenario.start()
+        with scenario.fault("a record that is too large"):
+            offset = poison(data_faults, 1)
+            scenario.until(lambda: data_faults.heard("poison", "u", 1), "it says so")
+        scenario.advances(200)
+        stopped = data_faults.stop_and_stand_still(7)
         assert stopped == {("u", 1): ("poison", offset, -1, 0)}
-        assert f"{day.topic('u')}[1] offset {offset}" in mirror.output
-        with day.fault("the destination takes it"):
-            harm.alter("destination", place, **{"max.message.bytes": str(2 * TOO_LARGE)})
+        assert f"{scenario.topic('u')}[1] offset {offset}" in mirror.output
+        with scenario.fault("the destination takes it"):
+            data_faults.alter("destination", place, **{"max.message.bytes": str(2 * TOO_LARGE)})
             mirror.start()
-            day.until(lambda: harm.goes_on("u", 1), "the partition goes on")
-        day.write(day.topics)
-        day.recovered()
-        day.end("I10")
+            scenario.until(lambda: data_faults.goes_on("u", 1), "the partition goes on")
+        scenario.write(scenario.topics)
+        scenario.recovered()
+        scenario.end("I10")
 
 
 @deep
 @pytest.mark.parametrize("what", ["deleted", "recreated"])
 @pytest.mark.parametrize("when", ["running", "away"])
 def test_a_destination_topic_that_is_not_the_one_carried_to_stops_its_partitions(
-    new_day: NewDay, what: str, when: str
+    new_scenario: NewScenario, what: str, when: str
 ) -> None:
-    day, mirror = new_day({"t": 1, "u": 2})
-    with day:
-        harm = Harm(day, mirror)
-        day.start()
-        harm.all_carried()
-        with day.fault(f"the destination's topic is {what}, the mirror is {when}"), harm.meanwhile(when):
-            harm.delete("u", "destination", kind=what)
+    scenario, mirror = new_scenario({"t": 1, "u": 2})
+    with scenario:
+        data_faults = DataFaults(scenario, mirror)
+        scenario.start()
+        data_faults.all_carried()
+        with (
+            scenario.fault(f"the destination's topic is {what}, the mirror is {when}"),
+            data_faults.meanwhile(when),
+        ):
+            data_faults.delete("u", "destination", kind=what)
             if what == "recreated":
-                name = mirror.named(day.topic("u"))
-                day.admins["destination"].create_topics([NewTopic(name, 2, 1)])[name].result()
-        day.write(day.topics)
-        day.until(lambda: harm.heard_of("u", "stop"), "it says so, for both partitions")
-        day.advances(100)
-        stopped = harm.stop_and_stand_still(6)
+                name = mirror.named(scenario.topic("u"))
+                scenario.admins["destination"].create_topics([NewTopic(name, 2, 1)])[name].result()
+        scenario.write(scenario.topics)
+        scenario.until(lambda: data_faults.heard_of("u", "stop"), "it says so, for both partitions")
+        scenario.advances(100)
+        stopped = data_faults.stop_and_stand_still(6)
         assert {key: named[0] for key, named in stopped.items()} == {
             ("u", 0): f"destination-{what}", ("u", 1): f"destination-{what}",
         }  # fmt: skip
         assert "a new mirror name starts from the beginning" in mirror.output
-        day.end("I10", catch_up=False)
+        scenario.end("I10", catch_up=False)
 
 
 @deep
-def test_records_deleted_at_the_destination_are_its_own_business(new_day: NewDay) -> None:
-    day, mirror = new_day({"t": 1, "u": 2})
-    with day:
-        harm = Harm(day, mirror)
-        day.start()
-        harm.all_carried()
-        with day.fault("records are deleted at the destination"):
-            harm.delete_delivered("u", 0)
-            harm.delete_delivered("u", 1, all_of_them=True)
-        day.write(day.topics)
-        day.advances(200)
-        day.recovered()
+def test_records_deleted_at_the_destination_are_its_own_business(new_scenario: NewScenario) -> None:
+    scenario, mirror = new_scenario({"t": 1, "u": 2})
+    with scenario:
+        data_faults = DataFaults(scenario, mirror)
+        scenario.start()
+        data_faults.all_carried()
+        with scenario.fault("records are deleted at the destination"):
+            data_faults.delete_delivered("u", 0)
+            data_faults.delete_delivered("u", 1, all_of_them=True)
+        scenario.write(scenario.topics)
+        scenario.advances(200)
+        scenario.recovered()
         assert not mirror.ledger().stopped
-        day.end("I10")
+        scenario.end("I10")
 
 
 @deep
-def test_a_destination_that_lost_the_end_of_a_log_stops_the_partition(frail_day: NewDay) -> None:
+def test_a_destination_that_lost_the_end_of_a_log_stops_the_partition(frail_scenario: NewScenario) -> None:
     """A broker without a battery: what it had acknowledged is not on its disk when it comes back."""
-    day, mirror = frail_day({"t": 1, "u": 2})
-    with day:
-        harm = Harm(day, mirror)
-        day.start()
-        day.advances(500)
-        harm.all_carried()
-        (broker,) = day.clusters["destination"].brokers
-        with day.fault("the destination's broker loses the end of a log"):
+    scenario, mirror = frail_scenario({"t": 1, "u": 2})
+    with scenario:
+        data_faults = DataFaults(scenario, mirror)
+        scenario.start()
+        scenario.advances(500)
+        data_faults.all_carried()
+        (broker,) = scenario.clusters["destination"].brokers
+        with scenario.fault("the destination's broker loses the end of a log"):
             broker.kill()
-            end = cut_behind_a_commit(broker.directory / "data" / f"{mirror.named(day.topic('u'))}-1")
+            end = cut_behind_a_commit(broker.directory / "data" / f"{mirror.named(scenario.topic('u'))}-1")
             broker.start()
-            day.damage("truncated", "destination", mirror.named(day.topic("u")), 1, end)
-            day.write(day.topics)
-            day.until(lambda: harm.heard("destination-truncated", "u", 1), "it says what is gone")
-        (said,) = harm.heard("destination-truncated", "u", 1)
+            scenario.damage("truncated", "destination", mirror.named(scenario.topic("u")), 1, end)
+            scenario.write(scenario.topics)
+            scenario.until(lambda: data_faults.heard("destination-truncated", "u", 1), "it says what is gone")
+        (said,) = data_faults.heard("destination-truncated", "u", 1)
         assert said.found == end < said.expected
-        day.advances(100)
-        stopped = harm.stop_and_stand_still(6)
+        scenario.advances(100)
+        stopped = data_faults.stop_and_stand_still(6)
         assert stopped == {("u", 1): ("destination-truncated", said.expected, end, said.expected - end)}
-        day.end("I10", catch_up=False)
+        scenario.end("I10", catch_up=False)
 
 
 @deep

@@ -9,12 +9,12 @@ import pytest
 from faults.content import TOKEN_HEADER, content, differences, token, token_in
 from faults.events import KINDS, Lag
 from faults.history import History, Journal
-from faults.made import FULL_DAY, Day
+from faults.history_builder import ALL_STEPS, HistoryBuilder
 
 
 def test_every_kind_of_event_comes_back_from_disk(tmp_path: Path) -> None:
-    history = Day(FULL_DAY, removed=4, carried=2).history()
-    assert {type(event) for event in history.events} == set(KINDS), "the made day lacks a kind of event"
+    history = HistoryBuilder(ALL_STEPS, removed=4, carried=2).history()
+    assert {type(event) for event in history.events} == set(KINDS), "the made scenario lacks a kind of event"
     history.write(tmp_path / "history.jsonl")
 
     again = History.read(tmp_path / "history.jsonl")
@@ -25,7 +25,7 @@ def test_every_kind_of_event_comes_back_from_disk(tmp_path: Path) -> None:
 def test_a_journal_is_on_disk_at_every_moment(tmp_path: Path) -> None:
     path = tmp_path / "history.jsonl"
     journal = Journal(path)
-    for event in Day(FULL_DAY).history().events:
+    for event in HistoryBuilder(ALL_STEPS).history().events:
         journal.add(event)
         assert History.read(path).events[-1] == event
     assert History.read(path).events == journal.history().events
@@ -34,10 +34,10 @@ def test_a_journal_is_on_disk_at_every_moment(tmp_path: Path) -> None:
 
 def test_an_unfinished_last_line_is_no_event_and_any_other_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "history.jsonl"
-    Day(FULL_DAY).history().write(path)
+    HistoryBuilder(ALL_STEPS).history().write(path)
     whole = path.read_text()
     path.write_text(whole + '{"event":"la')
-    assert History.read(path).events == Day(FULL_DAY).history().events
+    assert History.read(path).events == HistoryBuilder(ALL_STEPS).history().events
     path.write_text('{"event":"la\n' + whole)
     with pytest.raises(ValueError):
         History.read(path)

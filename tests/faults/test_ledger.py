@@ -11,12 +11,12 @@ from confluent_kafka.admin import NewTopic
 from causeway.core.ledger_record import Lease, decode, encode
 from causeway.core.position import Position
 from causeway.core.task_order import ledger_topic
-from faults.conftest import NewDay
-from faults.day import Day
+from faults.conftest import NewScenario
+from faults.data_faults import DataFaults
 from faults.events import Exited, Terms
-from faults.harm import Harm
+from faults.ledger_events import topic_ids
 from faults.mirrors import CausewayMirror
-from faults.witness import topic_ids
+from faults.scenario import Scenario
 from support.records import Rec, end_offsets, read_all
 from support.topics import delete_topic
 
@@ -27,7 +27,7 @@ deep = pytest.mark.deep
 class Ledger:
     """The topic itself, as an administrator sees it."""
 
-    day: Day
+    scenario: Scenario
     mirror: CausewayMirror
 
     @property
@@ -35,18 +35,18 @@ class Ledger:
         return ledger_topic(self.mirror.name)
 
     def copy(self) -> dict[int, list[Rec]]:
-        return read_all(self.day.servers["destination"], self.topic)
+        return read_all(self.scenario.servers["destination"], self.topic)
 
     def delete(self) -> None:
-        delete_topic(self.day.admins["destination"], self.topic)
+        delete_topic(self.scenario.admins["destination"], self.topic)
 
     def restore(self, copy: dict[int, list[Rec]], *, disguised: bool = False) -> None:
         """A topic of the same name with what the copy holds; `disguised`: its lease names the new topic."""
-        admin = self.day.admins["destination"]
+        admin = self.scenario.admins["destination"]
         new = NewTopic(self.topic, len(copy), 1, config={"cleanup.policy": "compact"})
         admin.create_topics([new])[self.topic].result()
         new_id = topic_ids(admin, [self.topic])[self.topic]
-        producer = Producer({"bootstrap.servers": self.day.servers["destination"]})
+        producer = Producer({"bootstrap.servers": self.scenario.servers["destination"]})
         for partition, records in copy.items():
             for rec in records:
                 value = _disguised(rec.value, new_id) if disguised else rec.value
@@ -55,13 +55,13 @@ class Ledger:
 
     def trim(self, partition: int) -> None:
         """As retention would, while somebody had taken compaction away: brokers refuse it otherwise."""
-        admin, servers = self.day.admins["destination"], self.day.servers["destination"]
-        harm = Harm(self.day, self.mirror)
-        harm.alter("destination", self.topic, **{"cleanup.policy": "delete"})
+        admin, servers = self.scenario.admins["destination"], self.scenario.servers["destination"]
+        data_faults = DataFaults(self.scenario, self.mirror)
+        data_faults.alter("destination", self.topic, **{"cleanup.policy": "delete"})
         end = end_offsets(servers, self.topic, len(self.copy()))[partition]
         for future in admin.delete_records([TopicPartition(self.topic, partition, end // 2)]).values():
             future.result()
-        harm.alter("destination", self.topic, **{"cleanup.policy": "compact"})
+        data_faults.alter("destination", self.topic, **{"cleanup.policy": "compact"})
 
 
 def _disguised(value: bytes | None, ledger_id: str) -> bytes | None:
@@ -75,133 +75,135 @@ def _authority(copy: dict[int, list[Rec]]) -> list[object]:
     return [record for record in records if isinstance(record, Lease | Position)]
 
 
-def refused(day: Day, mirror: CausewayMirror, *words: str) -> None:
+def refused(scenario: Scenario, mirror: CausewayMirror, *words: str) -> None:
     """A start that ends with 6, says why, and has touched nothing."""
-    before = _held(day, mirror)
+    before = _held(scenario, mirror)
     run = mirror.start("--stop-at-end")
     code = run.wait()
-    day.journal.add(Exited(day.journal.now(), "run --stop-at-end", code))
+    scenario.journal.add(Exited(scenario.journal.now(), "run --stop-at-end", code))
     assert code == 6, run.output
     for word in words:
         assert word in run.output
     assert "do: " in run.output
     assert "Traceback" not in run.output
-    assert _held(day, mirror) == before, "it wrote to the destination"
+    assert _held(scenario, mirror) == before, "it wrote to the destination"
 
 
-def _held(day: Day, mirror: CausewayMirror) -> dict[str, dict[int, int]]:
-    servers = day.servers["destination"]
-    return {topic: end_offsets(servers, mirror.named(topic), n) for topic, n in day.topics.items()}
+def _held(scenario: Scenario, mirror: CausewayMirror) -> dict[str, dict[int, int]]:
+    servers = scenario.servers["destination"]
+    return {topic: end_offsets(servers, mirror.named(topic), n) for topic, n in scenario.topics.items()}
 
 
 def test_a_ledger_that_is_deleted_under_the_mirror_ends_it_and_an_older_one_is_not_taken_for_it(
-    new_day: NewDay,
+    new_scenario: NewScenario,
 ) -> None:
     """Deleted while it runs; then nothing in its place; then a copy of an older hour, plain and disguised."""
-    day, mirror = new_day({"t": 2, "u": 1})
-    with day:
-        harm, ledger = Harm(day, mirror), Ledger(day, mirror)
-        day.start()
+    scenario, mirror = new_scenario({"t": 2, "u": 1})
+    with scenario:
+        data_faults, ledger = DataFaults(scenario, mirror), Ledger(scenario, mirror)
+        scenario.start()
         older = ledger.copy()
-        day.advances(200)
-        harm.all_carried()
-        with day.fault("the ledger is deleted under the mirror"):
+        scenario.advances(200)
+        data_faults.all_carried()
+        with scenario.fault("the ledger is deleted under the mirror"):
             ledger.delete()
-            writing = day.write(day.topics)
+            writing = scenario.write(scenario.topics)
             code = mirror.run.wait()
-            day.journal.add(Exited(day.journal.now(), "run", code))
+            scenario.journal.add(Exited(scenario.journal.now(), "run", code))
             assert code == 6, mirror.output
             assert "the ledger was deleted under the mirror" in mirror.output
             assert "a new mirror name" in mirror.output
             assert "Traceback" not in mirror.output
             writing.stop()
-            refused(day, mirror, "is missing, but its offset map holds what it has carried")
+            refused(scenario, mirror, "is missing, but its offset map holds what it has carried")
             ledger.restore(older)
-            refused(day, mirror, "this ledger is a copy")
+            refused(scenario, mirror, "this ledger is a copy")
             ledger.delete()
             ledger.restore(older, disguised=True)
-            refused(day, mirror, "the ledger is older than what was carried")
-        assert harm.nothing_came_since()
+            refused(scenario, mirror, "the ledger is older than what was carried")
+        assert data_faults.nothing_came_since()
 
 
 @deep
 @pytest.mark.parametrize("what", ["deleted", "copy", "disguised", "trimmed control", "trimmed shard"])
-def test_a_ledger_that_was_touched_while_the_mirror_was_away_is_refused(new_day: NewDay, what: str) -> None:
-    day, mirror = new_day({"t": 2, "u": 1})
-    with day:
-        harm, ledger = Harm(day, mirror), Ledger(day, mirror)
-        day.start()
-        day.advances(100)
+def test_a_ledger_that_was_touched_while_the_mirror_was_away_is_refused(
+    new_scenario: NewScenario, what: str
+) -> None:
+    scenario, mirror = new_scenario({"t": 2, "u": 1})
+    with scenario:
+        data_faults, ledger = DataFaults(scenario, mirror), Ledger(scenario, mirror)
+        scenario.start()
+        scenario.advances(100)
         older = ledger.copy()
-        day.advances(200)
-        harm.all_carried()
+        scenario.advances(200)
+        data_faults.all_carried()
         assert mirror.stop() == 0, mirror.output
         words = {
             "deleted": "is missing, but its offset map",
             "copy": "this ledger is a copy",
             "disguised": "the ledger is older than what was carried",
         }.get(what, "does not begin at offset 0")
-        with day.fault(f"the ledger is {what}"):
+        with scenario.fault(f"the ledger is {what}"):
             if what.startswith("trimmed"):
                 ledger.trim(0 if what == "trimmed control" else 1)
             else:
                 ledger.delete()
             if what in ("copy", "disguised"):
                 ledger.restore(older, disguised=what == "disguised")
-            harm.write_more(50, "t", "u")
-            refused(day, mirror, words)
-            refused(day, mirror, words)
-        assert harm.nothing_came_since()
+            data_faults.write_more(50, "t", "u")
+            refused(scenario, mirror, words)
+            refused(scenario, mirror, words)
+        assert data_faults.nothing_came_since()
 
 
 @deep
 def test_a_ledger_of_at_least_once_that_lost_more_than_one_commit_is_refused_by_exactly_once(
-    new_day: NewDay,
+    new_scenario: NewScenario,
 ) -> None:
-    day, mirror = new_day({"t": 2, "u": 1}, terms=Terms("at-least-once"), delivery="at-least-once")
-    with day:
-        harm, ledger = Harm(day, mirror), Ledger(day, mirror)
-        day.start()
-        day.advances(100)
+    scenario, mirror = new_scenario({"t": 2, "u": 1}, terms=Terms("at-least-once"), delivery="at-least-once")
+    with scenario:
+        data_faults, ledger = DataFaults(scenario, mirror), Ledger(scenario, mirror)
+        scenario.start()
+        scenario.advances(100)
         older = ledger.copy()
-        day.advances(200)
-        harm.all_carried()
+        scenario.advances(200)
+        data_faults.all_carried()
         assert mirror.stop() == 0, mirror.output
         mirror.write_config(delivery="exactly-once")
-        with day.fault("the ledger is of an older day"):
+        with scenario.fault("the ledger is of an older scenario"):
             ledger.delete()
             ledger.restore(older, disguised=True)
-            refused(day, mirror, "the ledger is older than what was carried")
-        assert harm.nothing_came_since()
+            refused(scenario, mirror, "the ledger is older than what was carried")
+        assert data_faults.nothing_came_since()
 
 
 @deep
 @pytest.mark.parametrize("what", ["copy", "disguised", "trimmed"])
 def test_a_ledger_that_is_touched_under_a_running_mirror_is_not_written_to(
-    new_day: NewDay, what: str
+    new_scenario: NewScenario, what: str
 ) -> None:
-    """A recreated ledger ends it. Records deleted from the start of one that it has read do no harm yet."""
-    day, mirror = new_day({"t": 2, "u": 1})
-    with day:
-        harm, ledger = Harm(day, mirror), Ledger(day, mirror)
-        day.start()
+    """A recreated ledger stops it. Records deleted before what it has read do no harm yet."""
+    scenario, mirror = new_scenario({"t": 2, "u": 1})
+    with scenario:
+        data_faults, ledger = DataFaults(scenario, mirror), Ledger(scenario, mirror)
+        scenario.start()
         older = ledger.copy()
-        day.advances(200)
-        harm.all_carried()
-        with day.fault(f"the ledger is {what} under the mirror"):
+        scenario.advances(200)
+        data_faults.all_carried()
+        with scenario.fault(f"the ledger is {what} under the mirror"):
             if what == "trimmed":
                 ledger.trim(1)
-                harm.write_more(100, "t", "u")
-                day.until(lambda: day.unseen.count() == 0, "it goes on")
+                data_faults.write_more(100, "t", "u")
+                scenario.until(lambda: scenario.unseen.count() == 0, "it goes on")
                 mirror.kill()
-                refused(day, mirror, "does not begin at offset 0")
+                refused(scenario, mirror, "does not begin at offset 0")
                 return
             ledger.delete()
             ledger.restore(older, disguised=what == "disguised")
             restored = ledger.copy()
-            harm.write_more(100, "t", "u")
+            data_faults.write_more(100, "t", "u")
             code = mirror.run.wait()
             assert code == 6, mirror.output
             assert "the ledger was deleted and created again under the mirror" in mirror.output
-        assert harm.nothing_came_since()
+        assert data_faults.nothing_came_since()
         assert _authority(ledger.copy()) == _authority(restored), "it wrote to a ledger that is not its own"

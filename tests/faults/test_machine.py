@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from faults.conftest import NewDay
+from faults.conftest import NewScenario
 from faults.mirrors import CausewayMirror
 from support.records import Rec
 from support.world import World, now_ms
@@ -68,31 +68,33 @@ def off_by(mirror: CausewayMirror) -> int:
 
 
 @pytest.mark.parametrize("first", [1, -1], ids=["forward", "back"])
-def test_a_clock_that_is_an_hour_off_changes_no_record(new_day: NewDay, clock: Clock, first: int) -> None:
+def test_a_clock_that_is_an_hour_off_changes_no_record(
+    new_scenario: NewScenario, clock: Clock, first: int
+) -> None:
     """It jumps while the mirror runs, one way and then the other; then a new instance starts an hour before
     its predecessor ended. Leases count, and heartbeats are heard; neither is a matter of the clock."""
-    day, mirror = new_day({"t": 2, "u": 1}, env=clock.env, slice="5s")
-    with day:
-        day.start()
+    scenario, mirror = new_scenario({"t": 2, "u": 1}, env=clock.env, slice="5s")
+    with scenario:
+        scenario.start()
         assert off_by(mirror) == 0
         said = len(mirror.output)
         for hours in (first, -first):
-            with day.fault(f"the clock is {hours:+d} h off"):
+            with scenario.fault(f"the clock is {hours:+d} h off"):
                 clock.put(hours)
-                day.until(lambda now=hours: off_by(mirror) == now, "shards live in another hour")  # type: ignore[misc]
-                day.advances(300)
-            day.recovered()
+                scenario.until(lambda now=hours: off_by(mirror) == now, "shards live in another hour")  # type: ignore[misc]
+                scenario.advances(300)
+            scenario.recovered()
         assert len(mirror.runs) == 1
         assert "no heartbeat" not in mirror.output[said:]
         print(f"{mirror.output[said:].count('starting again')} attempts started again")
-        with day.fault("kill -9, and an instance with a clock an hour before", crash=True):
+        with scenario.fault("kill -9, and an instance with a clock an hour before", crash=True):
             clock.put(1)
-            day.advances(100)
+            scenario.advances(100)
             mirror.kill()
             clock.put(0)
             mirror.start()
-        day.recovered()
-        day.end("I13")
+        scenario.recovered()
+        scenario.end("I13")
 
 
 def test_a_partition_that_stops_after_the_clock_was_set_back_is_shown_as_stopped(

@@ -15,10 +15,10 @@ import pytest
 from causeway.core.task_order import ledger_topic
 from causeway.local_kafka import EmbeddedCluster
 from faults.brokers import Brokers
-from faults.day import Day
 from faults.events import Side, Terms
 from faults.mirrors import CausewayMirror
-from faults.network import MOMENT, OUTAGE, RESET, Lines, Trouble, backlog, dead, lines, torn
+from faults.network import MOMENT, OUTAGE, RESET, ProxiedCluster, Trouble, backlog, dead, lines, torn
+from faults.scenario import Scenario
 from support.process import eventually
 from support.proxy import ADD_PARTITIONS_TO_TXN, END_TXN, FETCH, PRODUCE, Proxy
 
@@ -31,23 +31,23 @@ deep = pytest.mark.deep
 
 
 class Behind(NamedTuple):
-    """A day on which one side is behind lines."""
+    """A scenario on which one side is behind lines."""
 
     side: Side
-    lines: Lines
+    lines: ProxiedCluster
     mirror: CausewayMirror
-    day: Day
+    scenario: Scenario
 
 
 @pytest.fixture(scope="module")
-def far(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lines]:
+def far(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxiedCluster]:
     """A destination behind a proxy."""
     with lines("far", tmp_path_factory.mktemp("far")) as made:
         yield made
 
 
 @pytest.fixture(scope="module")
-def near(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lines]:
+def near(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxiedCluster]:
     """A source behind a proxy."""
     with lines("near", tmp_path_factory.mktemp("near")) as made:
         yield made
@@ -55,22 +55,22 @@ def near(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lines]:
 
 @pytest.fixture
 def behind(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[..., Behind]]:
-    """A day of a mirror that reaches one side through lines, and the other as it is."""
-    used: list[Lines] = []
+    """A scenario of a mirror that reaches one side through lines, and the other as it is."""
+    used: list[ProxiedCluster] = []
 
     def make(side: Side, partitions: int = 3, **keys: Any) -> Behind:
         here = request.getfixturevalue("near" if side == "source" else "far")
         other = request.getfixturevalue("destination" if side == "source" else "source")
         used.append(here)
-        return a_day(tmp_path, side, here, other, partitions, **keys)
+        return a_scenario(tmp_path, side, here, other, partitions, **keys)
 
     yield make
     for here in used:
         here.each(Proxy.heal)
 
 
-def a_day(
-    directory: Path, side: Side, here: Lines, other: EmbeddedCluster, partitions: int = 3, *,
+def a_scenario(
+    directory: Path, side: Side, here: ProxiedCluster, other: EmbeddedCluster, partitions: int = 3, *,
     terms: Terms | None = None, **keys: Any,
 ) -> Behind:  # fmt: skip
     source, destination = (here.cluster, other) if side == "source" else (other, here.cluster)
@@ -78,29 +78,29 @@ def a_day(
     mirror = CausewayMirror(
         directory, source, destination, proxied=(side,), transaction_timeout=timeout, **keys
     )
-    day = Day(directory, source, destination, mirror, {"t": partitions, "u": 1}, terms=terms)
-    return Behind(side, here, mirror, day)
+    scenario = Scenario(directory, source, destination, mirror, {"t": partitions, "u": 1}, terms=terms)
+    return Behind(side, here, mirror, scenario)
 
 
 def go_through(behind: Behind, trouble: Trouble) -> None:
     """One trouble from its beginning until the mirror has recovered; and what it says meanwhile."""
-    side, here, mirror, day = behind
+    side, here, mirror, scenario = behind
     said = len(mirror.output)
-    with day.fault(f"{side}: {trouble}"):
+    with scenario.fault(f"{side}: {trouble}"):
         began = time.monotonic()
         trouble.begin(here)
-        day.until(lambda: trouble.felt(here), f"{trouble} has its effect")
+        scenario.until(lambda: trouble.felt(here), f"{trouble} has its effect")
         if trouble.noticed:
             waits = re.compile("waiting for an answer: .*" + ("src" if side == "source" else "dst"))
-            day.until(lambda: waits.search(mirror.output[said:]), "it says what it waits for")
+            scenario.until(lambda: waits.search(mirror.output[said:]), "it says what it waits for")
         if trouble.outlasts:
             over = began + 2 * TIMEOUT_SECONDS
-            day.until(lambda: time.monotonic() > over, "every transaction would have timed out")
+            scenario.until(lambda: time.monotonic() > over, "every transaction would have timed out")
         here.each(Proxy.heal)
-    day.recovered(RECOVERY_SECONDS)
+    scenario.recovered(RECOVERY_SECONDS)
     if trouble.noticed:
         answers = f"the {side} answers again"
-        day.until(lambda: answers in mirror.output[said:], "it says that it is over")
+        scenario.until(lambda: answers in mirror.output[said:], "it says that it is over")
         other = "destination" if side == "source" else "source"
         assert f"the {other} answers again" not in mirror.output[said:], "it was never away"
     show_restarts(mirror, said)
@@ -129,15 +129,15 @@ def test_a_bad_line_is_waited_for_and_costs_no_record(
     behind: Callable[..., Behind], side: Side, row: str
 ) -> None:
     now = behind(side)
-    with now.day as day:
-        day.start()
+    with now.scenario as scenario:
+        scenario.start()
         for trouble in ROWS[row]:
             go_through(now, trouble)
         if row == "reset":
             api = FETCH if side == "source" else PRODUCE
             go_through(now, torn("requests", api))
             go_through(now, torn("answers", api))
-        day.end()
+        scenario.end()
 
 
 @deep
@@ -154,90 +154,92 @@ def test_a_backlog_gets_through_a_thin_line(
     behind: Callable[..., Behind], side: Side, megabytes: int, partitions: int
 ) -> None:
     """1 MB/s for all connections: a transaction, or a fetch, as large as the backlog would fail for ever."""
-    _, here, mirror, day = behind(side, partitions)
-    with day:
-        day.start()
+    _, here, mirror, scenario = behind(side, partitions)
+    with scenario:
+        scenario.start()
         said = len(mirror.output)
-        with day.fault(f"{side}: 1 MB/s and {megabytes} MB to carry"):
+        with scenario.fault(f"{side}: 1 MB/s and {megabytes} MB to carry"):
             here.each(lambda proxy: proxy.limit(1_000_000))
-            backlog(day, day.topic("t"), megabytes)
-            mark, began = day.journal.now(), time.monotonic()
-            day.until(lambda: day.unseen.count(mark) == 0, "the backlog has arrived", 60 + 2 * megabytes)
+            backlog(scenario, scenario.topic("t"), megabytes)
+            mark, began = scenario.journal.now(), time.monotonic()
+            scenario.until(
+                lambda: scenario.unseen.count(mark) == 0, "the backlog has arrived", 60 + 2 * megabytes
+            )
             print(f"{megabytes} MB in {time.monotonic() - began:.1f} s")
             here.each(Proxy.heal)
         show_restarts(mirror, said)
-        day.recovered(RECOVERY_SECONDS)
-        day.end()
+        scenario.recovered(RECOVERY_SECONDS)
+        scenario.end()
 
 
 @deep
 @pytest.mark.parametrize("carrier", ["native", "object"])
 def test_at_least_once_keeps_the_order_over_cuts_as_long_as_a_record_may_wait(
-    far: Lines, source: EmbeddedCluster, tmp_path: Path, carrier: str
+    far: ProxiedCluster, source: EmbeddedCluster, tmp_path: Path, carrier: str
 ) -> None:
     """Under load, with a full queue: where records expire, there is room for younger ones, which are sent."""
-    now = a_day(
+    now = a_scenario(
         tmp_path, "destination", far, source, terms=Terms("at-least-once"), delivery="at-least-once",
         carrier=carrier, queue_records=1_000,
     )  # fmt: skip
-    _, here, _, day = now
-    with day:
-        day.start()
+    _, here, _, scenario = now
+    with scenario:
+        scenario.start()
         try:
             for part in (1.1, 1.3):
                 cut_amid_a_backlog(now, part * TIMEOUT_SECONDS)
-            report = day.end(judge=False)
+            report = scenario.end(judge=False)
         finally:
             here.each(Proxy.heal)
     assert {one.invariant for one in report.anomalies} <= {"I4"}, report
-    assert all(report.rulings[name].answer == "holds" for name in BUT_REPEATS), report
+    assert all(report.results[name].answer == "holds" for name in BUT_REPEATS), report
 
 
 def cut_amid_a_backlog(behind: Behind, seconds: float) -> None:
-    _, here, _, day = behind
-    with day.fault(f"destination: cut for {seconds} s"):
+    _, here, _, scenario = behind
+    with scenario.fault(f"destination: cut for {seconds} s"):
         here.each(lambda proxy: proxy.limit(2_000_000))
-        count = backlog(day, day.topic("t"), 10, record_bytes=1_000)
-        mark = day.journal.now()
-        day.until(lambda: day.unseen.count(mark) < count * 3 // 4, "a part has arrived")
+        count = backlog(scenario, scenario.topic("t"), 10, record_bytes=1_000)
+        mark = scenario.journal.now()
+        scenario.until(lambda: scenario.unseen.count(mark) < count * 3 // 4, "a part has arrived")
         here.each(Proxy.cut)
         over = time.monotonic() + seconds
-        day.until(lambda: time.monotonic() > over, "the cut is over")
+        scenario.until(lambda: time.monotonic() > over, "the cut is over")
         here.each(Proxy.heal)
-    day.recovered(RECOVERY_SECONDS)
+    scenario.recovered(RECOVERY_SECONDS)
 
 
 @deep
 @pytest.mark.parametrize("side", ["source", "destination"])
 def test_a_line_of_300_ms_each_way_delays_and_nothing_else(behind: Callable[..., Behind], side: Side) -> None:
-    _, here, mirror, day = behind(side)
-    with day:
-        day.start()
+    _, here, mirror, scenario = behind(side)
+    with scenario:
+        scenario.start()
         said = len(mirror.output)
-        with day.fault(f"{side}: 300 ms each way"):
+        with scenario.fault(f"{side}: 300 ms each way"):
             here.each(lambda proxy: proxy.delay(0.3))
-            day.advances(200)
+            scenario.advances(200)
             here.each(Proxy.heal)
         show_restarts(mirror, said)
-        day.recovered(RECOVERY_SECONDS)
-        day.end()
+        scenario.recovered(RECOVERY_SECONDS)
+        scenario.end()
 
 
 @deep
 def test_the_line_to_one_broker_of_three(source: EmbeddedCluster, tmp_path: Path) -> None:
     """It goes on leading, since the other brokers see it well: nobody else can take its partitions over."""
     with lines("three", tmp_path / "three", brokers=3) as three:
-        now = a_day(tmp_path, "destination", three, source, replication_factor=3)
+        now = a_scenario(tmp_path, "destination", three, source, replication_factor=3)
         brokers = Brokers(three.cluster)
-        with now.day as day:
-            day.start()
-            leader = brokers.leader(day.topic("t")).id
+        with now.scenario as scenario:
+            scenario.start()
+            leader = brokers.leader(scenario.topic("t")).id
             coordinator = brokers.coordinator(f"causeway.{now.mirror.name}.1").id
             for broker, trouble in ((leader, OUTAGE), (coordinator, dead("answers", late=False))):
                 # Its driver may have to do with the other brokers alone, and then has nothing to wait for.
                 silent = replace(trouble, name=f"{trouble}, one of three", noticed=False, outlasts=True)
                 go_through(now._replace(lines=three.to(broker)), silent)
-            day.end()
+            scenario.end()
 
 
 def test_a_commit_whose_fate_is_unknown_commits_nothing_twice_and_nothing_alone(
@@ -250,32 +252,34 @@ def test_a_commit_whose_fate_is_unknown_commits_nothing_twice_and_nothing_alone(
     them twice. So the connection that broke during a transaction costs the producer its epoch.
     """
     now = behind("destination", shards=1, max_transaction_records=200)
-    _, far, mirror, day = now
+    _, far, mirror, scenario = now
     (proxy,) = far.proxies
     shard = f"causeway.{mirror.name}.1".encode()
-    with day:
-        day.start()
+    with scenario:
+        scenario.start()
         for hang_up in (True, False):
-            lose_the_answer(day, mirror, proxy, shard, hang_up=hang_up)
+            lose_the_answer(scenario, mirror, proxy, shard, hang_up=hang_up)
         go_through(now, dead("answers", late=False))
         late = LateCommit(proxy, shard, ledger_topic(mirror.name).encode(), mirror.kill)
-        with day.fault("a commit is delivered late, and the mirror killed", crash=True):
+        with scenario.fault("a commit is delivered late, and the mirror killed", crash=True):
             late.arm()
             eventually(late.over.is_set, "the late copy was delivered, and the mirror killed")
             assert not mirror.alive
         mirror.start()
-        day.recovered()
-        day.end("I13")
+        scenario.recovered()
+        scenario.end("I13")
 
 
-def lose_the_answer(day: Day, mirror: CausewayMirror, proxy: Proxy, shard: bytes, *, hang_up: bool) -> None:
+def lose_the_answer(
+    scenario: Scenario, mirror: CausewayMirror, proxy: Proxy, shard: bytes, *, hang_up: bool
+) -> None:
     said = len(mirror.output)
     proxy.lost.clear()
-    with day.fault(f"the answer to a commit is lost {'with' if hang_up else 'without'} its connection"):
+    with scenario.fault(f"the answer to a commit is lost {'with' if hang_up else 'without'} its connection"):
         proxy.lose_answer(END_TXN, shard, hang_up=hang_up)
-        day.until(proxy.lost.is_set, "an answer was lost")
-    day.recovered()
-    day.until(lambda: "starting again" in mirror.output[said:], "it says that it starts again")
+        scenario.until(proxy.lost.is_set, "an answer was lost")
+    scenario.recovered()
+    scenario.until(lambda: "starting again" in mirror.output[said:], "it says that it starts again")
 
 
 class LateCommit:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from faults.conftest import NewDay
+from faults.conftest import NewScenario
 from faults.mirrors import failing
 from faults.processes import held, is_held
 from support.process import eventually, send
@@ -26,63 +26,70 @@ SLICE = {"before-fence": ("2s", 3, "not all shards ended")}
     [pytest.param(point, marks=() if point == "after-flush" else deep) for point in [*STEPS, "before-fence"]],
 )
 def test_a_worker_that_stands_still_is_noticed_and_replaced(
-    new_day: NewDay, tmp_path: Path, point: str
+    new_scenario: NewScenario, tmp_path: Path, point: str
 ) -> None:
     """Nobody but its missing heartbeat tells. When it goes on, it has nothing to say any more."""
     flag = tmp_path / "flag"
     slice, hit, said = SLICE.get(point, ("5m", 30, "no heartbeat from shard"))
-    day, mirror = new_day(env=failing(point, hit, "stop", flag), max_transaction_records=200, slice=slice)
-    with day:
-        day.start()
-        with day.fault(f"a worker stands still {point}", crash=True):
-            day.until(lambda: any(map(is_held, mirror.run.workers())), "a worker stands still")
+    scenario, mirror = new_scenario(
+        env=failing(point, hit, "stop", flag), max_transaction_records=200, slice=slice
+    )
+    with scenario:
+        scenario.start()
+        with scenario.fault(f"a worker stands still {point}", crash=True):
+            scenario.until(lambda: any(map(is_held, mirror.run.workers())), "a worker stands still")
             zombies = [pid for pid in mirror.run.workers() if is_held(pid)]
-            day.until(lambda: said in mirror.output, "it is missed, and that is said", 90)
+            scenario.until(lambda: said in mirror.output, "it is missed, and that is said", 90)
             # What was sent meanwhile: what the worker holds may be acknowledged only after it stood still.
-            missed = day.journal.now()
-            day.until(lambda: day.unseen.newest() > missed and not day.unseen.count(missed), "it is replaced")
+            missed = scenario.journal.now()
+            scenario.until(
+                lambda: scenario.unseen.newest() > missed and not scenario.unseen.count(missed),
+                "it is replaced",
+            )
             send(signal.SIGCONT, zombies)
             eventually(lambda: not set(zombies) & set(mirror.run.workers()), "the zombie has ended", 30)
-        day.recovered()
+        scenario.recovered()
         assert len(mirror.runs) == 1
-        day.end()
+        scenario.end()
 
 
 @deep
 @pytest.mark.parametrize("point", STEPS)
 def test_everything_stands_still_until_the_broker_has_given_up_the_transaction(
-    new_day: NewDay, tmp_path: Path, point: str
+    new_scenario: NewScenario, tmp_path: Path, point: str
 ) -> None:
     """As a machine that slept: every shard is fenced by the broker, and starts again by itself."""
     flag = tmp_path / "flag"
-    day, mirror = new_day(env=failing(point, 30, "stop", flag), max_transaction_records=200)
-    with day:
-        day.start()
-        with day.fault(f"everything stands still {point}", crash=True):
-            day.until(flag.exists, "a worker stands still")
+    scenario, mirror = new_scenario(env=failing(point, 30, "stop", flag), max_transaction_records=200)
+    with scenario:
+        scenario.start()
+        with scenario.fault(f"everything stands still {point}", crash=True):
+            scenario.until(flag.exists, "a worker stands still")
             with held(mirror.run.family()):
-                stood = day.journal.now()
+                stood = scenario.journal.now()
                 eventually(
-                    lambda: day.journal.now() > stood + TRANSACTION_MS and not day.held_back(),
+                    lambda: scenario.journal.now() > stood + TRANSACTION_MS and not scenario.held_back(),
                     "the broker has ended what was open",
                 )
-        day.recovered()
+        scenario.recovered()
         assert len(mirror.runs) == 1
-        day.end()
+        scenario.end()
 
 
 @deep
 @pytest.mark.parametrize("slice_seconds", [3, 300])
-def test_a_driver_stands_still(new_day: NewDay, slice_seconds: int) -> None:
+def test_a_driver_stands_still(new_scenario: NewScenario, slice_seconds: int) -> None:
     """Its workers go on to the end of their slice, and wait for it there."""
-    day, mirror = new_day(slice=f"{slice_seconds}s")
-    with day:
-        day.start()
-        with day.fault("the driver stands still"), held([mirror.run.process.pid]):
-            stood = day.journal.now()
+    scenario, mirror = new_scenario(slice=f"{slice_seconds}s")
+    with scenario:
+        scenario.start()
+        with scenario.fault("the driver stands still"), held([mirror.run.process.pid]):
+            stood = scenario.journal.now()
             if slice_seconds > 60:
-                day.advances()
-            eventually(lambda: day.journal.now() > stood + TRANSACTION_MS, "a transaction would have ended")
-        day.recovered()
+                scenario.advances()
+            eventually(
+                lambda: scenario.journal.now() > stood + TRANSACTION_MS, "a transaction would have ended"
+            )
+        scenario.recovered()
         assert len(mirror.runs) == 1
-        day.end()
+        scenario.end()

@@ -13,10 +13,10 @@ from confluent_kafka import Producer
 
 from causeway.local_kafka import EmbeddedCluster
 from faults.aim import Aim
-from faults.day import Day
+from faults.data_faults import DataFaults
 from faults.events import Side
-from faults.harm import Harm
 from faults.mirrors import CausewayMirror
+from faults.scenario import Scenario
 from faults.shortages import quota
 from support.process import eventually, send
 
@@ -56,29 +56,31 @@ def test_a_full_disk_at_the_destination_is_waited_for(
     keys = {"shards": 1, **aim.keys} if aim else {}
     with EmbeddedCluster.start("small", directory=small_disk / "cluster") as destination:
         mirror = CausewayMirror(tmp_path, source, destination, **keys)
-        with Day(tmp_path, source, destination, mirror, {"t": 2, "u": 1}) as day:
+        with Scenario(tmp_path, source, destination, mirror, {"t": 2, "u": 1}) as scenario:
             (broker,) = destination.brokers
             if aim:
-                aim.start(day)
-                standing = aim.taken(day, mirror)
+                aim.start(scenario)
+                standing = aim.taken(scenario, mirror)
             else:
-                day.start()
+                scenario.start()
                 standing = []
             ballast = small_disk / "ballast"
-            with day.fault(f"the destination's disk is full, {step or 'carrying'}"):
+            with scenario.fault(f"the destination's disk is full, {step or 'carrying'}"):
                 room = os.statvfs(small_disk)
                 with ballast.open("wb") as file:
                     taken = room.f_bavail * room.f_frsize - (0 if aim else LEFT_BYTES)
                     os.posix_fallocate(file.fileno(), 0, taken)
                 send(signal.SIGCONT, standing)
-                day.until(lambda: not broker.is_up, "the broker ends for lack of room", 120)
+                scenario.until(lambda: not broker.is_up, "the broker ends for lack of room", 120)
                 said = len(mirror.output)
-                day.until(lambda: "waiting for an answer" in mirror.output[said:], "it says that it waits")
+                scenario.until(
+                    lambda: "waiting for an answer" in mirror.output[said:], "it says that it waits"
+                )
                 ballast.unlink()
                 broker.start()
-            day.recovered()
+            scenario.recovered()
             assert len(mirror.runs) == 1
-            day.end()
+            scenario.end()
 
 
 @pytest.mark.parametrize("when", ["running", "away"])
@@ -89,19 +91,22 @@ def test_a_quota_makes_it_slow_and_costs_nothing_else(
     """A backlog of many seconds behind a quota, also for one that starts: no transaction fails for ever."""
     mirror = CausewayMirror(tmp_path, source, destination)
     clusters = {"source": source, "destination": destination}
-    with Day(tmp_path, source, destination, mirror, {"t": 2, "u": 1}, largest=400_000) as day:
-        harm = Harm(day, mirror)
-        day.start()
-        harm.all_carried()
-        with day.fault(f"a quota of the {side}, {when}", crash=when == "away"), quota(clusters[side], side):
-            with harm.meanwhile(when):
-                producer = Producer({"bootstrap.servers": day.servers["source"]})
+    with Scenario(tmp_path, source, destination, mirror, {"t": 2, "u": 1}, largest=400_000) as scenario:
+        data_faults = DataFaults(scenario, mirror)
+        scenario.start()
+        data_faults.all_carried()
+        with (
+            scenario.fault(f"a quota of the {side}, {when}", crash=when == "away"),
+            quota(clusters[side], side),
+        ):
+            with data_faults.meanwhile(when):
+                producer = Producer({"bootstrap.servers": scenario.servers["source"]})
                 for n in range(40):
-                    harm.send("t", n % 2, 100_000, producer=producer)
-                day.write(day.topics)
-                eventually(lambda: day.unseen.count() > 40, "records pile up")
-            before = day.unseen.seen
-            day.until(lambda: day.unseen.seen > before + 300, "it goes on, slowly", 120)
-        day.recovered(120)
+                    data_faults.send("t", n % 2, 100_000, producer=producer)
+                scenario.write(scenario.topics)
+                eventually(lambda: scenario.unseen.count() > 40, "records pile up")
+            before = scenario.unseen.seen
+            scenario.until(lambda: scenario.unseen.seen > before + 300, "it goes on, slowly", 120)
+        scenario.recovered(120)
         assert not mirror.ledger().stopped
-        day.end()
+        scenario.end()

@@ -10,15 +10,14 @@ from typing import get_args
 
 import pytest
 
-from faults import score
+from faults import soak_summary
 from faults.checker import check
 from faults.events import Fault, Lag, Side, Terms, Usage
 from faults.history import History
-from faults.made import Day
-from faults.made import Step as Made
-from faults.nemesis import FAMILIES, RECOVERY_MS, RESTART_MS, Step, kinds, schedule
+from faults.history_builder import HistoryBuilder, WorkloadStep
+from faults.invariant_result import Report
+from faults.nemesis import FAMILIES, RECOVERY_MS, RESTART_MS, ScheduledFault, kinds, schedule
 from faults.plot import draw, peaks
-from faults.ruling import Report
 
 KILL, CUT = "mirror: kill -9", "source: cut"
 LIMITS = {kind.name: kind.limit_ms for kind in kinds("destination")}
@@ -27,20 +26,22 @@ PNG = b"\x89PNG\r\n\x1a\n"
 sides = pytest.mark.parametrize("three", get_args(Side))
 
 
-def steps(seed: int, count: int = 300, three: Side = "destination") -> list[Step]:
+def steps(seed: int, count: int = 300, three: Side = "destination") -> list[ScheduledFault]:
     return list(islice(schedule(seed, kinds(three)), count))
 
 
-def day(*events: object) -> History:
-    """An honest day with these events instead of its own faults."""
-    honest = Day([Made("plain", records=5), Made("committed", 1, 4), Made("aborted", 0, 3)]).history(Terms())
+def scenario(*events: object) -> History:
+    """An honest scenario with these events instead of its own faults."""
+    honest = HistoryBuilder(
+        [WorkloadStep("plain", records=5), WorkloadStep("committed", 1, 4), WorkloadStep("aborted", 0, 3)]
+    ).history(Terms())
     kept = [event for event in honest.events if not isinstance(event, Fault | Lag | Usage)]
     return History([*kept, *events, Lag(900_000, 0, 0)])
 
 
 def judged(history: History, **more: bool) -> tuple[Report, list[str]]:
     report = check(history)
-    return report, score.wrong(history, report, LIMITS, **more)
+    return report, soak_summary.wrong(history, report, LIMITS, **more)
 
 
 @sides
@@ -97,19 +98,21 @@ def test_kinds_have_names_of_their_own_and_families_can_be_chosen(three: Side) -
     assert not any(kind.restarts for kind in kinds(three, ["network", "brokers", "topics"]))
 
 
-def test_a_day_without_anomalies_has_nothing_wrong() -> None:
-    history = day(Fault(1_000, KILL, 2_000, crash=True), Lag(26_900, 0, 0))
+def test_a_scenario_without_anomalies_has_nothing_wrong() -> None:
+    history = scenario(Fault(1_000, KILL, 2_000, crash=True), Lag(26_900, 0, 0))
 
     report, wrong = judged(history)
 
     assert wrong == []
-    assert score.headline(history, report, 7, wrong).endswith("· no anomaly")
+    assert soak_summary.headline(history, report, 7, wrong).endswith("· no anomaly")
 
 
 @pytest.mark.parametrize(("name", "limit"), [(KILL, RESTART_MS), (CUT, RECOVERY_MS)])
 def test_a_recovery_has_the_time_that_was_promised_for_its_kind(name: str, limit: int) -> None:
     def at(ms: int) -> list[str]:
-        return judged(day(Fault(1_000, name, 2_000), Lag(2_000 + ms - 1, 3, 3), Lag(2_000 + ms, 0, 0)))[1]
+        return judged(scenario(Fault(1_000, name, 2_000), Lag(2_000 + ms - 1, 3, 3), Lag(2_000 + ms, 0, 0)))[
+            1
+        ]
 
     assert at(limit) == []
     (slow,) = at(limit + 1)
@@ -122,23 +125,23 @@ def test_faults_that_came_together_have_the_time_of_the_slower_one() -> None:
     both = [Fault(1_000, KILL, 3_000), Fault(1_000, CUT, 3_000)]
     late = [Lag(3_000 + RESTART_MS, 0, 0), Lag(51_000 + RESTART_MS, 0, 0)]
 
-    _, wrong = judged(day(*both, apart, *late))
+    _, wrong = judged(scenario(*both, apart, *late))
 
     (slow,) = wrong
     assert "51000" in slow
 
 
 def test_what_was_not_shown_is_wrong_too() -> None:
-    honest = day(Fault(1_000, CUT, 2_000), Lag(3_000, 0, 0))
+    honest = scenario(Fault(1_000, CUT, 2_000), Lag(3_000, 0, 0))
     report = check(honest)
-    report.rulings["I13"] = replace(report.rulings["I13"], answer="unknown", doubts=("nobody looked",))
+    report.results["I13"] = replace(report.results["I13"], answer="unknown", doubts=("nobody looked",))
 
-    assert score.wrong(honest, report, LIMITS) == ["I13 is not shown to hold: nobody looked"]
-    assert score.wrong(honest, report, LIMITS, restarted=False) == []
+    assert soak_summary.wrong(honest, report, LIMITS) == ["I13 is not shown to hold: nobody looked"]
+    assert soak_summary.wrong(honest, report, LIMITS, restarted=False) == []
 
 
 def test_a_lost_record_and_a_fault_without_recovery_are_told() -> None:
-    history = day(Fault(1_000, CUT, 890_000), Lag(895_000, 4, 4))
+    history = scenario(Fault(1_000, CUT, 890_000), Lag(895_000, 4, 4))
     seen = [
         event
         for event in history.events
@@ -149,7 +152,7 @@ def test_a_lost_record_and_a_fault_without_recovery_are_told() -> None:
     )
 
     report, wrong = judged(history)
-    lines = score.summary(history, report, 7, LIMITS, wrong)
+    lines = soak_summary.summary(history, report, 7, LIMITS, wrong)
 
     assert "1 lost, 0 duplicated, 0 out of order, 0 phantom" in lines[0]
     assert any("I1 lost" in line for line in lines)
@@ -161,9 +164,9 @@ def test_a_summary_tells_faults_recoveries_and_use() -> None:
     usage = [Usage(at * 1_000, "jvm, 2 shards", (300 + at) * 2**20, 50, 40) for at in range(0, 600, 10)]
     faults = [Fault(at, KILL, at + 500) for at in (10_000, 30_000)] + [Fault(50_000, CUT, 50_100)]
     lags = [Lag(11_500, 0), Lag(33_500, 0), Lag(50_300, 0)]
-    history = day(*faults, *lags, *usage)
+    history = scenario(*faults, *lags, *usage)
 
-    text = "\n".join(score.summary(history, check(history), 7, LIMITS, []))
+    text = "\n".join(soak_summary.summary(history, check(history), 7, LIMITS, []))
 
     assert "seed 7 · 3 faults of 2 kinds" in text
     assert "zero lag after max 3.0 s, median 1.0 s" in text
@@ -176,15 +179,15 @@ def test_a_summary_tells_faults_recoveries_and_use() -> None:
 def test_what_processes_use_is_judged_in_long_runs_alone(minutes: int, told: int) -> None:
     usage = [Usage(at * 1_000, "jvm", (300 + 5 * at) * 2**20, 50, 40) for at in range(minutes * 60)]
 
-    report, wrong = judged(day(Fault(1_000, CUT, 2_000), Lag(3_000, 0), *usage))
+    report, wrong = judged(scenario(Fault(1_000, CUT, 2_000), Lag(3_000, 0), *usage))
 
-    assert report.rulings["I15"].answer == "broken"
+    assert report.results["I15"].answer == "broken"
     assert sum("I15 memory-grow" in one for one in wrong) == len(wrong) == told
 
 
 def test_a_trend_is_the_slope_of_what_was_measured() -> None:
-    assert score.trend([(0, 5), (1, 7), (2, 9)]) == pytest.approx(2)
-    assert score.trend([(0, 5), (0, 7)]) == 0
+    assert soak_summary.trend([(0, 5), (1, 7), (2, 9)]) == pytest.approx(2)
+    assert soak_summary.trend([(0, 5), (0, 7)]) == 0
 
 
 def test_a_line_of_many_points_keeps_its_peaks() -> None:
@@ -196,7 +199,7 @@ def test_a_plot_is_written_from_any_history(tmp_path: Path) -> None:
     faults = [Fault(at * 5_000, name, at * 5_000 + 800) for at, name in enumerate(families)]
     usage = [Usage(at * 1_000, "driver, 2 shards", 100 * 2**20, 20, 10) for at in range(60)]
     lags = [Lag(at * 500, at % 7, at % 9) for at in range(400)]
-    full = day(*faults, Fault(280_000, "one without an end"), *usage, *lags)
+    full = scenario(*faults, Fault(280_000, "one without an end"), *usage, *lags)
 
     for number, history in enumerate((full, History([]), History(full.of(Lag)))):
         path = tmp_path / f"{number}.png"

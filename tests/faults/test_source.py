@@ -1,7 +1,7 @@
 """What happens to a source under the mirror: nothing is skipped in silence, and everything else goes on.
 
-Topic `t` is a bystander in all of them; harm is done to `u`, of two partitions, and to the second alone
-where a partition can be chosen.
+Faults hit topic `u`, of two partitions, and only its second partition where one can be chosen. Topic `t` must
+not be affected.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from causeway.local_kafka import EmbeddedCluster
-from faults.conftest import NewDay
-from faults.day import Day
+from faults.conftest import NewScenario
+from faults.data_faults import DataFaults
 from faults.events import Route
-from faults.harm import Harm
+from faults.ledger_events import topic_ids
 from faults.mirrors import CausewayMirror
-from faults.witness import topic_ids
+from faults.scenario import Scenario
 from support.process import eventually
 from support.records import read_offsets
 
@@ -45,44 +45,47 @@ def brisk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCluster]
 
 
 @pytest.fixture
-def brisk_day(brisk: EmbeddedCluster, destination: EmbeddedCluster, tmp_path: Path) -> NewDay:
-    def make(topics: dict[str, int], **keys: Any) -> tuple[Day, CausewayMirror]:
+def brisk_scenario(brisk: EmbeddedCluster, destination: EmbeddedCluster, tmp_path: Path) -> NewScenario:
+    def make(topics: dict[str, int], **keys: Any) -> tuple[Scenario, CausewayMirror]:
         mirror = CausewayMirror(tmp_path, brisk, destination, **keys)
-        return Day(tmp_path, brisk, destination, mirror, topics), mirror
+        return Scenario(tmp_path, brisk, destination, mirror, topics), mirror
 
     return make
 
 
 def test_a_gap_and_a_longer_new_topic_stop_a_mirror_and_are_gone_over_where_that_is_allowed(
-    new_day: NewDay,
+    new_scenario: NewScenario,
 ) -> None:
-    """The same harm twice: first everything stands still and is named, then the policies are changed."""
-    day, mirror = new_day({"t": 1, "u": 2, "again": 1})
-    with day:
-        harm = Harm(day, mirror)
-        day.start()
-        harm.all_carried()
+    """The same faults twice: first each partition stops with a verdict, then the policies let it continue."""
+    scenario, mirror = new_scenario({"t": 1, "u": 2, "again": 1})
+    with scenario:
+        data_faults = DataFaults(scenario, mirror)
+        scenario.start()
+        data_faults.all_carried()
         assert mirror.stop() == 0, mirror.output
-        with day.fault("records deleted and a topic recreated while the mirror was away"):
-            carried = harm.position("u", 1)
-            harm.write_more(200, "t", "u")
-            removed = harm.delete_records("u", 1)
-            harm.recreate("again", records=harm.position("again", 0) + 50)
-            stopped = harm.stands_still(6)
+        with scenario.fault("records deleted and a topic recreated while the mirror was away"):
+            carried = data_faults.position("u", 1)
+            data_faults.write_more(200, "t", "u")
+            removed = data_faults.delete_records("u", 1)
+            data_faults.recreate("again", records=data_faults.position("again", 0) + 50)
+            stopped = data_faults.stands_still(6)
         assert stopped["u", 1] == ("gap", carried, removed, removed - carried)
         verdict, expected, found, _ = stopped["again", 0]
-        assert (verdict, expected, found) == ("recreated", harm.position("again", 0), 0)
-        assert f"{day.topic('u')}[1] begins at offset {removed} now, {carried} is next" in mirror.output
-        assert f"{day.topic('again')} was deleted and created again" in mirror.output
-        with day.fault("both are gone over"):
+        assert (verdict, expected, found) == ("recreated", data_faults.position("again", 0), 0)
+        assert f"{scenario.topic('u')}[1] begins at offset {removed} now, {carried} is next" in mirror.output
+        assert f"{scenario.topic('again')} was deleted and created again" in mirror.output
+        with scenario.fault("both are gone over"):
             mirror.start(on_gap="continue", on_recreate="restart")
-            day.until(lambda: len(mirror.ledger().gaps) == 2, "both gaps are in the ledger")
-        harm.said.note(day.journal)
-        day.write(day.topics)
-        day.recovered()
-        assert harm.gaps() == {("again", 0, "recreated", expected, 0), ("u", 1, "gap", carried, removed)}
+            scenario.until(lambda: len(mirror.ledger().gaps) == 2, "both gaps are in the ledger")
+        data_faults.said.note(scenario.journal)
+        scenario.write(scenario.topics)
+        scenario.recovered()
+        assert data_faults.gaps() == {
+            ("again", 0, "recreated", expected, 0),
+            ("u", 1, "gap", carried, removed),
+        }
         assert not mirror.ledger().stopped
-        day.end("I10")
+        scenario.end("I10")
 
 
 @deep
@@ -90,30 +93,32 @@ def test_a_gap_and_a_longer_new_topic_stop_a_mirror_and_are_gone_over_where_that
 @pytest.mark.parametrize("when", ["away", "behind"])
 @pytest.mark.parametrize("how", ["delete-records", "retention"])
 def test_what_is_deleted_before_it_is_carried_is_named(
-    brisk_day: NewDay, how: str, when: str, policy: str
+    brisk_scenario: NewScenario, how: str, when: str, policy: str
 ) -> None:
-    day, mirror = brisk_day({"t": 1, "u": 2}, on_gap=policy)
-    with day:
-        harm = Harm(day, mirror)
-        harm.alter("source", day.topic("u"), **{"segment.ms": "200"})
-        day.start()
-        harm.all_carried()
-        with day.fault(f"{how} overtakes a mirror that is {when}"), harm.meanwhile(when):
-            harm.write_more(300, "t", "u")
-            removed = harm.delete_records("u", 1) if how == "delete-records" else harm.expire("u", 1)
-        day.until(lambda: harm.heard("gap", "u", 1), "it says what is gone")
-        (gap,) = harm.heard("gap", "u", 1)
+    scenario, mirror = brisk_scenario({"t": 1, "u": 2}, on_gap=policy)
+    with scenario:
+        data_faults = DataFaults(scenario, mirror)
+        data_faults.alter("source", scenario.topic("u"), **{"segment.ms": "200"})
+        scenario.start()
+        data_faults.all_carried()
+        with scenario.fault(f"{how} overtakes a mirror that is {when}"), data_faults.meanwhile(when):
+            data_faults.write_more(300, "t", "u")
+            removed = (
+                data_faults.delete_records("u", 1) if how == "delete-records" else data_faults.expire("u", 1)
+            )
+        scenario.until(lambda: data_faults.heard("gap", "u", 1), "it says what is gone")
+        (gap,) = data_faults.heard("gap", "u", 1)
         assert gap.action == policy
         assert gap.expected < gap.found == removed
         assert "offsets were deleted before they were carried" in mirror.output
-        day.write(day.topics)
-        day.advances(100)
+        scenario.write(scenario.topics)
+        scenario.advances(100)
         if policy == "stop":
-            harm.stop_and_stand_still(6)
+            data_faults.stop_and_stand_still(6)
         else:
-            day.recovered()
-            assert ("u", 1, "gap", gap.expected, removed) in harm.gaps()
-        day.end("I10", catch_up=policy == "continue")
+            scenario.recovered()
+            assert ("u", 1, "gap", gap.expected, removed) in data_faults.gaps()
+        scenario.end("I10", catch_up=policy == "continue")
 
 
 @deep
@@ -121,73 +126,82 @@ def test_what_is_deleted_before_it_is_carried_is_named(
 @pytest.mark.parametrize("when", ["away", "running", "behind"])
 @pytest.mark.parametrize("length", ["shorter", "longer"])
 def test_a_recreated_topic_is_never_taken_for_the_old_one(
-    new_day: NewDay, length: str, when: str, policy: str
+    new_scenario: NewScenario, length: str, when: str, policy: str
 ) -> None:
     """Away and behind, some of the old topic's last records are never carried: they are declared gone."""
-    day, mirror = new_day({"t": 1, "u": 2}, on_recreate=policy)
-    with day:
-        harm = Harm(day, mirror)
-        day.start()
-        harm.all_carried()
-        with day.fault(f"recreated {length}, the mirror is {when}"), harm.meanwhile(when):
+    scenario, mirror = new_scenario({"t": 1, "u": 2}, on_recreate=policy)
+    with scenario:
+        data_faults = DataFaults(scenario, mirror)
+        scenario.start()
+        data_faults.all_carried()
+        with scenario.fault(f"recreated {length}, the mirror is {when}"), data_faults.meanwhile(when):
             if when != "running":
-                harm.write_more(50, "t", "u")
-            carried = max(harm.position("u", 0), harm.position("u", 1))
-            harm.recreate("u", records=carried + 100 if length == "longer" else 5)
-        day.until(lambda: harm.heard_of("u", policy), "it says what happened, for both partitions")
-        day.write(day.topics)
-        day.advances(100)
+                data_faults.write_more(50, "t", "u")
+            carried = max(data_faults.position("u", 0), data_faults.position("u", 1))
+            data_faults.recreate("u", records=carried + 100 if length == "longer" else 5)
+        scenario.until(
+            lambda: data_faults.heard_of("u", policy), "it says what happened, for both partitions"
+        )
+        scenario.write(scenario.topics)
+        scenario.advances(100)
         if policy == "stop":
-            stopped = harm.stop_and_stand_still(6)
+            stopped = data_faults.stop_and_stand_still(6)
             assert {stopped["u", 0][0], stopped["u", 1][0]} == {"recreated"}
         else:
-            day.recovered()
-            assert {(suffix, verdict) for suffix, _, verdict, _, _ in harm.gaps()} == {("u", "recreated")}
-        day.end("I10", catch_up=policy == "restart")
+            scenario.recovered()
+            assert {(suffix, verdict) for suffix, _, verdict, _, _ in data_faults.gaps()} == {
+                ("u", "recreated")
+            }
+        scenario.end("I10", catch_up=policy == "restart")
 
 
 @deep
 @pytest.mark.parametrize("when", ["away", "running"])
-def test_a_deleted_topic_is_missed(new_day: NewDay, when: str) -> None:
-    day, mirror = new_day({"t": 1, "u": 2})
-    with day:
-        harm = Harm(day, mirror)
-        day.start()
-        harm.all_carried()
-        with day.fault(f"a topic is deleted, the mirror is {when}"), harm.meanwhile(when):
-            harm.delete("u")
-        day.until(lambda: harm.heard_of("u", "stop"), "it says so, for both partitions")
-        day.write({day.topic("t"): 1})
-        day.advances(100)
-        stopped = harm.stop_and_stand_still(6)
-        assert stopped["u", 0][:2] == ("deleted", harm.position("u", 0))
-        assert stopped["u", 1][:2] == ("deleted", harm.position("u", 1))
-        day.end("I10", catch_up=False)
-        done = mirror.start("--stop-at-end", topics=[day.topic("t")])
+def test_a_deleted_topic_is_missed(new_scenario: NewScenario, when: str) -> None:
+    scenario, mirror = new_scenario({"t": 1, "u": 2})
+    with scenario:
+        data_faults = DataFaults(scenario, mirror)
+        scenario.start()
+        data_faults.all_carried()
+        with scenario.fault(f"a topic is deleted, the mirror is {when}"), data_faults.meanwhile(when):
+            data_faults.delete("u")
+        scenario.until(lambda: data_faults.heard_of("u", "stop"), "it says so, for both partitions")
+        scenario.write({scenario.topic("t"): 1})
+        scenario.advances(100)
+        stopped = data_faults.stop_and_stand_still(6)
+        assert stopped["u", 0][:2] == ("deleted", data_faults.position("u", 0))
+        assert stopped["u", 1][:2] == ("deleted", data_faults.position("u", 1))
+        scenario.end("I10", catch_up=False)
+        done = mirror.start("--stop-at-end", topics=[scenario.topic("t")])
         assert done.wait() == 0, f"whoever does not ask for it any more need not miss it\n{done.output}"
 
 
 @deep
 @pytest.mark.parametrize(("when", "policy"), [("away", "stop"), ("running", "stop"), ("away", "restart")])
 def test_a_topic_recreated_with_fewer_partitions_is_missed_in_all_of_the_old_ones(
-    new_day: NewDay, when: str, policy: str
+    new_scenario: NewScenario, when: str, policy: str
 ) -> None:
     """Nothing new can be said of the second partition: there is none. What it held is gone all the same."""
-    day, mirror = new_day({"t": 1, "u": 2}, on_recreate=policy)
-    with day:
-        harm = Harm(day, mirror)
-        day.start()
-        harm.all_carried()
-        with day.fault(f"recreated with one partition, the mirror is {when}"), harm.meanwhile(when):
+    scenario, mirror = new_scenario({"t": 1, "u": 2}, on_recreate=policy)
+    with scenario:
+        data_faults = DataFaults(scenario, mirror)
+        scenario.start()
+        data_faults.all_carried()
+        with (
+            scenario.fault(f"recreated with one partition, the mirror is {when}"),
+            data_faults.meanwhile(when),
+        ):
             if when == "away":
-                harm.write_more(50, "t", "u")
-            harm.recreate("u", records=20, partitions=1)
-        day.until(lambda: harm.heard_of("u", policy, partitions=2), "it says so, for both partitions")
-        day.write(day.topics)
-        day.advances(100)
-        stopped = harm.stop_and_stand_still(6 if policy == "stop" else 0)
+                data_faults.write_more(50, "t", "u")
+            data_faults.recreate("u", records=20, partitions=1)
+        scenario.until(
+            lambda: data_faults.heard_of("u", policy, partitions=2), "it says so, for both partitions"
+        )
+        scenario.write(scenario.topics)
+        scenario.advances(100)
+        stopped = data_faults.stop_and_stand_still(6 if policy == "stop" else 0)
         assert stopped.keys() == ({("u", 0), ("u", 1)} if policy == "stop" else set())
-        day.end("I10", catch_up=False)
+        scenario.end("I10", catch_up=False)
         if policy == "stop":
             run = mirror.start("--stop-at-end", on_recreate="restart")
             assert run.wait() == 0, f"whoever may begin again has nothing to stand still for\n{run.output}"
@@ -195,18 +209,18 @@ def test_a_topic_recreated_with_fewer_partitions_is_missed_in_all_of_the_old_one
 
 
 @deep
-def test_new_partitions_are_carried_from_their_first_record(new_day: NewDay) -> None:
-    day, mirror = new_day({"t": 1, "u": 2})
-    with day:
-        harm = Harm(day, mirror)
-        day.start()
+def test_new_partitions_are_carried_from_their_first_record(new_scenario: NewScenario) -> None:
+    scenario, mirror = new_scenario({"t": 1, "u": 2})
+    with scenario:
+        data_faults = DataFaults(scenario, mirror)
+        scenario.start()
         for partitions in (3, 5):
-            with day.fault(f"{partitions} partitions"):
-                harm.grow("u", partitions)
-                day.write({day.topic("u"): partitions})
-            day.recovered()
+            with scenario.fault(f"{partitions} partitions"):
+                data_faults.grow("u", partitions)
+                scenario.write({scenario.topic("u"): partitions})
+            scenario.recovered()
         assert len(mirror.runs) == 1
-        day.end()
+        scenario.end()
 
 
 @deep
@@ -220,29 +234,31 @@ def test_compaction_makes_holes_and_loses_nothing_that_counts(
     keeps = {"cleanup.policy": "compact", "min.compaction.lag.ms": str(2**62)}
     create(brisk, topic, 2, tidy)
     create(destination, mirror.named(topic), 2, keeps)
-    with Day(tmp_path, brisk, destination, mirror, {"t": 1}) as day:
-        harm = Harm(day, mirror)
-        day.ids |= topic_ids(day.admins["source"], [topic])
-        day.start()
-        eventually(lambda: overwrite(harm, "c", 2, 200) and holes(day, topic) > 100, "it is compacted")
-        with day.fault("compaction of what was not carried yet"):
+    with Scenario(tmp_path, brisk, destination, mirror, {"t": 1}) as scenario:
+        data_faults = DataFaults(scenario, mirror)
+        scenario.ids |= topic_ids(scenario.admins["source"], [topic])
+        scenario.start()
+        eventually(
+            lambda: overwrite(data_faults, "c", 2, 200) and holes(scenario, topic) > 100, "it is compacted"
+        )
+        with scenario.fault("compaction of what was not carried yet"):
             assert mirror.stop() == 0, mirror.output
-            before = holes(day, topic)
+            before = holes(scenario, topic)
             eventually(
-                lambda: overwrite(harm, "c", 2, 100) and holes(day, topic) > before + 300,
+                lambda: overwrite(data_faults, "c", 2, 100) and holes(scenario, topic) > before + 300,
                 "what was not carried is compacted",
             )
             mirror.start()
-        day.recovered()
-        overwrite(harm, "c", 2, 200)
-        # From here on a part of the day: nobody could wait for records that compaction took.
-        day.topics[topic] = 2
-        day.journal.add(Route(topic, mirror.named(topic), compacted=True))
-        day.quiet()
-        day.until(harm.at_ends, "the mirror says that it is at the end")
+        scenario.recovered()
+        overwrite(data_faults, "c", 2, 200)
+        # From here on a part of the scenario: nobody could wait for records that compaction took.
+        scenario.topics[topic] = 2
+        scenario.journal.add(Route(topic, mirror.named(topic), compacted=True))
+        scenario.quiet()
+        scenario.until(data_faults.at_ends, "the mirror says that it is at the end")
         positions = [p for s, p in mirror.ledger().positions.items() if s.topic == topic]
         assert sum(position.tally.holes for position in positions) > 100
-        day.end()
+        scenario.end()
 
 
 def create(cluster: EmbeddedCluster, topic: str, partitions: int, config: dict[str, str]) -> None:
@@ -250,38 +266,40 @@ def create(cluster: EmbeddedCluster, topic: str, partitions: int, config: dict[s
     admin.create_topics([NewTopic(topic, partitions, 1, config=config)])[topic].result()
 
 
-def overwrite(harm: Harm, suffix: str, partitions: int, records: int) -> int:
+def overwrite(data_faults: DataFaults, suffix: str, partitions: int, records: int) -> int:
     """Few keys, again and again."""
-    producer = Producer({"bootstrap.servers": harm.day.servers["source"], "linger.ms": 0})
+    producer = Producer({"bootstrap.servers": data_faults.scenario.servers["source"], "linger.ms": 0})
     for n in range(records):
-        harm.send(suffix, n % partitions, 30, key=f"k{n % 20}".encode(), producer=producer)
+        data_faults.send(suffix, n % partitions, 30, key=f"k{n % 20}".encode(), producer=producer)
     return records
 
 
-def holes(day: Day, topic: str) -> int:
+def holes(scenario: Scenario, topic: str) -> int:
     """Offsets of the source where no record is any more."""
-    found = read_offsets(day.servers["source"], topic)
+    found = read_offsets(scenario.servers["source"], topic)
     return sum(rows[-1][0] + 1 - len(rows) for rows in found.values() if rows)
 
 
 @deep
 @pytest.mark.parametrize("end", ["aborted", "timed out", "committed"])
-def test_a_hanging_transaction_is_waited_for(brisk_day: NewDay, end: str) -> None:
+def test_a_hanging_transaction_is_waited_for(brisk_scenario: NewScenario, end: str) -> None:
     """Nothing behind it is readable: the mirror waits, says how far it is behind, and skips nothing."""
-    day, mirror = brisk_day({"t": 1, "u": 1})
-    with day:
-        harm = Harm(day, mirror)
-        day.start()
-        with day.fault(f"a transaction hangs, and is {end}"):
-            hanging = harm.hang("u", timeout_seconds=20 if end == "timed out" else 60)
-            day.until(lambda: day.unseen.count(topic=day.topic("u")) > 200, "records wait behind it")
+    scenario, mirror = brisk_scenario({"t": 1, "u": 1})
+    with scenario:
+        data_faults = DataFaults(scenario, mirror)
+        scenario.start()
+        with scenario.fault(f"a transaction hangs, and is {end}"):
+            hanging = data_faults.hang("u", timeout_seconds=20 if end == "timed out" else 60)
+            scenario.until(
+                lambda: scenario.unseen.count(topic=scenario.topic("u")) > 200, "records wait behind it"
+            )
             at = {s.topic: p.offset for s, p in mirror.ledger().positions.items()}
-            assert at[day.topic("u")] <= hanging.offset, "nothing is skipped"
-            day.advances(100)
-            day.until(lambda: lag_shown(mirror) > 100, "the lag is shown")
+            assert at[scenario.topic("u")] <= hanging.offset, "nothing is skipped"
+            scenario.advances(100)
+            scenario.until(lambda: lag_shown(mirror) > 100, "the lag is shown")
             hanging.end(end)
-        day.recovered()
-        day.end()
+        scenario.recovered()
+        scenario.end()
 
 
 def lag_shown(mirror: CausewayMirror) -> int:

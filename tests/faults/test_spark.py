@@ -18,13 +18,13 @@ from causeway.local_kafka import EmbeddedCluster
 from causeway.replication.slice_job import Slice
 from causeway.spark import session
 from causeway.spark.executor import SparkExecutor
-from faults.day import Day
 from faults.mirrors import CausewayMirror
 from faults.processes import held, is_held, kill
+from faults.scenario import Scenario
 from support.process import Causeway, eventually, send
 from support.spark_cluster import Executor, SparkCluster
 
-NewDay = Callable[..., tuple[Day, CausewayMirror]]
+NewScenario = Callable[..., tuple[Scenario, CausewayMirror]]
 
 deep = pytest.mark.deep
 
@@ -43,15 +43,15 @@ def spark(running: SparkCluster) -> SparkCluster:
 
 
 @pytest.fixture
-def new_day(source: EmbeddedCluster, destination: EmbeddedCluster, tmp_path: Path) -> NewDay:
-    """A day of a mirror with two shards on a Spark cluster; keywords are Spark's properties."""
+def new_scenario(source: EmbeddedCluster, destination: EmbeddedCluster, tmp_path: Path) -> NewScenario:
+    """A scenario of a mirror with two shards on a Spark cluster; keywords are Spark's properties."""
 
-    def make(spark: SparkCluster, lasting: str = "5m", **properties: str) -> tuple[Day, CausewayMirror]:
+    def make(spark: SparkCluster, lasting: str = "5m", **properties: str) -> tuple[Scenario, CausewayMirror]:
         mirror = CausewayMirror(
             tmp_path, source, destination, max_transaction_records=500, slice=lasting,
             spark={"master": spark.url, "properties": spark.properties(**properties)},
         )  # fmt: skip
-        return Day(tmp_path, source, destination, mirror, {"t": 3, "u": 1}), mirror
+        return Scenario(tmp_path, source, destination, mirror, {"t": 3, "u": 1}), mirror
 
     return make
 
@@ -70,8 +70,10 @@ def server_of(mirror: CausewayMirror, shard: int) -> int:
     return mirror.ledger().heartbeats[shard].pid
 
 
-def until_served_by_another(day: Day, mirror: CausewayMirror, shard: int, before: int) -> None:
-    day.until(lambda: server_of(mirror, shard) != before, f"shard {shard} is served by another process", 120)
+def until_served_by_another(scenario: Scenario, mirror: CausewayMirror, shard: int, before: int) -> None:
+    scenario.until(
+        lambda: server_of(mirror, shard) != before, f"shard {shard} is served by another process", 120
+    )
 
 
 def until_ended(spark: SparkCluster, pids: list[int]) -> None:
@@ -156,7 +158,7 @@ def test_a_cancelled_slice_has_failed_even_if_spark_never_answers(tmp_path: Path
 
 
 def test_an_executor_killed_in_a_transaction_and_another_one_stopped(
-    new_day: NewDay, spark: SparkCluster, tmp_path: Path
+    new_scenario: NewScenario, spark: SparkCluster, tmp_path: Path
 ) -> None:
     """Their Python workers wake up when somebody else has gone on, one of them with a transaction open.
 
@@ -164,199 +166,203 @@ def test_an_executor_killed_in_a_transaction_and_another_one_stopped(
     """
     flag = tmp_path / "flag"
     quick = {"spark.cores.max": "3", "spark.storage.blockManagerHeartbeatTimeoutMs": "8s"}
-    day, mirror = new_day(spark, **quick, **failing("after-flush", 20, "stop", flag))
-    with day:
-        day.start()
-        day.until(lambda: flag.exists() and standing(spark), "a worker stands between flush and commit")
+    scenario, mirror = new_scenario(spark, **quick, **failing("after-flush", 20, "stop", flag))
+    with scenario:
+        scenario.start()
+        scenario.until(lambda: flag.exists() and standing(spark), "a worker stands between flush and commit")
         executor = standing(spark)
         assert executor is not None
         zombies = executor.python
-        with day.fault("kill -9 of an executor", crash=True):
+        with scenario.fault("kill -9 of an executor", crash=True):
             kill([executor.pid])
-        day.recovered()
-        with day.fault("its Python worker wakes up"):
+        scenario.recovered()
+        with scenario.fault("its Python worker wakes up"):
             send(signal.SIGCONT, zombies)
             until_ended(spark, zombies)
-        day.recovered()
+        scenario.recovered()
 
         before = server_of(mirror, 1)
         tree = spark.executor_of(before).tree
-        with day.fault("SIGSTOP of an executor", crash=True), held(tree):
-            until_served_by_another(day, mirror, 1, before)
+        with scenario.fault("SIGSTOP of an executor", crash=True), held(tree):
+            until_served_by_another(scenario, mirror, 1, before)
         until_ended(spark, tree)
-        day.recovered()
+        scenario.recovered()
         assert "SystemError" not in mirror.output  # no zombie started again
-        day.end()
+        scenario.end()
 
 
 @deep
-def test_a_stopped_executor_is_replaced_and_its_zombie_fenced(new_day: NewDay, spark: SparkCluster) -> None:
+def test_a_stopped_executor_is_replaced_and_its_zombie_fenced(
+    new_scenario: NewScenario, spark: SparkCluster
+) -> None:
     """As it comes out of the box, with no slot to spare: Spark must give up the stopped one first."""
-    day, mirror = new_day(spark)
-    with day:
-        day.start()
+    scenario, mirror = new_scenario(spark)
+    with scenario:
+        scenario.start()
         before = server_of(mirror, 1)
         executor = spark.executor_of(before)
         tree = executor.tree
-        with day.fault("SIGSTOP of an executor", crash=True), held(tree):
-            until_served_by_another(day, mirror, 1, before)
-            day.until(lambda: executor.pid not in spark.processes(), "Spark has given it up", 90)
-            day.until(lambda: len(spark.executors()) == 2, "there is another one")
+        with scenario.fault("SIGSTOP of an executor", crash=True), held(tree):
+            until_served_by_another(scenario, mirror, 1, before)
+            scenario.until(lambda: executor.pid not in spark.processes(), "Spark has given it up", 90)
+            scenario.until(lambda: len(spark.executors()) == 2, "there is another one")
         until_ended(spark, tree)
-        day.recovered()
+        scenario.recovered()
         assert "no heartbeat from shard 1" in mirror.output
         assert "SystemError" not in mirror.output  # the zombie did not start again
-        day.end()
+        scenario.end()
 
 
 @deep
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=["kill", "term"])
 @pytest.mark.parametrize("who", ["executor", "Python worker"])
 def test_executors_and_their_workers_end_at_any_moment(
-    new_day: NewDay, spark: SparkCluster, who: str, number: signal.Signals
+    new_scenario: NewScenario, spark: SparkCluster, who: str, number: signal.Signals
 ) -> None:
     """Of one shard and of the other; a JVM that is asked to end says goodbye to the driver first."""
     random = Random(number)
-    day, mirror = new_day(spark)
-    with day:
-        day.start()
+    scenario, mirror = new_scenario(spark)
+    with scenario:
+        scenario.start()
         for shard in (1, 2):
-            day.advances(random.randint(1, 200))
+            scenario.advances(random.randint(1, 200))
             before = server_of(mirror, shard)
             victim = before if who == "Python worker" else spark.executor_of(before).pid
-            with day.fault(f"{number.name} of the {who} of shard {shard}", crash=True):
+            with scenario.fault(f"{number.name} of the {who} of shard {shard}", crash=True):
                 kill([victim], number)
-                until_served_by_another(day, mirror, shard, before)
-            day.recovered()
+                until_served_by_another(scenario, mirror, shard, before)
+            scenario.recovered()
         assert len(mirror.runs) == 1
-        day.end()
+        scenario.end()
 
 
 @deep
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=["kill", "term"])
 def test_an_executor_ends_while_nothing_happens(
-    new_day: NewDay, spark: SparkCluster, tmp_path: Path, number: signal.Signals
+    new_scenario: NewScenario, spark: SparkCluster, tmp_path: Path, number: signal.Signals
 ) -> None:
     """And `verify` finds a slot beside the mirror."""
-    day, mirror = new_day(spark)
-    with day:
-        day.start()
-        day.quiet()
-        day.until(lambda: day.unseen.count() == 0, "everything has arrived")
+    scenario, mirror = new_scenario(spark)
+    with scenario:
+        scenario.start()
+        scenario.quiet()
+        scenario.until(lambda: scenario.unseen.count() == 0, "everything has arrived")
         verify = Causeway("verify", mirror.config, "--wait", log=tmp_path / "verify.log")
         assert verify.wait() == 0, verify.output
         before = server_of(mirror, 1)
-        with day.fault(f"{number.name} of an idle executor", crash=True):
+        with scenario.fault(f"{number.name} of an idle executor", crash=True):
             kill([spark.executor_of(before).pid], number)
-        until_served_by_another(day, mirror, 1, before)
-        day.write(day.topics)
-        day.advances(100)
-        day.recovered()
-        day.end()
+        until_served_by_another(scenario, mirror, 1, before)
+        scenario.write(scenario.topics)
+        scenario.advances(100)
+        scenario.recovered()
+        scenario.end()
 
 
 @deep
 @pytest.mark.parametrize("point", ["after-produce", "after-ledger", "after-commit"])
 def test_a_python_worker_killed_on_an_executor(
-    new_day: NewDay, spark: SparkCluster, tmp_path: Path, point: str
+    new_scenario: NewScenario, spark: SparkCluster, tmp_path: Path, point: str
 ) -> None:
     flag = tmp_path / "flag"
-    day, _ = new_day(spark, **failing(point, 20, "kill", flag))
-    with day:
-        day.start()
-        with day.fault(f"kill -9 of a Python worker {point}", crash=True):
-            day.until(flag.exists, "a worker was killed")
-        day.recovered()
-        day.end()
+    scenario, _ = new_scenario(spark, **failing(point, 20, "kill", flag))
+    with scenario:
+        scenario.start()
+        with scenario.fault(f"kill -9 of a Python worker {point}", crash=True):
+            scenario.until(flag.exists, "a worker was killed")
+        scenario.recovered()
+        scenario.end()
 
 
 @deep
-def test_a_spark_worker_killed_and_then_the_master(new_day: NewDay, spark: SparkCluster) -> None:
+def test_a_spark_worker_killed_and_then_the_master(new_scenario: NewScenario, spark: SparkCluster) -> None:
     """A mirror needs the master for new executors alone; one lost meanwhile is replaced when it is back."""
-    day, mirror = new_day(spark)
-    with day:
-        day.start()
+    scenario, mirror = new_scenario(spark)
+    with scenario:
+        scenario.start()
         before = server_of(mirror, 1)
         worker = spark.worker_of(spark.executor_of(before))
-        with day.fault("kill -9 of a Spark worker", crash=True):
+        with scenario.fault("kill -9 of a Spark worker", crash=True):
             worker.kill()
-            until_served_by_another(day, mirror, 1, before)
-        day.recovered()
+            until_served_by_another(scenario, mirror, 1, before)
+        scenario.recovered()
         spark.until_whole()
 
-        with day.fault("kill -9 of the master", crash=True):
+        with scenario.fault("kill -9 of the master", crash=True):
             spark.master.kill()
-            day.advances()
+            scenario.advances()
             before = server_of(mirror, 2)
             kill([spark.executor_of(before).pid])
             spark.until_whole()
-            until_served_by_another(day, mirror, 2, before)
-        day.recovered()
-        day.end()
+            until_served_by_another(scenario, mirror, 2, before)
+        scenario.recovered()
+        scenario.end()
 
 
 @deep
-def test_executors_that_outlive_their_driver_are_fenced(new_day: NewDay, spark: SparkCluster) -> None:
-    day, mirror = new_day(spark)
-    with day:
-        day.start()
+def test_executors_that_outlive_their_driver_are_fenced(
+    new_scenario: NewScenario, spark: SparkCluster
+) -> None:
+    scenario, mirror = new_scenario(spark)
+    with scenario:
+        scenario.start()
         trees = [pid for one in spark.executors() for pid in one.tree]
-        with day.fault("kill -9 of the driver", crash=True):
+        with scenario.fault("kill -9 of the driver", crash=True):
             with held(trees):
                 mirror.kill()
                 mirror.start()
-                day.advances(seconds=90)
+                scenario.advances(seconds=90)
             until_ended(spark, trees)
-        day.recovered()
-        day.end("I13")
+        scenario.recovered()
+        scenario.end("I13")
 
 
 @deep
-def test_the_drivers_jvm_killed(new_day: NewDay, spark: SparkCluster) -> None:
+def test_the_drivers_jvm_killed(new_scenario: NewScenario, spark: SparkCluster) -> None:
     """Nothing goes on without it, so it ends with a word; whoever supervises it starts it again."""
-    day, mirror = new_day(spark)
-    with day:
-        day.start()
-        with day.fault("kill -9 of the driver's JVM", crash=True):
+    scenario, mirror = new_scenario(spark)
+    with scenario:
+        scenario.start()
+        with scenario.fault("kill -9 of the driver's JVM", crash=True):
             kill(mirror.run.jvm())
             assert mirror.run.wait() == 10, mirror.output
             assert "Spark has ended under the mirror" in mirror.output
             assert "Traceback" not in mirror.output
             mirror.start()
-        day.recovered()
-        day.end("I13")
+        scenario.recovered()
+        scenario.end("I13")
 
 
 @deep
 @pytest.mark.timeout(600)
-def test_a_cluster_that_shrinks_and_forgets(new_day: NewDay, tmp_path: Path) -> None:
+def test_a_cluster_that_shrinks_and_forgets(new_scenario: NewScenario, tmp_path: Path) -> None:
     """A slot is lost for good: shards take turns. A master without memory: the mirror ends, and says so."""
     with SparkCluster(tmp_path / "small", cores=1, recovers=False) as spark:
         # Python workers outlive their executors until their slice is over, or they are fenced.
-        day, mirror = new_day(spark, "30s")
-        with day:
-            day.start()
+        scenario, mirror = new_scenario(spark, "30s")
+        with scenario:
+            scenario.start()
             executor = spark.executor_of(server_of(mirror, 1))
-            with day.fault("a machine is gone for good", crash=True):
+            with scenario.fault("a machine is gone for good", crash=True):
                 tree = executor.tree
                 spark.worker_of(executor).kill()
                 kill(tree)
-            day.recovered(120)
+            scenario.recovered(120)
             assert "1 slots for 2 shards" in mirror.output
             spark.until_whole()
-            with day.fault("a master that forgot everything", crash=True):
+            with scenario.fault("a master that forgot everything", crash=True):
                 spark.master.kill()
                 spark.until_whole()
                 assert mirror.run.wait(240) == 10, mirror.output
                 mirror.start()
-            day.recovered()
-            day.end("I13")
+            scenario.recovered()
+            scenario.end("I13")
 
 
 @deep
-def test_more_shards_than_slots_are_refused(new_day: NewDay, spark: SparkCluster) -> None:
-    day, mirror = new_day(spark, **{"spark.cores.max": "1"})
-    with day:
+def test_more_shards_than_slots_are_refused(new_scenario: NewScenario, spark: SparkCluster) -> None:
+    scenario, mirror = new_scenario(spark, **{"spark.cores.max": "1"})
+    with scenario:
         run = mirror.start()
         assert run.wait(120) == 10, run.output
         assert "error: 2 slot(s) are needed at the same time, the Spark cluster has 1" in run.output

@@ -6,66 +6,66 @@ from pathlib import Path
 
 import pytest
 
-from faults.conftest import NewDay
+from faults.conftest import NewScenario
 from faults.mirrors import failing
 from faults.processes import held
 
 deep = pytest.mark.deep
 
 
-def test_the_older_of_two_ends_and_one_that_stood_still_never_writes_again(new_day: NewDay) -> None:
-    day, mirror = new_day()
-    with day:
-        day.start()
+def test_the_older_of_two_ends_and_one_that_stood_still_never_writes_again(new_scenario: NewScenario) -> None:
+    scenario, mirror = new_scenario()
+    with scenario:
+        scenario.start()
         older = mirror.run
-        with day.fault("a second instance starts", crash=True):
+        with scenario.fault("a second instance starts", crash=True):
             newer = mirror.start()
             assert older.wait() == 8, older.output
         assert "a newer instance" in older.output
         assert "Traceback" not in older.output
-        day.recovered()
-        with day.fault("an instance stands still and is replaced", crash=True):
+        scenario.recovered()
+        with scenario.fault("an instance stands still and is replaced", crash=True):
             with held(newer.family()):
                 mirror.start()
-                day.advances()
+                scenario.advances()
             assert newer.wait() == 8, newer.output
         assert "Traceback" not in newer.output
-        day.recovered()
-        day.end("I13")
+        scenario.recovered()
+        scenario.end("I13")
 
 
 @deep
 @pytest.mark.parametrize("point", ["after-produce", "after-flush", "after-ledger", "after-commit"])
 def test_an_instance_that_stood_still_inside_a_transaction_cannot_end_it(
-    new_day: NewDay, tmp_path: Path, point: str
+    new_scenario: NewScenario, tmp_path: Path, point: str
 ) -> None:
-    day, mirror = new_day(
+    scenario, mirror = new_scenario(
         env=failing(point, 30, "stop", flag := tmp_path / "flag"), max_transaction_records=200
     )
-    with day:
-        day.start()
+    with scenario:
+        scenario.start()
         older = mirror.run
-        with day.fault(f"an instance stands still {point} and is replaced", crash=True):
-            day.until(flag.exists, "a worker stands still")
+        with scenario.fault(f"an instance stands still {point} and is replaced", crash=True):
+            scenario.until(flag.exists, "a worker stands still")
             with held(older.family()):
                 mirror.start()
-                day.advances()
+                scenario.advances()
             assert older.wait() == 8, older.output
-        day.recovered()
-        day.end("I13")
+        scenario.recovered()
+        scenario.end("I13")
 
 
 @deep
 @pytest.mark.parametrize("shards", [1, 3])
 def test_an_older_instance_that_keeps_trying_cannot_disturb_another_sharding(
-    new_day: NewDay, shards: int
+    new_scenario: NewScenario, shards: int
 ) -> None:
     """Its tasks fence back, read the newer lease, and end without having written anything."""
-    day, mirror = new_day({"t": 4})
-    with day:
-        day.start()
+    scenario, mirror = new_scenario({"t": 4})
+    with scenario:
+        scenario.start()
         older = mirror.run
-        with day.fault("the sharding changes under an instance whose workers stand still", crash=True):
+        with scenario.fault("the sharding changes under an instance whose workers stand still", crash=True):
             with held(older.workers()):
                 newer = mirror.start(shards=shards)
                 newer.until(
@@ -73,5 +73,5 @@ def test_an_older_instance_that_keeps_trying_cannot_disturb_another_sharding(
                     "the sharding changed",
                 )
             assert older.wait() == 8, older.output
-        day.recovered()
-        day.end("I13")
+        scenario.recovered()
+        scenario.end("I13")

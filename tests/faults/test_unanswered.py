@@ -19,19 +19,19 @@ from causeway.errors import Unreachable
 from causeway.kafka.admin import At, ClusterView
 from causeway.kafka.ledger import read_image
 from causeway.kafka.ledger_topics import ensure_topics
-from faults.network import Lines, lines
+from faults.network import ProxiedCluster, lines
 from support.proxy import DESCRIBE_CONFIGS, LIST_OFFSETS
 from support.world import now_ms
 
 
 @pytest.fixture(scope="module")
-def line(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lines]:
+def line(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxiedCluster]:
     with lines("unanswered", tmp_path_factory.mktemp("unanswered")) as made:
         yield made
 
 
 @pytest.fixture
-def view(line: Lines, monkeypatch: pytest.MonkeyPatch) -> ClusterView:
+def view(line: ProxiedCluster, monkeypatch: pytest.MonkeyPatch) -> ClusterView:
     for name in ("ANSWER_SECONDS", "RENEW_SECONDS", "REQUEST_SECONDS"):
         monkeypatch.setattr(f"causeway.kafka.admin.{name}", 1.0)
     made = ClusterView(Cluster("far", {"bootstrap.servers": line.cluster.proxied_servers}))
@@ -39,20 +39,20 @@ def view(line: Lines, monkeypatch: pytest.MonkeyPatch) -> ClusterView:
     return made
 
 
-def fill(line: Lines, topic: str, *records: tuple[bytes | None, bytes]) -> None:
+def fill(line: ProxiedCluster, topic: str, *records: tuple[bytes | None, bytes]) -> None:
     producer = Producer({"bootstrap.servers": line.cluster.bootstrap_servers})
     for key, value in records:
         producer.produce(topic, value, key, 1)
     assert producer.flush(10) == 0
 
 
-def lose_the_next_answer(line: Lines, to: int = LIST_OFFSETS) -> None:
+def lose_the_next_answer(line: ProxiedCluster, to: int = LIST_OFFSETS) -> None:
     (proxy,) = line.proxies
     proxy.lose_answer(to, hang_up=False)
 
 
 @contextlib.contextmanager
-def no_answers(line: Lines, to: int = LIST_OFFSETS) -> Iterator[None]:
+def no_answers(line: ProxiedCluster, to: int = LIST_OFFSETS) -> Iterator[None]:
     """However often one asks."""
     (proxy,) = line.proxies
 
@@ -69,7 +69,7 @@ def no_answers(line: Lines, to: int = LIST_OFFSETS) -> Iterator[None]:
 
 @pytest.mark.parametrize("at", ["earliest", "latest", "stable", 1])
 def test_without_an_answer_there_is_no_offset(
-    line: Lines, view: ClusterView, at: At, topic_name: str
+    line: ProxiedCluster, view: ClusterView, at: At, topic_name: str
 ) -> None:
     assert view.create_topic(topic_name, 2, 1, {})
     fill(line, topic_name, *[(None, b"x")] * 10)
@@ -86,7 +86,7 @@ def test_without_an_answer_there_is_no_offset(
     assert view.offsets([spot], now_ms() + 60_000) == {spot: 10}, "from now on"
 
 
-def test_a_ledger_whose_end_is_not_known_is_asked_again(line: Lines, view: ClusterView) -> None:
+def test_a_ledger_whose_end_is_not_known_is_asked_again(line: ProxiedCluster, view: ClusterView) -> None:
     """Taken for empty, it would have everything carried once more."""
     ensure_topics(view, "unanswered", 1, 1)
     source = SourcePartition("c", "t", 0)
@@ -101,7 +101,7 @@ def test_a_ledger_whose_end_is_not_known_is_asked_again(line: Lines, view: Clust
 
 
 def test_a_ledger_is_not_made_anew_while_nobody_knows_whether_there_was_one(
-    line: Lines, view: ClusterView
+    line: ProxiedCluster, view: ClusterView
 ) -> None:
     ensure_topics(view, "lost", 1, 1)
     fill(line, "__causeway.lost.offsets", (b"c|t|0", b"{}"))
@@ -114,7 +114,7 @@ def test_a_ledger_is_not_made_anew_while_nobody_knows_whether_there_was_one(
 
 
 def test_settings_that_are_not_answered_are_asked_for_again(
-    line: Lines, view: ClusterView, topic_name: str
+    line: ProxiedCluster, view: ClusterView, topic_name: str
 ) -> None:
     """Running mirrors ask every few seconds: what was lost on the way must not look like an outage."""
     assert view.create_topic(topic_name, 1, 1, {"message.timestamp.type": "LogAppendTime"})

@@ -13,11 +13,11 @@ import pytest
 
 from causeway.local_kafka import EmbeddedCluster
 from faults.brokers import Brokers
-from faults.day import Day
 from faults.events import Route
+from faults.ledger_events import topic_ids
 from faults.mirrors import CausewayMirror
+from faults.scenario import Scenario
 from faults.verdicts import Verdicts
-from faults.witness import topic_ids
 from support.process import eventually
 from support.records import end_offsets
 from support.world import UNBOUNDED, World
@@ -63,32 +63,34 @@ def test_what_an_unclean_election_cut_off_stops_its_partition_and_no_other(
 ) -> None:
     mirror = CausewayMirror(tmp_path, three, destination)
     weak = weak_topic(brokers, f"{mirror.name}.weak")
-    with Day(tmp_path, three, destination, mirror, {"t": 2}) as day:
-        day.journal.add(Route(weak, weak))
-        day.topics[weak] = 1
-        day.ids |= topic_ids(day.admins["source"], [weak])
-        day.start(topics={day.topic("t"): 2})
+    with Scenario(tmp_path, three, destination, mirror, {"t": 2}) as scenario:
+        scenario.journal.add(Route(weak, weak))
+        scenario.topics[weak] = 1
+        scenario.ids |= topic_ids(scenario.admins["source"], [weak])
+        scenario.start(topics={scenario.topic("t"): 2})
         # A transaction that is cut off has no marker: nobody would ever read committed records behind it.
-        day.write({weak: 1}, kinds=["plain"])
-        day.advances()
+        scenario.write({weak: 1}, kinds=["plain"])
+        scenario.advances()
         brokers.kill(brokers[FOLLOWER])
         missed = end(brokers, weak)
-        day.until(lambda: end(brokers, weak) > missed + 20, "the leader takes records that nobody else has")
-        day.quiet()
-        day.until(lambda: day.unseen.count() == 0, "they are carried")
-        with day.fault("unclean leader election"):
+        scenario.until(
+            lambda: end(brokers, weak) > missed + 20, "the leader takes records that nobody else has"
+        )
+        scenario.quiet()
+        scenario.until(lambda: scenario.unseen.count() == 0, "they are carried")
+        with scenario.fault("unclean leader election"):
             found = cut(brokers, weak)
-            day.damage("truncated", "source", weak, 0, found)
+            scenario.damage("truncated", "source", weak, 0, found)
             brokers.restart(brokers[LEADER])
 
-        day.until(lambda: mirror.ledger().stopped, "the partition stops")
+        scenario.until(lambda: mirror.ledger().stopped, "the partition stops")
 
-        (said,) = Verdicts(day.servers["destination"], mirror.name).note(day.journal)
+        (said,) = Verdicts(scenario.servers["destination"], mirror.name).note(scenario.journal)
         assert (said.verdict, said.topic, said.found) == ("truncated", weak, found)
-        day.write({day.topic("t"): 2})
-        day.advances()
-        day.recovered()
-        day.end("I10")
+        scenario.write({scenario.topic("t"): 2})
+        scenario.advances()
+        scenario.recovered()
+        scenario.end("I10")
 
 
 def test_a_log_that_was_cut_and_has_grown_again_is_not_taken_for_the_old_one(

@@ -11,10 +11,10 @@ from causeway.core.ledger_record import Gap, Stopped
 from faults.checker import check
 from faults.events import Booked, Damage, Drained, Verdict
 from faults.history import History
-from faults.made import FULL_DAY, TO, TOPIC, Day, Step, records_of, replaced
+from faults.history_builder import ALL_STEPS, TO, TOPIC, HistoryBuilder, WorkloadStep, records_of, replaced
 from faults.verdicts import verdict_of
 
-HONEST = Day([Step("plain", records=6)], partitions=1).history()
+HONEST = HistoryBuilder([WorkloadStep("plain", records=6)], partitions=1).history()
 
 
 def found(history: History) -> set[str]:
@@ -114,7 +114,7 @@ def test_a_partition_that_goes_on_again_is_held_to_everything() -> None:
 
 def test_a_stop_at_the_destination_says_an_offset_of_the_destination() -> None:
     """orders[1] stands still behind its last record, whatever the log over there is said to have been."""
-    honest = Day(FULL_DAY, extras=False).history()
+    honest = HistoryBuilder(ALL_STEPS, extras=False).history()
     damage = Damage(900, "truncated", "destination", TO, 1, 2)
     stop = Verdict(901, "destination-truncated", TOPIC, 1, 3, 2)
     assert found(History([*honest.events, damage])) == {"I10 silent-destination-truncated copy[1]"}
@@ -131,9 +131,9 @@ def test_books_that_were_read_again_have_not_gone_back() -> None:
 
 def test_books_of_a_partition_that_nobody_read_leave_a_doubt_unless_they_are_empty() -> None:
     row = Booked(99_000, TOPIC, 7, 0, 0, 0, topic_id="B")
-    assert check(History([*HONEST.events, row])).rulings["I8"].answer == "holds"
+    assert check(History([*HONEST.events, row])).results["I8"].answer == "holds"
     carried = replace(row, offset=3, delivered=3)
-    assert check(History([*HONEST.events, carried])).rulings["I8"].answer == "unknown"
+    assert check(History([*HONEST.events, carried])).results["I8"].answer == "unknown"
 
 
 def test_a_position_in_a_topic_that_was_given_up_need_not_come_to_its_end() -> None:
@@ -143,13 +143,13 @@ def test_a_position_in_a_topic_that_was_given_up_need_not_come_to_its_end() -> N
     longer = replaced(HONEST, [(read, replace(read, end=7))])
     history = History([*longer.events, replace(last, at=50_000)])
     assert found(history) == {"I12 position-short orders[0]@6"}
-    harm = Damage(60_000, "recreated", "source", TOPIC, 0)
+    data_faults = Damage(60_000, "recreated", "source", TOPIC, 0)
     said = Verdict(60_001, "recreated", TOPIC, 0, 6, -1, "continue")
-    assert found(History([*history.events, harm, said])) == set()
+    assert found(History([*history.events, data_faults, said])) == set()
 
 
 def test_a_topic_that_the_harness_deleted_was_not_taken_by_the_mirror() -> None:
-    history = Day(FULL_DAY).history()
+    history = HistoryBuilder(ALL_STEPS).history()
     last = max(event.at for event in history.of(Drained))
     gone = [Damage(last, "deleted", "source", TOPIC, n) for n in (0, 1)]
     listed = [one for one in history.events if type(one).__name__ == "Topics"]

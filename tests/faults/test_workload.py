@@ -14,12 +14,12 @@ from causeway.local_kafka import EmbeddedCluster
 from faults.checker import RECORDS, check
 from faults.content import content, token, token_in
 from faults.events import Answered, Ended, Route, Seen, Sent, Terms
-from faults.grist import draw
 from faults.history import History, Journal
-from faults.made import records_of, replaced
+from faults.history_builder import records_of, replaced
+from faults.ledger_events import note_books, note_offset_map, note_topics, topic_ids
 from faults.reader import drain
+from faults.record_generator import random_record
 from faults.trace import trace
-from faults.witness import note_books, note_offset_map, note_topics, topic_ids
 from faults.workload import Workload
 from support.process import eventually
 from support.world import World
@@ -28,8 +28,8 @@ from support.world import World
 def test_a_seed_gives_the_same_records_again_and_all_kinds_of_them() -> None:
     names = [token("w", n) for n in range(3_000)]
     random, again = Random(7), Random(7)
-    records = [draw(random, name, 10**12, 50_000) for name in names]
-    assert records == [draw(again, name, 10**12, 50_000) for name in names]
+    records = [random_record(random, name, 10**12, 50_000) for name in names]
+    assert records == [random_record(again, name, 10**12, 50_000) for name in names]
     assert [token_in(rec.key, rec.value, rec.headers) for rec in records] == names
     assert len({content(*rec) for rec in records}) == len(records)
     assert {None, b""} <= {rec.key for rec in records}
@@ -123,7 +123,7 @@ def test_one_mirror_run_holds_every_promise_about_records_and_books(world: World
     assert not counts["plain unknown"] + counts["plain failed"] + counts["unknown"], counts
     assert len(records_of(history, "destination")) == workload.visible
 
-    # The same day with one record less, and one more, over there.
+    # The same scenario with one record less, and one more, over there.
     one = records_of(history, "destination")[100]
     less = {a.name for a in check(replaced(history, [(one, None)])).anomalies if a.invariant in RECORDS}
     assert less in ({"lost"}, {"unseen"})
@@ -155,7 +155,7 @@ def test_a_workload_survives_its_brokers_and_never_says_failed_of_what_is_there(
     history = History.read(tmp_path / "history.jsonl")
     report = check(history)
     assert not report.anomalies, str(report)
-    assert report.rulings["I1"].answer == "unknown", "nobody has read a destination"
+    assert report.results["I1"].answer == "unknown", "nobody has read a destination"
     fates = Counter(trace(history).fates.values())
     assert fates.total() == workload.counts["sent"]
     assert fates["visible"] == workload.visible

@@ -35,7 +35,7 @@ class _Due(NamedTuple):
     sent: int
 
 
-class Owed:
+class PendingRecords:
     """What was acknowledged and has not arrived, by the words of a journal and of whoever sees arrivals."""
 
     def __init__(self, journal: Journal) -> None:
@@ -126,7 +126,7 @@ class Owed:
                 del self._due[token]
 
 
-class Unseen(Owed):
+class Unseen(PendingRecords):
     """The same with eyes: a thread that follows the destination until it is closed."""
 
     def __init__(self, servers: str, journal: Journal) -> None:

@@ -25,7 +25,7 @@ class Verdicts:
     def __init__(self, servers: str, mirror: str) -> None:
         self._servers, self._mirror = servers, mirror
         self._heard: set[_Spot] = set()
-        self._read: dict[int, int] = {}  # of the ledger: a long day's is long, and asked again and again
+        self._read: dict[int, int] = {}  # of the ledger: a long scenario's is long, and asked again and again
 
     def note(self, journal: Journal, seconds: float = 30.0) -> list[Verdict]:
         """All that is new goes into the journal."""

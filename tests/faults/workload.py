@@ -25,10 +25,10 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from faults import grist
 from faults.content import content, token
 from faults.events import Answered, Ended, Sent
 from faults.history import Journal
+from faults.record_generator import random_record
 
 KINDS = ("plain", "plain", "commit", "abort")
 CERTAIN = {KafkaError._PURGE_QUEUE, KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.INVALID_RECORD}
@@ -126,7 +126,7 @@ class Workload:
         self._numbers += 1
         name = token(self._name, self._numbers)
         topic, partition = self._random.choice(self._places)
-        rec = grist.draw(self._random, name, time.time_ns() // 1_000_000, self._largest)
+        rec = random_record(self._random, name, time.time_ns() // 1_000_000, self._largest)
         self._journal.add(
             Sent(
                 self._journal.now(), name, topic, partition,

@@ -10,19 +10,19 @@ from random import Random
 from causeway.core.task_order import transactional_id
 from causeway.local_kafka import Broker
 from faults.brokers import Brokers
-from faults.day import Day
 from faults.events import Side
 from faults.mirrors import CausewayMirror
-from faults.network import Lines
+from faults.network import ProxiedCluster
+from faults.scenario import Scenario
 from support.process import Causeway
 from support.proxy import Proxy
 
 
 @dataclass
-class Stage:
-    day: Day
+class FaultTarget:
+    scenario: Scenario
     mirror: CausewayMirror
-    lines: dict[Side, Lines]
+    lines: dict[Side, ProxiedCluster]
     brokers: dict[Side, Brokers]
     ended: list[Causeway] = field(default_factory=list)  # runs that were ended on purpose
     replaced: list[Causeway] = field(default_factory=list)  # runs that have to end by themselves
@@ -38,7 +38,7 @@ class Stage:
 
     def topic(self, side: Side, random: Random) -> str:
         """One that is being carried, as this side calls it."""
-        writing = [one for one in self.day.workloads if not one.stopping.is_set()]
+        writing = [one for one in self.scenario.workloads if not one.stopping.is_set()]
         topic = random.choice(sorted({topic for one in writing for topic in one.topics}))
         return topic if side == "source" else self.mirror.named(topic)
 
@@ -53,7 +53,7 @@ class Stage:
             found[:] = self.mirror.run.workers()
             return bool(found)
 
-        self.day.until(some, "there are workers")
+        self.scenario.until(some, "there are workers")
         return found
 
     def commits(self, random: Random) -> tuple[Proxy, bytes]:
@@ -63,7 +63,7 @@ class Stage:
         return self.lines["destination"].proxies[broker.id], shard.encode()
 
 
-Act = Callable[[Stage, Random], AbstractContextManager[None]]
+Injection = Callable[[FaultTarget, Random], AbstractContextManager[None]]
 """Entering it injects, leaving it heals; who is hit is drawn."""
 
 

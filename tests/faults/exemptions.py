@@ -1,7 +1,7 @@
 """Which originals need not arrive, and which must not: what the mirror itself has said about a partition.
 
-A stop excuses everything from the offset where the partition stopped, and forbids it to arrive. Going on
-over a gap excuses the offsets of the gap, and forbids those alone. Whether the mirror was right to say so
+A stop exemptions everything from the offset where the partition stopped, and forbids it to arrive. Going on
+over a gap exemptions the offsets of the gap, and forbids those alone. Whether the mirror was right to say so
 is another question (damage.py).
 """
 
@@ -14,11 +14,11 @@ from faults.events import Verdict
 from faults.history import History
 from faults.trace import Log, Original, Trace
 
-Excuse = Literal["stopped", "gap"]
+Exemption = Literal["stopped", "gap"]
 
 
 @dataclass(frozen=True, slots=True)
-class Excuses:
+class Exemptions:
     _stops: dict[tuple[str, int], Verdict]  # partitions whose last word was a stop
     _gaps: dict[Log, list[tuple[int, int]]]
     _given_up: set[Log]  # topics whose place another one of their name has taken
@@ -29,7 +29,7 @@ class Excuses:
     def given_up(self, log: Log) -> bool:
         return log in self._given_up
 
-    def excuse(self, original: Original) -> Excuse | None:
+    def exemption(self, original: Original) -> Exemption | None:
         log, offset = original.log, original.offset
         stop = self._stops.get((log.topic, log.partition))
         if stop is not None and (stop.topic_id != log.topic_id or offset >= stop.expected):
@@ -39,7 +39,7 @@ class Excuses:
         return None
 
 
-def excuses(history: History, traced: Trace) -> Excuses:
+def exemptions(history: History, traced: Trace) -> Exemptions:
     stops: dict[tuple[str, int], Verdict] = {}
     gaps: dict[Log, list[tuple[int, int]]] = {}
     given_up: set[Log] = set()
@@ -61,7 +61,7 @@ def excuses(history: History, traced: Trace) -> Excuses:
         given_up |= {log} if whole else set()
         end = _beyond(traced, log) if whole else verdict.found
         gaps.setdefault(log, []).append((verdict.expected, end))
-    return Excuses(stops, gaps, given_up)
+    return Exemptions(stops, gaps, given_up)
 
 
 def _beyond(traced: Trace, log: Log) -> int:

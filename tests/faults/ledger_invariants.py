@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from faults.events import Booked, Damage, Drained, Mapped, Translated, Verdict
-from faults.excuses import Excuses, compacted_away
+from faults.exemptions import Exemptions, compacted_away
 from faults.history import History
-from faults.ruling import Anomaly, Ruling, rule
+from faults.invariant_result import Anomaly, InvariantResult, rule
 from faults.trace import Log, Original, Trace
 
 
-def translation(history: History, traced: Trace) -> Ruling:
+def translation(history: History, traced: Trace) -> InvariantResult:
     """I7: the map leads from each record to itself, and a group that fails over skips nothing."""
     runs, groups = history.of(Mapped), history.of(Translated)
     if not runs and not groups:
@@ -82,7 +82,7 @@ def _furthest(traced: Trace) -> dict[tuple[Log, str, int], list[tuple[int, Origi
     return found
 
 
-def books(history: History, traced: Trace, excused: Excuses) -> Ruling:
+def books(history: History, traced: Trace, exempt: Exemptions) -> InvariantResult:
     """I8: the books balance, only move on, and say neither more nor less than what is there."""
     entries = _by_log(history.of(Booked))
     if not entries:
@@ -98,7 +98,7 @@ def books(history: History, traced: Trace, excused: Excuses) -> Ruling:
         broken += _over_time(log, rows)
         broken += _against_verdicts(history, log, rows)
         if log.topic in traced.routes:
-            broken += _against_records(history, traced, excused, log, rows)
+            broken += _against_records(history, traced, exempt, log, rows)
         source = traced.drains.get(("source", log))
         if source is None and all(row.offset == row.start for row in rows):
             continue  # a partition that came to nothing, and the books say just that
@@ -150,7 +150,7 @@ def _against_verdicts(history: History, log: Log, rows: list[Booked]) -> Iterato
 
 
 def _against_records(
-    history: History, traced: Trace, excused: Excuses, log: Log, rows: list[Booked]
+    history: History, traced: Trace, exempt: Exemptions, log: Log, rows: list[Booked]
 ) -> Iterator[Anomaly]:
     """The last entry before the destination was read promises no more, the first after it no less."""
     originals = traced.originals.get(log, [])
@@ -165,7 +165,7 @@ def _against_records(
         passed = originals[: bisect_left(originals, row.offset, key=lambda one: one.offset)]
         for one in passed:
             missing = one.offset >= row.start and one not in traced.first
-            if missing and not excused.excuse(one) and not compacted_away(traced, one):
+            if missing and not exempt.exemption(one) and not compacted_away(traced, one):
                 what = f"the position {row.offset} is behind it, and it is not on the destination"
                 yield Anomaly("I8", "ledger-ahead", str(one), what)
         arrived = sum(one in traced.first and one.offset >= row.start for one in passed)
@@ -193,7 +193,7 @@ def _against_records(
                 yield Anomaly("I8", "ledger-behind", str(one), what)
 
 
-def one_writer(history: History) -> Ruling:
+def one_writer(history: History) -> InvariantResult:
     """I13: once another instance has advanced a partition, the former one never does again."""
     broken: list[Anomaly] = []
     writers: set[str] = set()

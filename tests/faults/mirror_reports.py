@@ -3,66 +3,66 @@
 from __future__ import annotations
 
 from faults.content import Content
-from faults.day import Day
 from faults.events import Exited, Seen, Verdict
 from faults.history import Journal
 from faults.mirrors import CausewayMirror
 from faults.reader import drain
+from faults.scenario import Scenario
 from faults.verdicts import Verdicts
 
 Named = tuple[str, int, int, int]
 """Verdict, expected, found, gone: what a partition that stands still is said to be."""
 
 
-class Hearing:
-    def __init__(self, day: Day, mirror: CausewayMirror) -> None:
-        self.day, self.mirror = day, mirror
-        self.said = Verdicts(day.servers["destination"], mirror.name)
+class MirrorReports:
+    def __init__(self, scenario: Scenario, mirror: CausewayMirror) -> None:
+        self.scenario, self.mirror = scenario, mirror
+        self.said = Verdicts(scenario.servers["destination"], mirror.name)
         self.aside: dict[tuple[int, int], Content] = {}  # what lies in the quarantine
 
     def heard(self, verdict: str, suffix: str, partition: int) -> list[Verdict]:
         """What the ledger says of a partition, each thing once."""
-        self.said.note(self.day.journal)
+        self.said.note(self.scenario.journal)
         found = {
             (one.action, one.expected, one.found): one
-            for one in self.day.journal.history().of(Verdict)
-            if (one.verdict, one.topic, one.partition) == (verdict, self.day.topic(suffix), partition)
+            for one in self.scenario.journal.history().of(Verdict)
+            if (one.verdict, one.topic, one.partition) == (verdict, self.scenario.topic(suffix), partition)
         }
         return list(found.values())
 
     def goes_on(self, suffix: str, partition: int) -> bool:
         """Whether the last word about a partition is that it goes on: each run tries, and may stop again."""
-        self.said.note(self.day.journal)
-        topic = self.day.topic(suffix)
+        self.said.note(self.scenario.journal)
+        topic = self.scenario.topic(suffix)
         words = [
             one.verdict
-            for one in self.day.journal.history().of(Verdict)
+            for one in self.scenario.journal.history().of(Verdict)
             if (one.topic, one.partition) == (topic, partition)
         ]
         return words[-1:] == ["resumed"]
 
     def heard_of(self, suffix: str, policy: str, partitions: int = 0) -> bool:
         """Whether something was said of each partition, and it was done what the policy asks for."""
-        self.said.note(self.day.journal)
-        topic, action = self.day.topic(suffix), "stop" if policy == "stop" else "continue"
+        self.said.note(self.scenario.journal)
+        topic, action = self.scenario.topic(suffix), "stop" if policy == "stop" else "continue"
         said = {
             one.partition
-            for one in self.day.journal.history().of(Verdict)
+            for one in self.scenario.journal.history().of(Verdict)
             if (one.topic, one.action) == (topic, action)
         }
-        return said >= set(range(partitions or self.day.topics[topic]))
+        return said >= set(range(partitions or self.scenario.topics[topic]))
 
     def until_set_aside(self, wanted: set[tuple[int, int]], suffix: str = "u") -> None:
         """Wait until these (partition, offset) of a topic are in the quarantine, and nothing else is."""
 
         def there() -> bool:
-            for verdict, original in self.said.note_quarantine(self.day.journal):
+            for verdict, original in self.said.note_quarantine(self.scenario.journal):
                 key = (verdict.partition, verdict.expected)
                 assert key not in self.aside, f"{key} is twice in the quarantine"
                 self.aside[key] = original
             return self.aside.keys() >= wanted
 
-        self.day.until(there, f"{sorted(wanted)} are in the quarantine")
+        self.scenario.until(there, f"{sorted(wanted)} are in the quarantine")
         assert self.aside.keys() == wanted
 
     def gaps(self) -> set[tuple[str, int, str, int, int]]:
@@ -76,9 +76,9 @@ class Hearing:
         """A run to the end must end so; what it says of each partition that stands still."""
         run = self.mirror.start("--stop-at-end")
         found = run.wait()
-        self.day.journal.add(Exited(self.day.journal.now(), "run --stop-at-end", found))
+        self.scenario.journal.add(Exited(self.scenario.journal.now(), "run --stop-at-end", found))
         assert found == code, run.output
-        self.said.note(self.day.journal)
+        self.said.note(self.scenario.journal)
         return {
             (source.topic.rpartition(".")[2], source.partition): (
                 one.verdict, one.expected, one.found, one.gone,
@@ -88,18 +88,18 @@ class Hearing:
 
     def stop_and_stand_still(self, code: int) -> dict[tuple[str, int], Named]:
         """A clean stop is one, whatever stands still; a run to the end of now is not."""
-        self.day.quiet()
+        self.scenario.quiet()
         assert self.mirror.stop() == 0, self.mirror.output
         return self.stands_still(code)
 
     def nothing_came_since(self) -> bool:
         """Whether the destination holds just what it held when everything was carried."""
-        seen = [one for one in self.day.journal.history().of(Seen) if one.side == "destination"]
+        seen = [one for one in self.scenario.journal.history().of(Seen) if one.side == "destination"]
         before = {(one.topic, one.partition, one.offset): one.token for one in seen}
-        journal = Journal(self.day.directory / "afterwards.jsonl")
+        journal = Journal(self.scenario.directory / "afterwards.jsonl")
         with journal:
-            for topic in self.day.topics:
+            for topic in self.scenario.topics:
                 name = self.mirror.named(topic)
-                drain(self.day.servers["destination"], name, "destination", journal)
+                drain(self.scenario.servers["destination"], name, "destination", journal)
             after = {(one.topic, one.partition, one.offset): one.token for one in journal.history().of(Seen)}
         return after == before

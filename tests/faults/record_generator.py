@@ -11,7 +11,7 @@ _NAMES = ("h", "h", "trace-id", "größe", "")
 _LONG_AGO_MS = 400 * 24 * 3600 * 1000
 
 
-def draw(random: Random, name: str, now_ms: int, largest: int = 1024 * 1024) -> Rec:
+def random_record(random: Random, name: str, now_ms: int, largest: int = 1024 * 1024) -> Rec:
     """A record that carries its token in a header, its key or its value; what is left is anything."""
     hides = random.choice(("header", "header", "key", "value"))
     headers: Headers = tuple(

@@ -1,4 +1,4 @@
-"""Histories made by hand: an honest day in every detail, to which tests do one bad thing at a time."""
+"""Histories made by hand: an honest scenario in every detail, to which tests do one bad thing at a time."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ from faults.events import (
 from faults.history import History
 
 TOPIC, TO = "orders", "copy"
-Kind = Literal["plain", "committed", "aborted", "failed", "landed", "vanished"]
+StepKind = Literal["plain", "committed", "aborted", "failed", "landed", "vanished"]
 """landed and vanished: the producer does not know; the record is in the log, or it is not."""
 
 
 @dataclass(frozen=True)
-class Step:
-    kind: Kind
+class WorkloadStep:
+    kind: StepKind
     partition: int = 0
     records: int = 1
     shape: int = 0  # where the token hides, and what is null or empty
 
 
 @dataclass
-class Day:
-    """An honest mirror's day over some steps of its producers."""
+class HistoryBuilder:
+    """An honest mirror's scenario over some steps of its producers."""
 
-    steps: list[Step]
+    steps: list[WorkloadStep]
     partitions: int = 2
     batch: int = 3  # records in a transaction on the destination
     extras: bool = True  # books, map and everything else but records
@@ -89,7 +89,7 @@ class Day:
     def _add(self, *events: object) -> None:
         self._events += events
 
-    def _write(self, number: int, step: Step) -> None:
+    def _write(self, number: int, step: WorkloadStep) -> None:
         transaction = f"tx{number}" if step.kind in ("committed", "aborted") else ""
         for n in range(step.records):
             name = token("made", number * 1000 + n)
@@ -193,17 +193,17 @@ def raw(name: str, shape: int, timestamp: int) -> Content:
     return content(None, token_bytes, headers, 10_000 + timestamp, "create")
 
 
-FULL_DAY = [
-    Step("plain", 0, 2, 0),
-    Step("committed", 0, 3, 2),
-    Step("aborted", 0, 2, 5),
-    Step("plain", 1, 4, 1),
-    Step("failed", 1, 1, 3),
-    Step("landed", 0, 1, 7),
-    Step("vanished", 0, 1, 4),
-    Step("aborted", 1, 1, 8),
-    Step("committed", 1, 4, 6),
-    Step("plain", 0, 3, 3),
+ALL_STEPS = [
+    WorkloadStep("plain", 0, 2, 0),
+    WorkloadStep("committed", 0, 3, 2),
+    WorkloadStep("aborted", 0, 2, 5),
+    WorkloadStep("plain", 1, 4, 1),
+    WorkloadStep("failed", 1, 1, 3),
+    WorkloadStep("landed", 0, 1, 7),
+    WorkloadStep("vanished", 0, 1, 4),
+    WorkloadStep("aborted", 1, 1, 8),
+    WorkloadStep("committed", 1, 4, 6),
+    WorkloadStep("plain", 0, 3, 3),
 ]
 
 

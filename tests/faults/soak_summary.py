@@ -6,11 +6,11 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from statistics import median
 
+from faults.behaviour import recoveries
 from faults.checker import RECORDS
-from faults.conduct import recoveries
 from faults.events import Damage, Fault, Seen, Sent, Usage
 from faults.history import History
-from faults.ruling import Anomaly, Report
+from faults.invariant_result import Anomaly, Report
 
 NAMED = {"lost": "I1", "duplicated": "I4", "out of order": "I3", "phantom": "I2"}
 LONG_MS = 600_000
@@ -43,12 +43,12 @@ def wrong(
 ) -> list[str]:
     """Every anomaly, and every invariant that has to be shown and was not.
 
-    Only a mirror that was `restarted` has had two writers, and a quiet day shows no recovery. What processes
-    use says nothing in a short run, most of which is warming up.
+    Only a mirror that was `restarted` had two writers, and a run without faults shows no recovery. The use of
+    memory means nothing in a short run, most of which is warm-up.
     """
     after_faults = ["I11", "I12", *(["I13"] if restarted else [])] if history.of(Fault) else []
     required = [*RECORDS, "I7", "I8", "I9", *after_faults, *(["I10"] if history.of(Damage) else [])]
-    unknown = [report.rulings[name] for name in required if report.rulings[name].answer == "unknown"]
+    unknown = [report.results[name] for name in required if report.results[name].answer == "unknown"]
     used = [one.at for one in history.of(Usage)]
     short = not used or used[-1] - used[0] < LONG_MS
     return [
@@ -61,7 +61,7 @@ def wrong(
 def headline(history: History, report: Report, seed: int, wrong: Sequence[str]) -> str:
     """A run in one line."""
     kinds = counted(history)
-    found = ", ".join(f"{len(report.rulings[key].anomalies)} {name}" for name, key in NAMED.items())
+    found = ", ".join(f"{len(report.results[key].anomalies)} {name}" for name, key in NAMED.items())
     every = [ms for row in _times(history).values() for ms in row]
     outcome = f"{len(wrong)} ANOMALIES" if wrong else "no anomaly"
     return (
@@ -88,7 +88,7 @@ def summary(
             for name in sorted(kinds, key=lambda name: -max(times.get(name, [0])))
         ),
         *_use(history),
-        "  ".join(f"{name} {ruling.answer}" for name, ruling in report.rulings.items()),
+        "  ".join(f"{name} {result.answer}" for name, result in report.results.items()),
     ]
     lines += [f"ANOMALY {one}" for one in wrong[:50]]
     return [*lines, f"… and {len(wrong) - 50} more"] if len(wrong) > 50 else lines

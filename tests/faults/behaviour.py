@@ -9,9 +9,9 @@ from statistics import median
 from faults.content import differences
 from faults.delivery import not_read
 from faults.events import Applied, Booked, Damage, Exited, Fault, Lag, Scanned, Topics, Usage
-from faults.excuses import Excuses, compacted_away
+from faults.exemptions import Exemptions, compacted_away
 from faults.history import History
-from faults.ruling import Anomaly, Ruling, rule
+from faults.invariant_result import Anomaly, InvariantResult, rule
 from faults.trace import Log, Trace
 
 _KAFKAS_OWN = ("__consumer_offsets", "__transaction_state", "__share_group_state")
@@ -19,7 +19,7 @@ _ENOUGH_SAMPLES = 16
 _SLACK = {"memory": 32 * 1024 * 1024, "files": 8, "threads": 4}
 
 
-def source_untouched(history: History, traced: Trace) -> Ruling:
+def source_untouched(history: History, traced: Trace) -> InvariantResult:
     """I9: the source holds what its producers wrote, and nothing else; no topic came or went."""
     broken = [
         Anomaly("I9", "source-inconsistent", f"{seen.topic}[{seen.partition}]@{seen.offset}",
@@ -64,7 +64,7 @@ def _after(samples: list[Lag], fault: Fault) -> list[Lag]:
     return [one for one in samples if one.at >= fault.until and fault.flow in ("", one.flow)]
 
 
-def liveness(history: History) -> Ruling:
+def liveness(history: History) -> InvariantResult:
     """I11: zero lag soon after a fault; flows that it does not concern do not notice it."""
     limit, faults, samples = history.terms.recovery_ms, history.of(Fault), history.of(Lag)
     broken: list[Anomaly] = []
@@ -92,7 +92,7 @@ def liveness(history: History) -> Ruling:
     return rule("I11", broken, doubts)
 
 
-def convergence(history: History, traced: Trace, excused: Excuses) -> Ruling:
+def convergence(history: History, traced: Trace, exempt: Exemptions) -> InvariantResult:
     """I12: when the producers are quiet, everything is over there, and every witness says so."""
     broken: list[Anomaly] = []
     witnesses = 0
@@ -107,7 +107,7 @@ def convergence(history: History, traced: Trace, excused: Excuses) -> Ruling:
         if read is None or row.at < read.at:
             continue
         witnesses += 1
-        if row.offset < read.end and not excused.stopped(log) and not excused.given_up(log):
+        if row.offset < read.end and not exempt.stopped(log) and not exempt.given_up(log):
             what = f"the position is {row.offset}, the source ends at {read.end}"
             broken.append(Anomaly("I12", "position-short", f"{log}@{row.offset}", what))
     for event in history.of(Exited):
@@ -120,7 +120,7 @@ def convergence(history: History, traced: Trace, excused: Excuses) -> Ruling:
             one
             for one in originals
             if one.in_source and one not in traced.first and one.offset >= traced.start(log)
-            and not excused.excuse(one) and not compacted_away(traced, one)
+            and not exempt.exemption(one) and not compacted_away(traced, one)
         ]  # fmt: skip
         if left and not not_read(traced):
             what = f"{len(left)} of its records are not on the destination"
@@ -131,7 +131,7 @@ def convergence(history: History, traced: Trace, excused: Excuses) -> Ruling:
     return rule("I12", broken, doubts)
 
 
-def secrecy(history: History) -> Ruling:
+def secrecy(history: History) -> InvariantResult:
     """I14: no output shows a secret."""
     scans = history.of(Scanned)
     broken = [
@@ -142,7 +142,7 @@ def secrecy(history: History) -> Ruling:
     return rule("I14", broken, [] if scans else ["no output was searched"])
 
 
-def bounded(history: History) -> Ruling:
+def bounded(history: History) -> InvariantResult:
     """I15: what a process uses in the end is what it used once it had warmed up."""
     broken: list[Anomaly] = []
     doubts: list[str] = []
@@ -167,7 +167,7 @@ def bounded(history: History) -> Ruling:
     return rule("I15", broken, doubts if by_process else ["nobody measured what processes use"])
 
 
-def idempotent(history: History) -> Ruling:
+def idempotent(history: History) -> InvariantResult:
     """I16: a command that has just been applied has nothing to change."""
     broken: list[Anomaly] = []
     repeated = 0

@@ -1,4 +1,4 @@
-"""What a day waits for, and what it leaves: records owed, processes that live, files that are kept."""
+"""What a scenario waits for, and what it leaves: records owed, processes that live, files that are kept."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import get_args
 
 import pytest
 
-from faults.conftest import NewDay
+from faults.conftest import NewScenario
 from faults.content import Content
 from faults.events import Answered, Ended, Route, Seen, Sent, Side, Verdict
 from faults.history import History, Journal
 from faults.processes import held, is_held, kill, usage
-from faults.unseen import Owed
+from faults.unseen import PendingRecords
 from support.process import eventually
 
 CONTENT = Content(None, None, (), 1)
@@ -30,15 +30,15 @@ def journal(tmp_path: Path) -> Iterator[Journal]:
 
 
 @pytest.fixture
-def owed(journal: Journal) -> Owed:
-    return Owed(journal)
+def owed(journal: Journal) -> PendingRecords:
+    return PendingRecords(journal)
 
 
 def sent(token: str, transaction: str = "", topic: str = "t", partition: int = 0) -> Sent:
     return Sent(1, token, topic, partition, CONTENT, transaction)
 
 
-def test_only_what_is_acknowledged_is_owed(journal: Journal, owed: Owed) -> None:
+def test_only_what_is_acknowledged_is_owed(journal: Journal, owed: PendingRecords) -> None:
     journal.add(sent("a"), sent("b"), sent("c"), sent("d"))
     assert owed.count() == 0
     journal.add(Answered(10, "a", "ok", 0), Answered(20, "b", "failed"), Answered(30, "c", "unknown"))
@@ -52,7 +52,9 @@ def test_only_what_is_acknowledged_is_owed(journal: Journal, owed: Owed) -> None
     assert owed.newest() == 12, "sent, whenever somebody heard of it"
 
 
-def test_a_transaction_is_owed_when_it_is_committed_and_then_as_a_whole(journal: Journal, owed: Owed) -> None:
+def test_a_transaction_is_owed_when_it_is_committed_and_then_as_a_whole(
+    journal: Journal, owed: PendingRecords
+) -> None:
     journal.add(sent("a", "x"), sent("b", "x"), sent("c", "y"), sent("d", "z"))
     journal.add(*(Answered(10, token, "ok", 0) for token in "abcd"))
     assert owed.count() == 0
@@ -61,7 +63,7 @@ def test_a_transaction_is_owed_when_it_is_committed_and_then_as_a_whole(journal:
 
 
 def test_what_a_reader_of_the_source_has_seen_is_owed_whatever_its_producer_was_told(
-    journal: Journal, owed: Owed
+    journal: Journal, owed: PendingRecords
 ) -> None:
     journal.add(sent("a"), Answered(10, "a", "unknown"), sent("b", "z"), Ended(11, "z", "unknown"))
     journal.add(*(Seen(30, "source", "t", 0, n, token, CONTENT) for n, token in enumerate("ab")))
@@ -70,7 +72,7 @@ def test_what_a_reader_of_the_source_has_seen_is_owed_whatever_its_producer_was_
     assert owed.count() == 0
 
 
-def test_what_the_mirror_has_given_up_is_not_waited_for(journal: Journal, owed: Owed) -> None:
+def test_what_the_mirror_has_given_up_is_not_waited_for(journal: Journal, owed: PendingRecords) -> None:
     journal.add(*(sent(token, partition=n) for n, token in enumerate("abc")))
     journal.add(*(Answered(10, token, "ok", 5) for token in "abc"))
     assert owed.count() == 3
@@ -82,33 +84,35 @@ def test_what_the_mirror_has_given_up_is_not_waited_for(journal: Journal, owed: 
     assert owed.count() == 2, "it goes on behind a gap that ends before the record"
 
 
-def test_topics_without_a_route_are_nobodys_business(journal: Journal, owed: Owed) -> None:
+def test_topics_without_a_route_are_nobodys_business(journal: Journal, owed: PendingRecords) -> None:
     journal.add(
         sent("a", topic="elsewhere"), Answered(10, "a", "ok", 0), sent("b"), Answered(11, "b", "ok", 0)
     )
     assert (owed.count(), owed.count(topic="t"), owed.count(topic="u")) == (1, 1, 0)
 
 
-def test_what_is_given_up_with_a_topic_is_not_its_successors(journal: Journal, owed: Owed) -> None:
+def test_what_is_given_up_with_a_topic_is_not_its_successors(journal: Journal, owed: PendingRecords) -> None:
     journal.add(replace(sent("a"), topic_id="old"), replace(sent("b"), topic_id="new"))
     journal.add(*(Answered(10, token, "ok", 5) for token in "ab"))
     journal.add(Verdict(20, "recreated", "t", 0, 3, -1, "continue", topic_id="old"))
     assert owed.count() == 1
 
 
-def test_whoever_must_go_on_is_waited_for_while_it_stands_still(journal: Journal, owed: Owed) -> None:
+def test_whoever_must_go_on_is_waited_for_while_it_stands_still(
+    journal: Journal, owed: PendingRecords
+) -> None:
     journal.add(sent("a"), Answered(10, "a", "ok", 5), Verdict(20, "deleted", "t", 0, 3))
     assert owed.count() == 0
     owed.excuses_stops = False
     assert owed.count() == 1
 
 
-def test_a_day_that_fails_keeps_what_may_tell_why(new_day: NewDay, tmp_path: Path) -> None:
+def test_a_scenario_that_fails_keeps_what_may_tell_why(new_scenario: NewScenario, tmp_path: Path) -> None:
     """Brokers and their logs are gone soon; what was said and seen so far is judged."""
-    day, _ = new_day()
+    scenario, _ = new_scenario()
 
-    with pytest.raises(AssertionError, match="on purpose") as failed, day:
-        writer = day.write(day.topics)
+    with pytest.raises(AssertionError, match="on purpose") as failed, scenario:
+        writer = scenario.write(scenario.topics)
         eventually(lambda: writer.visible, "something was written")
         raise AssertionError("on purpose")
 

@@ -1,4 +1,4 @@
-"""One mirror through one day: records are written, something happens, and a checker decides how it went.
+"""One mirror through one scenario: records are written, something happens, and a checker decides how it went.
 
     start     topics, a workload, the mirror; some records were acknowledged and have arrived
     fault     what a test does, and when it was over
@@ -6,7 +6,7 @@
     end       quiet, both sides read to their ends straight from the brokers, the checker's report
 
 Nothing here trusts the mirror: how far it is, is seen by reading the destination. On failure everything
-that may tell why stays in the day's directory, and the failure names it.
+that may tell why stays in the scenario's directory, and the failure names it.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from causeway.local_kafka import EmbeddedCluster
 from faults.checker import RECORDS, check
 from faults.events import Damage, Drained, Exited, Fault, Lag, Route, Side, Terms
 from faults.history import Journal
+from faults.invariant_result import Report
+from faults.ledger_events import note_topics, topic_ids
 from faults.mirrors import Mirror
 from faults.processes import usage
 from faults.reader import drain
-from faults.ruling import Report
 from faults.unseen import Unseen
-from faults.witness import note_topics, topic_ids
 from faults.workload import Workload
 from support.process import eventually
 from support.world import UNBOUNDED
@@ -41,7 +41,7 @@ BOOKS = ("I7", "I8", "I12")
 _ON_ITS_WAY_MS = 1_000
 
 
-class Day:
+class Scenario:
     def __init__(
         self, directory: Path, source: EmbeddedCluster, destination: EmbeddedCluster, mirror: Mirror,
         topics: Mapping[str, int], *,  # suffix → partitions: names begin with the mirror's
@@ -229,7 +229,7 @@ class Day:
             report.require(*required)
         return report
 
-    def __enter__(self) -> Day:
+    def __enter__(self) -> Scenario:
         return self
 
     def __exit__(
@@ -250,9 +250,9 @@ class Day:
         self.journal.close()
 
     def _keep(self) -> Path:
-        """What a directory of the day does not hold yet: clusters and their logs go with the session.
+        """What a directory of the scenario does not hold yet: clusters and their logs go with the session.
 
-        A day that never came to its evening is judged as far as it went.
+        A scenario that never came to its evening is judged as far as it went.
         """
         for side, cluster in self.clusters.items():
             for broker in cluster.brokers:

@@ -18,40 +18,40 @@ class Anomaly(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Ruling:
+class InvariantResult:
     invariant: str
     answer: Literal["holds", "broken", "unknown"]
     anomalies: tuple[Anomaly, ...] = ()
     doubts: tuple[str, ...] = ()  # why the history cannot tell, or cannot tell all
 
 
-def rule(invariant: str, anomalies: Iterable[Anomaly], doubts: Iterable[str] = ()) -> Ruling:
+def rule(invariant: str, anomalies: Iterable[Anomaly], doubts: Iterable[str] = ()) -> InvariantResult:
     """A broken invariant is broken whatever else is unknown; one with a doubt is never fine."""
     found, open_questions = tuple(anomalies), tuple(doubts)
-    return Ruling(
+    return InvariantResult(
         invariant, "broken" if found else "unknown" if open_questions else "holds", found, open_questions
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    rulings: dict[str, Ruling]
+    results: dict[str, InvariantResult]
     recoveries: tuple[tuple[str, int], ...] = ()  # fault, milliseconds from its end to zero lag
 
     @property
     def anomalies(self) -> list[Anomaly]:
-        return [anomaly for ruling in self.rulings.values() for anomaly in ruling.anomalies]
+        return [anomaly for result in self.results.values() for anomaly in result.anomalies]
 
     def require(self, *invariants: str) -> None:
         """Nothing is broken, and these are known to hold. Raises AssertionError with the whole report."""
-        short = [name for name in invariants if self.rulings[name].answer != "holds"]
+        short = [name for name in invariants if self.results[name].answer != "holds"]
         assert not self.anomalies and not short, f"not shown to hold: {', '.join(short)}\n{self}"
 
     def __str__(self) -> str:
-        lines = [f"{name}: {ruling.answer}" for name, ruling in self.rulings.items()]
-        for ruling in self.rulings.values():
-            lines += _some([str(anomaly) for anomaly in ruling.anomalies])
-            lines += _some([f"{ruling.invariant} cannot tell: {doubt}" for doubt in ruling.doubts])
+        lines = [f"{name}: {result.answer}" for name, result in self.results.items()]
+        for result in self.results.values():
+            lines += _some([str(anomaly) for anomaly in result.anomalies])
+            lines += _some([f"{result.invariant} cannot tell: {doubt}" for doubt in result.doubts])
         lines += [f"{fault}: zero lag {ms} ms after its end" for fault, ms in self.recoveries]
         return "\n".join(lines)
 
