@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from causeway import errors
+from causeway.core.receipt import Receipt, TaskError
 from causeway.errors import CausewayError, ConfigError, PlanRefused, SecretMissing
 
 _LINE = re.compile(r"^(?P<branch>[│├└─ ]*)(?P<name>[A-Z]\w+) +(?P<code>\d+)   \S")
@@ -62,16 +63,29 @@ def test_every_code_has_one_name() -> None:
 
 @pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.__name__)
 def test_errors_cross_processes_with_their_attributes(kind: type[CausewayError]) -> None:
-    error = kind("what", where="where", why="why", todo="todo")
+    error = kind("what", where="where", why="why", todo="todo", cluster="paris")
     if isinstance(error, ConfigError):
-        error = type(error)("what", where="where", why="why", todo="todo", problems=("one", "two"))
+        error.problems = ("one", "two")
     for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
         back = pickle.loads(pickle.dumps(error, protocol))
         assert type(back) is kind
         assert vars(back) == vars(error)
+        assert back.cluster == "paris"
         assert back.args == error.args
         assert str(back) == str(error)
         assert back.lines() == error.lines()
+
+
+@pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.__name__)
+def test_errors_travel_in_receipts_with_their_attributes(kind: type[CausewayError]) -> None:
+    error = kind("what", where="where", why="why", todo="todo", cluster="paris")
+    if isinstance(error, ConfigError):
+        error.problems = ("one", "two")
+    receipt = Receipt.from_json(Receipt(1, "broken", error=TaskError.of(error)).to_json())
+    assert receipt.error is not None
+    back = receipt.error.as_exception()
+    assert type(back) is kind
+    assert vars(back) == vars(error)
 
 
 @pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.__name__)

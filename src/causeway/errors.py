@@ -14,12 +14,12 @@ CausewayError                  1   a bug if nothing below fits
 └── SetupError                10   Java, the jars or a local broker is not available
 
 Each error holds what failed (the message), where, why and what to do; the CLI prints one line for each.
-Errors are picklable (what, where, why, todo, problems), since they travel from Spark workers to the driver.
+Errors travel from Spark workers to the driver, so every attribute must survive pickling.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from causeway.printable import printable
 
@@ -31,16 +31,15 @@ class CausewayError(Exception):
     exit_code: ClassVar[int] = 1
     remedy: ClassVar[str] = ""
 
-    def __init__(self, what: str, *, where: str = "", why: str = "", todo: str = "") -> None:
+    def __init__(
+        self, what: str, *, where: str = "", why: str = "", todo: str = "", cluster: str = ""
+    ) -> None:
         super().__init__(what)
         self.what = what
         self.where = where
         self.why = why
         self.todo = todo or self.remedy
-        self.cluster = ""  # alias of the cluster that failed, if any
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (type(self), self.what, self.where, self.why, self.todo)
+        self.cluster = cluster  # alias of the cluster that failed, if any
 
     def __str__(self) -> str:
         return " · ".join(part for part in (self.what, self.where, self.why) if part)
@@ -49,10 +48,6 @@ class CausewayError(Exception):
         """The error as the CLI prints it: one labelled line for each part that is set."""
         labelled = [("error", self.what), ("where", self.where), ("why", self.why), ("do", self.todo)]
         return [f"{label}: {printable(text)}" for label, text in labelled if text]
-
-
-def _rebuild(kind: type[CausewayError], what: str, where: str, why: str, todo: str) -> CausewayError:
-    return kind(what, where=where, why=why, todo=todo)
 
 
 class UsageError(CausewayError):
@@ -74,22 +69,14 @@ class ConfigError(CausewayError):
         where: str = "",
         why: str = "",
         todo: str = "",
+        cluster: str = "",
     ) -> None:
-        super().__init__(what, where=where, why=why, todo=todo)
+        super().__init__(what, where=where, why=why, todo=todo, cluster=cluster)
         self.problems = problems
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild_config, (type(self), self.what, self.problems, self.where, self.why, self.todo)
 
     def lines(self) -> list[str]:
         head, *rest = super().lines()
         return [head, *(f"  - {printable(problem)}" for problem in self.problems), *rest]
-
-
-def _rebuild_config(
-    kind: type[ConfigError], what: str, problems: tuple[str, ...], where: str, why: str, todo: str
-) -> ConfigError:
-    return kind(what, problems=problems, where=where, why=why, todo=todo)
 
 
 class PlanRefused(ConfigError):
@@ -138,10 +125,9 @@ class SetupError(CausewayError):
     exit_code = 10
 
 
-def from_code(code: str, what: str, where: str, why: str, todo: str) -> CausewayError:
-    """Rebuild an error from its code, for places where only the code can travel and not the class."""
+def kind_of(code: str) -> type[CausewayError]:
+    """The class with this code, for places where only the code can travel."""
     kinds = [CausewayError]
     for kind in kinds:
         kinds.extend(kind.__subclasses__())
-    found = next((kind for kind in kinds if kind.code == code), CausewayError)
-    return found(what, where=where, why=why, todo=todo)
+    return next((kind for kind in kinds if kind.code == code), CausewayError)

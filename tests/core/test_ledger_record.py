@@ -33,7 +33,7 @@ from causeway.core.ledger_record import (
     encode,
 )
 from causeway.core.position import NO_LATENCY, Place, Position, SourcePartition, Tally
-from causeway.core.receipt import Outcome, Receipt
+from causeway.core.receipt import Outcome, Receipt, TaskError
 from causeway.core.task_order import (
     Lane,
     Limits,
@@ -305,7 +305,11 @@ def test_an_order_survives(order: TaskOrder) -> None:
         counts,
         st.sampled_from(get_args(Outcome)),
         counts, counts, counts, counts, counts,
-        texts,
+        st.none() | texts,
+        st.none()
+        | st.builds(
+            TaskError, texts, texts, texts, texts, texts, texts, st.lists(texts, max_size=2).map(tuple)
+        ),
     )
 )  # fmt: skip
 def test_a_receipt_survives(receipt: Receipt) -> None:

@@ -284,6 +284,7 @@ class ClusterView:
                 raise Unreachable(
                     f"{topic}[{number}] has no leader, or it does not answer",
                     where=f'cluster "{self.cluster.alias}" at {self.cluster.bootstrap_servers}',
+                    cluster=self.cluster.alias,
                 )
         return found
 

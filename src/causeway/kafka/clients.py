@@ -121,6 +121,7 @@ def _refused(cluster: Cluster, exception: KafkaException) -> ConfigError:
         where=f'cluster "{cluster.alias}"',
         why=exception.args[0].str(),
         todo=f"correct it under [clusters.{cluster.alias}.properties], .consumer or .producer",
+        cluster=cluster.alias,
     )
 
 

@@ -84,7 +84,13 @@ class Control:
 
         Raises Superseded when a newer lease exists, Again when the destination does not respond.
         """
-        entries = list(records)
+        try:
+            self._write(list(records))
+        except Again as error:
+            error.cluster = self._cluster.alias
+            raise
+
+    def _write(self, entries: list[tuple[int, LedgerRecord]]) -> None:
         try:
             if self._writer is None:
                 self._reopen()
@@ -105,7 +111,7 @@ class Control:
         try:
             self._control_image()
         except CausewayError as error:
-            raise Again(str(error)) from None
+            raise Again(str(error), cluster=self._cluster.alias) from None
 
     def heartbeat(self, slice_number: int) -> None:
         beat = Heartbeat(0, self.lease, slice_number, now_ms(), socket.gethostname(), os.getpid())

@@ -129,6 +129,7 @@ class LedgerReader:
                     where=f'topic {self._topic} on cluster "{self._cluster.alias}"',
                     why="an open transaction of another producer in the ledger,"
                     " or brokers that do not answer",
+                    cluster=self._cluster.alias,
                 )
             yield from self._take(0.2, 10_000)
 
@@ -188,6 +189,7 @@ class LedgerReader:
                 raise Unreachable(
                     f"partitions of the ledger have no leader: {unled}",
                     where=f'topic {self._topic} on cluster "{self._cluster.alias}"',
+                    cluster=self._cluster.alias,
                 )
             time.sleep(0.05)
 

@@ -15,6 +15,10 @@ from causeway.rules.repeats import RecordFailure
 class Again(Exception):
     """Destroy the clients, back off, fence, read the ledger, resume from there."""
 
+    def __init__(self, why: str, *, cluster: str = "") -> None:
+        super().__init__(why)
+        self.cluster = cluster  # alias of the cluster that did not respond, if that is the cause
+
 
 class Refused(Again):
     """The transaction must be aborted since one of its records was rejected; it is unknown which one."""

@@ -234,6 +234,7 @@ def prepare(survey: Survey, destination: ClusterView) -> Iterator[TopicFacts]:
             raise Unreachable(
                 f"topic {name} was created, and the brokers do not know it yet",
                 where=f'cluster "{destination.cluster.alias}"',
+                cluster=destination.cluster.alias,
             )
         survey.destinations |= found
         if isinstance(action, Create):

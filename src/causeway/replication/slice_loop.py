@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import threading
 import time
@@ -10,7 +9,7 @@ from collections.abc import Sequence
 
 from causeway.core.executor import Executor
 from causeway.core.receipt import Receipt
-from causeway.errors import CausewayError, DeliveryFailed, IntegrityError, SetupError, Superseded, from_code
+from causeway.errors import CausewayError, DeliveryFailed, IntegrityError, SetupError, Superseded
 from causeway.kafka.task_errors import Again
 from causeway.replication.driver import NO_HEARTBEAT, Driver
 from causeway.replication.slice_job import Slice
@@ -154,13 +153,13 @@ def _cut(driver: Driver, reason: str) -> None:
 def _check(receipts: Sequence[Receipt], driver: Driver) -> None:
     """Report shards that are ordered again while the lease is ours; raise the error of a broken one."""
     for receipt in receipts:
-        if receipt.outcome == "broken":
-            raise from_code(*json.loads(receipt.note))
+        if receipt.error is not None:
+            raise receipt.error.as_exception()
         if receipt.outcome == "unready":
-            driver.tell("warning", f"shard {receipt.shard} cannot begin: {receipt.note}; ordering it again")
+            driver.tell("warning", f"shard {receipt.shard} cannot begin: {receipt.why}; ordering it again")
         if receipt.outcome == "fenced":
             driver.outlook.shards.fenced(receipt.shard)
-            driver.tell("warning", f"shard {receipt.shard} was fenced: {receipt.note}; ordering it again")
+            driver.tell("warning", f"shard {receipt.shard} was fenced: {receipt.why}; ordering it again")
 
 
 def _judge(driver: Driver) -> None:

@@ -30,9 +30,9 @@ def test_all_that_was_loaded_is_left_alone_and_garbage_is_not() -> None:
 
 RECEIPT = """
 import sys
-from causeway.core.receipt import Receipt
+from causeway.core.receipt import Receipt, TaskError
 from causeway.replication.worker.task import RECEIPTS, written
-receipt = Receipt(3, "broken", 1 << 40, note='"café" ' * 1_000)
+receipt = Receipt(3, "broken", 1 << 40, error=TaskError("integrity", '"café" ' * 1_000))
 row = written(receipt)
 row.validate(full=True)
 (found,) = row.to_pylist()

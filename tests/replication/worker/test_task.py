@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -27,11 +26,11 @@ def test_a_ledger_that_shows_less_than_was_committed_is_not_gone_on_from(world: 
     ahead = carry(replace(order, lanes=(replace(lane, until=150, reached=101),)), pause=lambda _: None)
 
     assert ahead.outcome == "broken"
-    code, what, where, why, todo = json.loads(ahead.note)
-    assert (code, where) == ("integrity", f"{order.ledger}[1]")
-    assert "has lost" in what
-    assert "at 100, it was at 101 before" in why
-    assert todo
+    assert ahead.error is not None
+    assert (ahead.error.code, ahead.error.where) == ("integrity", f"{order.ledger}[1]")
+    assert "has lost" in ahead.error.what
+    assert "at 100, it was at 101 before" in ahead.error.why
+    assert ahead.error.todo
     assert len(world.read(topic)[0]) == 100
     as_known = carry(replace(order, lanes=(replace(lane, until=150, reached=100),)))
     assert as_known.outcome == "done"
@@ -46,7 +45,8 @@ def test_a_ledger_that_shows_nothing_of_what_is_known_is_not_begun_anew(world: W
     (lane,) = order.lanes
     known = carry(replace(order, lanes=(replace(lane, reached=0),)), pause=lambda _: None)
     assert known.outcome == "broken"
-    assert "at no offset" in known.note
+    assert known.error is not None
+    assert "at no offset" in known.error.why
     assert world.read(topic) == {0: []}
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import json
 import os
 import struct
 import sys
@@ -19,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import pyarrow as pa
 
-from causeway.core.receipt import Outcome, Receipt
+from causeway.core.receipt import Outcome, Receipt, TaskError
 from causeway.core.task_order import TaskOrder
 from causeway.errors import CausewayError, ConfigError, IntegrityError, SecretMissing, Superseded
 from causeway.kafka.carrier import carrier
@@ -104,12 +103,11 @@ def carry(order: TaskOrder, pause: Callable[[float], None] = time.sleep) -> Rece
                 return _receipt(order, memory, "unready", str(error))
             pause(FIRST_BACKOFF_SECONDS)
         except (IntegrityError, ConfigError) as error:
-            parts = (error.code, error.what, error.where, error.why, error.todo)
-            return _receipt(order, memory, "broken", json.dumps(parts))
+            return _receipt(order, memory, "broken", error=TaskError.of(error))
         except Exception as error:  # noqa: BLE001 - a failed task ends the other tasks of its job
             if os.getppid() != parent:
                 # Its executor is dead. Fencing again would disturb the task that serves the shard now.
-                return _receipt(order, memory, "superseded", "nobody waits for this shard's receipt any more")
+                return _receipt(order, memory, "superseded", "the executor that started this task is dead")
             memory.restarts += 1
             memory.single |= isinstance(error, Refused)
             known = isinstance(error, (Again, CausewayError))
@@ -142,7 +140,13 @@ def _serve(attempt: Attempt, order: TaskOrder) -> Outcome:
         closing()
 
 
-def _receipt(order: TaskOrder, memory: TaskState, outcome: Outcome, note: str = "") -> Receipt:
+def _receipt(
+    order: TaskOrder,
+    memory: TaskState,
+    outcome: Outcome,
+    why: str | None = None,
+    error: TaskError | None = None,
+) -> Receipt:
     return Receipt(
         shard=order.shard,
         outcome=outcome,
@@ -151,5 +155,6 @@ def _receipt(order: TaskOrder, memory: TaskState, outcome: Outcome, note: str = 
         transactions=memory.transactions,
         restarts=memory.restarts,
         stopped=len(memory.stopped),
-        note=note,
+        why=why,
+        error=error,
     )
