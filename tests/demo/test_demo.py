@@ -96,7 +96,7 @@ def demos() -> Iterator[list[Demo]]:
 def test_the_demo_loses_nothing_and_leaves_nothing(
     tmp_path: Path, state_directory: Path, demos: list[Demo]
 ) -> None:
-    demo = Demo(tmp_path, "--records", "20000", "-o", "json")
+    demo = Demo(tmp_path, "--records", "20000", "--warm-up", "6", "-o", "json")
     demos.append(demo)
     assert demo.wait() == 0, demo.said
     numbers = json.loads(demo.printed.splitlines()[-1])
@@ -111,6 +111,8 @@ def test_the_demo_loses_nothing_and_leaves_nothing(
     assert numbers["records_per_second"] > 0
     assert 0 < numbers["latency_p50_ms"] <= numbers["latency_p99_ms"]
     assert "SIGKILL" in demo.said
+    assert demo.said.index("warming up") < demo.said.index("measuring the latency")
+    assert "python -m causeway demo --keep" in demo.said
     demo.assert_nothing_is_left()
     assert not state_directory.exists() or not any(state_directory.rglob("*.log"))
 
@@ -144,7 +146,7 @@ def test_a_mirror_that_cannot_start_is_one_error_with_its_logs(
 
 
 def test_a_kept_demo_goes_on(tmp_path: Path, state_directory: Path, demos: list[Demo]) -> None:
-    demo = Demo(tmp_path, "--records", "1000", "--keep")
+    demo = Demo(tmp_path, "--records", "1000", "--warm-up", "0", "--keep")
     demos.append(demo)
     pid = state_directory / "demo" / "mirror.pid"
     try:
@@ -153,7 +155,7 @@ def test_a_kept_demo_goes_on(tmp_path: Path, state_directory: Path, demos: list[
         assert [paris.name, tokyo.name] == ["demo-paris", "demo-tokyo"]
         assert paris.bootstrap_servers in demo.printed
         assert f"causeway verify {state_directory / 'demo' / 'causeway.toml'}" in demo.printed
-        assert f"kill {pid.read_text()} && causeway kafka stop demo-paris --delete" in demo.printed
+        assert f"kill {pid.read_text()} && python -m causeway kafka stop demo-paris --delete" in demo.printed
 
         # It still mirrors.
         producer = Producer({"bootstrap.servers": paris.bootstrap_servers})

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from causeway.cli.demo.carried import Commit, LedgerWatch, Speed, carried_of, speed
-from causeway.cli.demo.latency import percentile
-from causeway.cli.demo.records import CUSTOMERS, SIZE, TOPICS, ZOO, business, zoo
-from causeway.cli.demo.summary import DemoVerdict, Summary, verdict_of
+from causeway.cli.demo.latency import percentile, settled
+from causeway.cli.demo.ledger_watch import Commit, LedgerWatch, Speed, progress_text, speed
+from causeway.cli.demo.records import CUSTOMERS, EDGE_CASES, SIZE, TOPICS, business, edge_cases
+from causeway.cli.demo.summary import DemoVerdict, Summary, next_commands, verdict_of
 from causeway.core.cluster import Cluster
 from causeway.core.position import Place, Position, SourcePartition, Tally
 
-NOTHING = dict.fromkeys(("missing", "duplicated", "out_of_order", "changed", "unexpected", "behind"), 0)
+NOTHING = dict.fromkeys(("missing", "duplicated", "out_of_order", "changed", "unexpected", "lagging"), 0)
 
 
 def report(**counts: int) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def summary(verdict: DemoVerdict) -> Summary:
     return Summary(
         records=306_000, bytes=66_000_000, aborted=7_500, topics=5, partitions=16, kills=1,
         killed_processes=5, speed=Speed(200_000, 40_000_000, 0.8), latency_p50_ms=17.44,
-        latency_p99_ms=31.0, trickle_per_second=1_000, verdict=verdict,
+        latency_p99_ms=31.0, warm_up_seconds=12, trickle_per_second=1_000, verdict=verdict,
     )  # fmt: skip
 
 
@@ -73,7 +73,7 @@ def test_any_number_that_is_not_0_is_an_error(number: int) -> None:
     assert mismatch.exit_code == 9
 
 
-def test_speed_leaves_out_what_the_first_commit_carried() -> None:
+def test_speed_leaves_out_what_the_first_commit_replicated() -> None:
     commits = [
         Commit(5_000, 900, 9_000),
         Commit(5_000, 100, 1_000),
@@ -94,22 +94,50 @@ def position(offset: int, delivered: int, at: int) -> Position:
     )  # fmt: skip
 
 
-def test_carried_adds_up_what_the_ledger_says() -> None:
-    carried = LedgerWatch(Cluster("tokyo", {"bootstrap.servers": "127.0.0.1:1"}), "m")
-    carried.hear([position(10, 10, 1), position(25, 20, 2), position(26, 20, 3)])
-    assert (carried.records, carried.bytes) == (20, 200)
-    assert carried.commits == [Commit(1, 10, 100), Commit(2, 10, 100)]
-    assert carried.reached({("orders", 0): 26})
-    assert not carried.reached({("orders", 0): 27})
-    assert carried.reached({("orders", 0): 26, ("zoo", 1): 0})
-    assert not carried.reached({("orders", 0): 26, ("zoo", 1): 1})
+def test_the_watch_adds_up_what_the_ledger_says() -> None:
+    replicated = LedgerWatch(Cluster("tokyo", {"bootstrap.servers": "127.0.0.1:1"}), "m")
+    replicated.hear([position(10, 10, 1), position(25, 20, 2), position(26, 20, 3)])
+    assert (replicated.records, replicated.bytes) == (20, 200)
+    assert replicated.commits == [Commit(1, 10, 100), Commit(2, 10, 100)]
+    assert replicated.reached({("orders", 0): 26})
+    assert not replicated.reached({("orders", 0): 27})
+    assert replicated.reached({("orders", 0): 26, ("edge-cases", 1): 0})
+    assert not replicated.reached({("orders", 0): 26, ("edge-cases", 1): 1})
 
 
-def test_the_way_to_a_goal_is_told_with_the_time_that_is_left() -> None:
-    assert carried_of(200, 1_000, 40.0) == "200 of 1,000 carried, 40 records/s, 20 s left"
-    assert carried_of(200, 1_000, 0.0) == "200 of 1,000 carried, 0 records/s"
-    assert carried_of(1_000, 1_000, 40.0) == "1,000 of 1,000 carried, 40 records/s"
-    assert carried_of(200, 0, 40.0) == "200 carried, 40 records/s"
+def test_progress_has_the_time_left() -> None:
+    assert progress_text(200, 1_000, 40.0) == "200 of 1,000 replicated, 40 records/s, 20 s left"
+    assert progress_text(200, 1_000, 0.0) == "200 of 1,000 replicated, 0 records/s"
+    assert progress_text(1_000, 1_000, 40.0) == "1,000 of 1,000 replicated, 40 records/s"
+    assert progress_text(200, 0, 40.0) == "200 replicated, 40 records/s"
+
+
+@pytest.mark.parametrize(
+    ("medians", "done"),
+    [
+        ([], False),
+        ([150.0, 149.0], False),
+        ([150.0, 40.0, 30.0], False),
+        ([150.0, 40.0, 30.0, 29.0], False),
+        ([150.0, 40.0, 30.0, 29.0, 28.5], True),
+        ([20.0, 21.0, 19.0], True),
+        ([150.0, 30.0, 60.0, 26.0], False),
+    ],
+)
+def test_the_warm_up_ends_when_two_windows_brought_no_better_latency(
+    medians: list[float], done: bool
+) -> None:
+    assert settled(medians) is done
+
+
+def test_the_next_commands_can_be_pasted() -> None:
+    title, *commands = next_commands(".venv/bin/causeway").splitlines()
+    assert title == "Try next:"
+    assert [line.split("  ")[1] for line in commands] == [
+        ".venv/bin/causeway demo --keep",
+        ".venv/bin/causeway init",
+        ".venv/bin/causeway check causeway.toml",
+    ]
 
 
 @pytest.mark.parametrize(("share", "value"), [(0.5, 50), (0.99, 99), (1.0, 100), (0.0, 1)])
@@ -131,14 +159,14 @@ def test_the_shop_sells_to_every_topic() -> None:
     assert any(len({name for name, _ in record.headers}) < len(record.headers) for record in records)
 
 
-def test_the_zoo_has_every_kind() -> None:
-    animals = list(zoo(1_700_000_000_000))
-    partitions = {topic.name: topic.partitions for topic in TOPICS}[ZOO]
-    assert {animal.partition for animal in animals} == set(range(partitions))
+def test_edge_cases_has_every_kind() -> None:
+    records = list(edge_cases(1_700_000_000_000))
+    partitions = {topic.name: topic.partitions for topic in TOPICS}[EDGE_CASES]
+    assert {record.partition for record in records} == set(range(partitions))
     for kind in (None, b""):
-        assert any(animal.key == kind for animal in animals)
-        assert any(animal.value == kind for animal in animals)
-        assert any(value == kind for animal in animals for _, value in animal.headers)
-    assert any(animal.key is None and animal.value is None for animal in animals)
-    assert any([name for name, _ in animal.headers].count("twice") == 3 for animal in animals)
-    assert len({animal.timestamp for animal in animals}) == 3
+        assert any(record.key == kind for record in records)
+        assert any(record.value == kind for record in records)
+        assert any(value == kind for record in records for _, value in record.headers)
+    assert any(record.key is None and record.value is None for record in records)
+    assert any([name for name, _ in record.headers].count("twice") == 3 for record in records)
+    assert len({record.timestamp for record in records}) == 3

@@ -13,10 +13,11 @@ from typing import Annotated, Any
 
 import typer
 
-from causeway.cli.demo.play import Play
-from causeway.cli.demo.stage import Stage
+from causeway.cli.demo.environment import DemoEnvironment, program
+from causeway.cli.demo.latency import WARM_UP_SECONDS
+from causeway.cli.demo.scenario import DemoScenario
 from causeway.cli.demo.steps import Steps
-from causeway.cli.demo.summary import Summary
+from causeway.cli.demo.summary import Summary, next_commands
 from causeway.cli.signals import handling
 from causeway.errors import CausewayError
 
@@ -31,6 +32,10 @@ class DemoOutput(StrEnum):
 
 def demo(
     records: Annotated[int, typer.Option(min=1_000, help="How many records to write.")] = 300_000,
+    warm_up: Annotated[
+        float,
+        typer.Option(min=0, help="Warm up for this many seconds at most before latency is measured."),
+    ] = WARM_UP_SECONDS,
     keep: Annotated[bool, typer.Option("--keep", help="Leave clusters and mirror running.")] = False,
     output: Annotated[
         DemoOutput, typer.Option("--output", "-o", help="How to show the numbers.")
@@ -39,24 +44,24 @@ def demo(
     """Mirror between two new clusters, kill the mirror in between, and count lost or duplicated records."""
     steps = Steps()
     with _interruptions() as interruption:
-        stage = Stage(keep)
+        environment = DemoEnvironment(keep)
         kept = False
         try:
-            play = Play(stage, steps, records)
-            summary = play.perform()
+            scenario = DemoScenario(environment, steps, records, warm_up)
+            summary = scenario.run()
             interruption.raise_again()
             if keep:
-                stage.leave(play.mirror)
+                environment.leave(scenario.mirror)
                 kept = True
             steps.done()
             _show(summary, output)
-            if kept:
-                typer.echo(f"\n{stage.guide()}", err=output is DemoOutput.json)
+            guide = environment.guide() if kept else next_commands(program())
+            typer.echo(guide, err=output is DemoOutput.json)
             if mismatch := summary.mismatch():
                 raise mismatch
         except Exception as error:
             interruption.raise_again()
-            logs = stage.logs if kept else stage.save_logs()
+            logs = environment.logs if kept else environment.save_logs()
             steps.done()
             if isinstance(error, CausewayError):
                 error.where = f"logs: {logs}"
@@ -67,7 +72,7 @@ def demo(
             interruption.ignore_more()
             steps.done()
             if not kept:
-                stage.clear()
+                environment.clear()
 
 
 def _show(summary: Summary, output: DemoOutput) -> None:

@@ -22,43 +22,52 @@ from causeway.kafka.admin import ClusterView
 PER_SECOND = 1_000
 SECONDS = 6.0
 ARRIVE_SECONDS = 30.0
+WARM_UP_SECONDS = 45.0
+WINDOW_SECONDS = 3.0
+SETTLED_WINDOWS = 2
+SETTLED_SHARE = 0.9
+"""The latency has settled when SETTLED_WINDOWS in a row did not get below this share of the best before."""
 _WAIT_SECONDS = 0.002
 
 
 class Trickle:
-    """A few records a second for some seconds; waits for each one. The mirror has caught up before."""
+    """Writes a few records a second and waits for each one. The mirror has caught up before."""
 
     def __init__(self, source: Cluster, destination: Cluster, partitions: int) -> None:
         view = ClusterView(destination)
         ends = view.offsets([(ORDERS, number) for number in range(partitions)], "stable")
         self.written = 0
-        self.latencies: list[float] = []
+        self.arrived = 0
+        self._latencies: list[float] = []
         self._errors: list[str] = []
         self._producer = clients.producer(source, linger_ms=0)
         self._consumer = clients.consumer(destination, "demo.latency")
         self._consumer.assign([TopicPartition(topic, n, end) for (topic, n), end in ends.items()])
 
-    def run(self, watch: Callable[[], None], per_second: int = PER_SECOND, seconds: float = SECONDS) -> None:
-        """Write at an even pace and note when each record arrives; calls `watch` in every iteration.
+    def run(self, watch: Callable[[], None], seconds: float) -> list[float]:
+        """Write at an even pace for this long; returns the latency of each record in milliseconds.
 
-        Raises CausewayError if a record has not arrived ARRIVE_SECONDS after the last one was due.
+        Calls `watch` in every iteration. Raises CausewayError if a record has not arrived ARRIVE_SECONDS
+        after the last one was due.
         """
-        total = round(per_second * seconds)
+        before, total = self.written, round(PER_SECOND * seconds)
+        self._latencies = []
         began = time.monotonic()
-        while len(self.latencies) < total:
+        while len(self._latencies) < total:
             elapsed = time.monotonic() - began
-            due = min(total, int(elapsed * per_second))
+            due = before + min(total, int(elapsed * PER_SECOND))
             for number in range(self.written, due):
                 self._write(number)
             self.written = max(self.written, due)
             self._producer.poll(0)
-            self._hear()
+            self._poll()
             watch()
             if self._errors or elapsed > seconds + ARRIVE_SECONDS:
-                missing = f"{total - len(self.latencies)} of {total} records did not arrive"
+                missing = f"{total - len(self._latencies)} of {total} records did not arrive"
                 raise CausewayError(
-                    "the trickle for the latency failed", why=self._errors[0] if self._errors else missing
+                    "the latency could not be measured", why=self._errors[0] if self._errors else missing
                 )
+        return self._latencies
 
     def close(self) -> None:
         self._consumer.close()
@@ -73,16 +82,34 @@ class Trickle:
             on_delivery=self._report,
         )
 
-    def _hear(self) -> None:
+    def _poll(self) -> None:
         first = self._consumer.poll(_WAIT_SECONDS)
         now = time.time_ns() / 1e6
         for message in [first, *self._consumer.consume(PER_SECOND, 0)] if first is not None else ():
             if message.error() is None:
-                self.latencies.append(now - message.timestamp()[1])
+                self._latencies.append(now - message.timestamp()[1])
+                self.arrived += 1
 
     def _report(self, error: Any, _message: Any) -> None:
         if error is not None:
             self._errors.append(str(error))
+
+
+def warm_up(trickle: Trickle, watch: Callable[[], None], seconds: float) -> list[float]:
+    """Write as in the measurement until the latency settles, at most for this long.
+
+    Returns the median of each window of WINDOW_SECONDS.
+    """
+    medians: list[float] = []
+    while len(medians) * WINDOW_SECONDS < seconds and not settled(medians):
+        medians.append(percentile(trickle.run(watch, WINDOW_SECONDS), 0.50))
+    return medians
+
+
+def settled(medians: Sequence[float]) -> bool:
+    """Whether the last windows brought no better latency than the ones before."""
+    before, last = medians[:-SETTLED_WINDOWS], medians[-SETTLED_WINDOWS:]
+    return bool(before) and min(last) > SETTLED_SHARE * min(before)
 
 
 def percentile(values: Sequence[float], share: float) -> float:

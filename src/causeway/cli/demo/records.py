@@ -1,6 +1,6 @@
 """What the demo's records look like. Pure: the same number gives the same record.
 
-Four topics of a shop, and a `zoo` topic with every kind of record that Kafka accepts.
+Four topics of a shop, and an `edge-cases` topic with every kind of record that Kafka accepts.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 DemoHeaders = tuple[tuple[str, bytes | None], ...]
 
-ORDERS, PAYMENTS, CLICKS, CUSTOMERS, ZOO = "orders", "payments", "clicks", "customers", "zoo"
+ORDERS, PAYMENTS, CLICKS, CUSTOMERS, EDGE_CASES = "orders", "payments", "clicks", "customers", "edge-cases"
 
 DAY_MS = 24 * 60 * 60 * 1000
 SIZE = 200
@@ -47,9 +47,9 @@ TOPICS = (
     DemoTopic(CLICKS, 6),
     DemoTopic(CUSTOMERS, 1, {"cleanup.policy": "compact"}),
     # Kafka 4 rejects timestamps more than an hour ahead, unless configured otherwise.
-    DemoTopic(ZOO, 3, {"retention.ms": "-1", "message.timestamp.after.max.ms": str(2 * DAY_MS)}),
+    DemoTopic(EDGE_CASES, 3, {"retention.ms": "-1", "message.timestamp.after.max.ms": str(2 * DAY_MS)}),
 )
-SELECTION = (ORDERS, PAYMENTS, "clicks|customers", "zo+")
+SELECTION = (ORDERS, PAYMENTS, "clicks|customers", "edge-.+")
 """The same topics as a mirror names them: names and regular expressions."""
 
 
@@ -70,7 +70,7 @@ def business(number: int) -> DemoRecord:
     )
 
 
-def zoo(now_ms: int) -> Iterator[DemoRecord]:
+def edge_cases(now_ms: int) -> Iterator[DemoRecord]:
     """Every unusual key with every unusual value and every unusual set of headers, at times around now."""
     keys = (None, b"", b"key", b"\x00\xff\xfe")
     values = (None, b"", b"text", bytes(range(256)), b"large " * 50_000)
@@ -85,7 +85,7 @@ def zoo(now_ms: int) -> Iterator[DemoRecord]:
     for number, (key, value, some) in enumerate(product(keys, values, headers)):
         if value is not None and len(value) > SIZE * 100 and some:
             continue  # one large record for each key is enough
-        yield DemoRecord(ZOO, key, value, some, next(times), number % 3)
+        yield DemoRecord(EDGE_CASES, key, value, some, next(times), number % 3)
 
 
 def _value(number: int, name: str, content: object) -> bytes:

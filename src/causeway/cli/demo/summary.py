@@ -3,7 +3,7 @@
 They are the results of `causeway verify`, checked against the demo's own count: a verification that reads
 too little must not look like success. The larger number is shown.
 
-lost          verify's `missing` and `behind`, or by how many fewer records arrived than were written
+lost          verify's `missing` and `lagging`, or by how many fewer records arrived than were written
 duplicated    verify's `duplicated`, or by how many more records arrived than were written
 changed       verify's `changed` and `unexpected`: no such record was written
 """
@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from causeway.cli.demo.carried import Speed
+from causeway.cli.demo.ledger_watch import Speed
 from causeway.errors import VerifyMismatch
 
 
@@ -40,7 +40,7 @@ def verdict_of(
         counts: Mapping[str, int] = found.get(topic, {})
         surplus = counts.get("duplicated", 0) + counts.get("unexpected", 0)
         there = arrived.get(topic, 0)
-        lost += max(counts.get("missing", 0) + counts.get("behind", 0), expected - (there - surplus))
+        lost += max(counts.get("missing", 0) + counts.get("lagging", 0), expected - (there - surplus))
         duplicated += max(counts.get("duplicated", 0), there - counts.get("unexpected", 0) - expected)
         out_of_order += counts.get("out_of_order", 0)
         changed += counts.get("changed", 0) + counts.get("unexpected", 0)
@@ -59,6 +59,7 @@ class Summary:
     speed: Speed
     latency_p50_ms: float
     latency_p99_ms: float
+    warm_up_seconds: float
     trickle_per_second: int
     verdict: DemoVerdict
 
@@ -82,14 +83,15 @@ class Summary:
              f"{self.bytes / 1e6:,.1f} MB in {self.topics} topics with {self.partitions} partitions"),
             ("", "", f"and {self.aborted:,} in aborted transactions, which must not arrive"),
             ("killed", f"{self.kills:,}",
-             f"time, all {self.killed_processes} processes of the mirror at once, with SIGKILL"),
+             f"time: SIGKILL to all {self.killed_processes} processes of the mirror at once"),
             ("records/s", f"{speed.records_per_second:,.0f}",
-             f"working off what had piled up: {speed.records:,} records in {speed.seconds:.1f} s"),
+             f"while catching up after the restart: {speed.records:,} records in {speed.seconds:.1f} s"),
             ("MB/s", f"{speed.bytes_per_second / 1e6:,.1f}", "of keys and values, meanwhile"),
             ("latency p50", f"{self.latency_p50_ms:,.0f} ms",
-             f"at {self.trickle_per_second:,} records/s, once caught up: from the producer's timestamp"),
+             f"at {self.trickle_per_second:,} records/s, from the producer's timestamp"),
             ("latency p99", f"{self.latency_p99_ms:,.0f} ms",
-             "to a consumer at the destination that reads committed records"),
+             "to a read_committed consumer at the destination"),
+            ("", "", f"after {self.warm_up_seconds:.0f} s of warm-up: new brokers compile their code first"),
             ("lost", f"{verdict.lost:,}", ""),
             ("duplicated", f"{verdict.duplicated:,}", ""),
             ("out of order", f"{verdict.out_of_order:,}", ""),
@@ -110,3 +112,14 @@ class Summary:
             f"of {self.records:,} records {verdict.lost:,} were lost, {verdict.duplicated:,} duplicated,"
             f" {verdict.out_of_order:,} out of order and {verdict.changed:,} changed"
         )
+
+
+def next_commands(program: str) -> str:
+    """What to try after the demo."""
+    rows = [
+        (f"{program} demo --keep", "the same, but left running: look at the page, write to it, stop it"),
+        (f"{program} init", "writes causeway.toml, a commented configuration for your own clusters"),
+        (f"{program} check causeway.toml", "what a run would do; writes nothing"),
+    ]
+    width = max(len(command) for command, _ in rows)
+    return "\n".join(["Try next:", *(f"  {command:<{width}}  {what}" for command, what in rows)])

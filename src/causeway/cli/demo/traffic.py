@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from typing import Any
 
-from causeway.cli.demo.records import PAYMENTS, TOPICS, DemoRecord, business, zoo
+from causeway.cli.demo.records import PAYMENTS, TOPICS, DemoRecord, business, edge_cases
 from causeway.core.cluster import Cluster
 from causeway.errors import CausewayError
 from causeway.kafka import clients
@@ -49,8 +49,8 @@ class Traffic:
                 self.poll()
         self.written += count
 
-    def write_zoo(self) -> None:
-        for record in zoo(time.time_ns() // 1_000_000):
+    def write_edge_cases(self) -> None:
+        for record in edge_cases(time.time_ns() // 1_000_000):
             self._produce(self._plain, record, self._confirm)
 
     def poll(self) -> None:

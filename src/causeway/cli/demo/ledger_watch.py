@@ -98,10 +98,10 @@ class LedgerWatch:
             self._reader.close()
 
 
-def carried_of(records: int, goal: int, rate: float) -> str:
+def progress_text(records: int, goal: int, rate: float) -> str:
     """Progress towards a goal, if there is one, and the time it still takes."""
     left = f", {time_left((goal - records) / rate)}" if records < goal and rate > 0 else ""
-    return f"{records:,} {f'of {goal:,} ' if goal else ''}carried, {rate:,.0f} records/s{left}"
+    return f"{records:,} {f'of {goal:,} ' if goal else ''}replicated, {rate:,.0f} records/s{left}"
 
 
 def speed(commits: Iterable[Commit]) -> Speed:

@@ -10,6 +10,7 @@ import os
 import re
 import secrets
 import shutil
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -26,7 +27,7 @@ MIRROR = "paris-to-tokyo"
 PID = "mirror.pid"
 
 
-class Stage:
+class DemoEnvironment:
     def __init__(self, keep: bool) -> None:
         self.keep = keep
         self.clusters: dict[str, EmbeddedCluster] = {}
@@ -66,13 +67,13 @@ class Stage:
         """Start one of Causeway's own commands on the demo's configuration."""
         child = Child(
             command, self.config, *arguments,
-            log=self.logs / f"{command}.log", env=self._environment(), output=output,
+            log=self.logs / f"{command}.log", env=self._variables(), output=output,
             outlives=self.keep and command == "run",
         )  # fmt: skip
         self._children.append(child)
         return child
 
-    def _environment(self) -> dict[str, str]:
+    def _variables(self) -> dict[str, str]:
         """This process's environment, without variables that change the configuration.
 
         Killed processes cannot clean up, so their temporary files go into the demo's own directory.
@@ -121,17 +122,26 @@ class Stage:
         source, destination = self.clusters[SOURCE], self.clusters[DESTINATION]
         return "\n".join(
             [
-                "Both clusters and the mirror go on. Look around:",
+                "Both clusters and the mirror keep running. Look around:",
                 f"  page    {self.page()} (pause, resume and verify there with the token {self.token})",
-                f"  {SOURCE:<8}{source.bootstrap_servers}: write there with any Kafka client, and",
-                f"  {DESTINATION:<8}{destination.bootstrap_servers}: find it there",
+                f"  {SOURCE:<8}{source.bootstrap_servers}: write to it with any Kafka client",
+                f"  {DESTINATION:<8}{destination.bootstrap_servers}: read the same records here",
                 f"  mirror  tail -f {self.logs / 'run.log'}",
-                f"  verify  causeway verify {self.config} --wait",
-                "  list    causeway kafka list",
-                "End it all:",
+                f"  verify  {program()} verify {self.config} --wait",
+                f"  list    {program()} kafka list",
+                "Stop and delete everything:",
                 f"  {_ending()}",
             ]
         )
+
+
+def program() -> str:
+    """How this program was called: `make demo` calls it by a path that is not on PATH."""
+    called = Path(sys.argv[0])
+    if called.name != "causeway":
+        return "python -m causeway"
+    found = shutil.which("causeway")
+    return "causeway" if found and Path(found).resolve() == called.resolve() else str(called)
 
 
 def kept_home() -> Path:
@@ -149,7 +159,7 @@ def _kept() -> list[str]:
 
 def _ending() -> str:
     """The commands that stop what an earlier --keep left running."""
-    commands = [f"causeway kafka stop {name} --delete" for name in _kept()]
+    commands = [f"{program()} kafka stop {name} --delete" for name in _kept()]
     pid = kept_home() / PID
     return " && ".join(([f"kill {pid.read_text()}"] if pid.exists() else []) + commands)
 
