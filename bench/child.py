@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+import psutil
+
 from bench.usage import Usage, used
 from causeway.local_kafka import process
 from causeway.local_kafka.broker import meaningful
 from causeway.local_kafka.process import Watchdog
-from support.process import eventually, processes, send
+from support.process import eventually, send
 
 FAMILY_SECONDS = 1.0
-"""How often it is looked who belongs to it: that reads all of /proc, on cores that are being measured."""
+"""How often the processes of a contender are listed: that reads all processes, on cores that are measured."""
 STOP_SECONDS = 40.0
+RUN_VARIABLE = "BENCH_RUN"
 
 
 class Failed(Exception):
@@ -33,11 +37,13 @@ class Child:
     ) -> None:  # fmt: skip
         directory.mkdir(parents=True, exist_ok=True)
         self.log = directory / "output.log"
-        self._mark = f"BENCH_RUN={uuid.uuid4().hex}"
+        self._run = uuid.uuid4().hex
         self._besides = besides
         variables = [f"{name}={value}" for name, value in (env or {}).items()]
         self.began = time.monotonic()
-        self._process = process.spawn(["env", self._mark, *variables, *command], directory, self.log)
+        self._process = process.spawn(
+            ["env", f"{RUN_VARIABLE}={self._run}", *variables, *command], directory, self.log
+        )
         self._watchdog = Watchdog(self._process)
         self._known: list[int] = [self._process.pid]
         self._known_at = 0.0
@@ -70,11 +76,10 @@ class Child:
     def family(self) -> list[int]:
         """What it started, and itself.
 
-        A session's number is given to somebody else when its last process is gone, so the mark decides.
+        A session's number is reused after its last process has ended, so the environment variable decides.
         """
-        session, mark = str(self._process.pid), self._mark.encode()
-        mates = [pid for pid, fields in processes().items() if fields[3] == session]
-        return sorted(pid for pid in mates if mark in _environment(pid))
+        members = [pid for pid in psutil.pids() if _session(pid) == self._process.pid]
+        return sorted(pid for pid in members if _environment(pid).get(RUN_VARIABLE) == self._run)
 
     def usage(self) -> Usage:
         now = used(self.pids())
@@ -113,8 +118,15 @@ class Child:
         self.stop()
 
 
-def _environment(pid: int) -> list[bytes]:
+def _session(pid: int) -> int | None:
     try:
-        return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-    except OSError:
-        return []
+        return os.getsid(pid)
+    except OSError:  # it has ended
+        return None
+
+
+def _environment(pid: int) -> dict[str, str]:
+    try:
+        return psutil.Process(pid).environ()
+    except psutil.Error:  # it has ended, or is another user's
+        return {}

@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 import confluent_kafka
+import psutil
 
 from causeway import __version__
 from causeway.local_kafka import DEFAULT_VERSION, find_java
@@ -18,7 +19,7 @@ def describe() -> dict[str, str]:
     return {
         "processor": _processor(),
         "cores": str(os.cpu_count()),
-        "memory": f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB",
+        "memory": f"{psutil.virtual_memory().total / 2**30:.0f} GiB",
         "kernel": f"{platform.system()} {platform.release().partition('-')[0]}",
     }
 

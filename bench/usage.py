@@ -1,19 +1,17 @@
-"""What processes use, as /proc says it.
+"""CPU time and memory of processes.
 
-CPU time of children that have ended is their parents', once these have waited for them; so the sum over those
-that live misses nobody but what was left to init.
+The CPU time of a child that has ended is added to its parent's when the parent waits for it, so the sum over
+the living processes misses only children that were left to init.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-_TICKS = os.sysconf("SC_CLK_TCK")
-_PAGE = os.sysconf("SC_PAGE_SIZE")
+import psutil
 
 
 @dataclass(frozen=True)
@@ -22,25 +20,21 @@ class Usage:
     memory: int  # bytes in memory; what processes share is counted for each
 
 
-def parse(stat: str) -> Usage:
-    """What /proc/PID/stat says; the name at its start may hold blanks and brackets."""
-    fields = stat.rpartition(")")[2].split()
-    ticks = sum(int(field) for field in fields[11:15])  # own and waited-for children's, user and system
-    return Usage(ticks / _TICKS, int(fields[21]) * _PAGE)
-
-
 def used(pids: Iterable[int]) -> Usage:
-    """The sum of all that live."""
+    """The sum over those that are alive. CPU time includes children that ended and were waited for."""
     cpu, memory = 0.0, 0
     for pid in pids:
-        with contextlib.suppress(OSError):
-            one = parse(Path(f"/proc/{pid}/stat").read_text(errors="replace"))
-            cpu, memory = cpu + one.cpu, memory + one.memory
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process = psutil.Process(pid)
+            with process.oneshot():
+                times, resident = process.cpu_times(), process.memory_info().rss
+            cpu += times.user + times.system + times.children_user + times.children_system
+            memory += resident
     return Usage(cpu, memory)
 
 
 def peak(pid: int) -> int:
-    """Most bytes that a process ever had in memory; 0 of one that has ended."""
+    """Peak resident memory of a process in bytes; 0 if it has ended. psutil has no peak on Linux."""
     with contextlib.suppress(OSError):
         for line in Path(f"/proc/{pid}/status").read_text(errors="replace").splitlines():
             if line.startswith("VmHWM:"):

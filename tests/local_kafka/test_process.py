@@ -8,10 +8,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from causeway.local_kafka import process
-from causeway.local_kafka.process import ProcessFacts, ProcessId, parse_stat
+from causeway.local_kafka.process import ProcessId
+from support.process import eventually
 
 SLEEP = ["sleep", "600"]
 DEADLINE = 20.0
@@ -25,12 +27,42 @@ def sleeper(tmp_path: Path) -> Iterator[ProcessId]:
     assert process.wait_gone(running, DEADLINE)
 
 
-@pytest.mark.parametrize(
-    ("state", "threads", "ended"), [("S", 80, False), ("Z", 1, True), ("Z", 79, False), ("T", 80, False)]
-)
-def test_a_process_has_ended_with_its_last_thread(state: str, threads: int, ended: bool) -> None:
-    before = " ".join(str(field) for field in range(4, 20))
-    assert parse_stat(f"12 (a) b (c)) {state} {before} {threads} 0 777 1 2") == ProcessFacts(ended, "777")
+FIRST_THREAD_ENDS = """
+import ctypes, threading, time
+threading.Thread(target=time.sleep, args=(600,)).start()
+libc = ctypes.CDLL(None)
+libc.pthread_exit.argtypes = [ctypes.c_void_p]
+libc.pthread_exit(None)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a process is no zombie while it has threads")
+def test_a_process_has_ended_with_its_last_thread(tmp_path: Path) -> None:
+    running = process.spawn([sys.executable, "-c", FIRST_THREAD_ENDS], tmp_path, tmp_path / "log")
+    try:
+        eventually(
+            lambda: psutil.Process(running.pid).status() == psutil.STATUS_ZOMBIE, "its first thread has ended"
+        )
+        assert process.is_alive(running)
+    finally:
+        process.send(running, signal.SIGKILL)
+    assert process.wait_gone(running, DEADLINE)
+
+
+def test_a_stopped_process_is_alive(sleeper: ProcessId) -> None:
+    process.send(sleeper, signal.SIGSTOP)
+    eventually(lambda: psutil.Process(sleeper.pid).status() == psutil.STATUS_STOPPED, "it has stopped")
+    assert process.is_alive(sleeper)
+
+
+def test_the_start_time_does_not_move_with_the_system_clock(
+    sleeper: ProcessId, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    boot, created = psutil.boot_time, psutil.Process.create_time
+    monkeypatch.setattr(psutil, "boot_time", lambda: boot() + 3600)
+    monkeypatch.setattr(psutil.Process, "create_time", lambda of: created(of) + 3600)
+    if sys.platform == "linux":
+        assert process.is_alive(sleeper)
 
 
 def test_a_spawned_process_is_alive_until_it_is_killed(sleeper: ProcessId) -> None:

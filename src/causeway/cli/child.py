@@ -15,6 +15,8 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+import psutil
+
 from causeway.errors import CausewayError
 from causeway.local_kafka.process import ProcessId, Watchdog
 
@@ -95,9 +97,9 @@ class Child:
 def kill_tree(root: int) -> int:
     """SIGSTOP the whole tree, then SIGKILL it: a stopped process cannot start others during the search."""
     stopped: set[int] = set()
-    while found := tree(root) - stopped:
-        _send(found, signal.SIGSTOP)
-        stopped |= found
+    while running := tree(root) - stopped:
+        _send(running, signal.SIGSTOP)
+        stopped |= running
     _send(stopped, signal.SIGKILL)
     deadline = time.monotonic() + KILL_SECONDS
     while stopped & living().keys() and time.monotonic() < deadline:
@@ -108,37 +110,27 @@ def kill_tree(root: int) -> int:
 def tree(root: int) -> set[int]:
     """A process and its descendants, as far as they are alive."""
     children: dict[int, list[int]] = {}
-    everybody = living()
-    for pid, parent in everybody.items():
+    parents = living()
+    for pid, parent in parents.items():
         children.setdefault(parent, []).append(pid)
-    found: set[int] = set()
-    waiting = [root] if root in everybody else []
+    family: set[int] = set()
+    waiting = [root] if root in parents else []
     while waiting:
         pid = waiting.pop()
-        found.add(pid)
+        family.add(pid)
         waiting += children.get(pid, [])
-    return found
+    return family
 
 
 def living() -> dict[int, int]:
     """The parent of every process that has not ended. A zombie has ended."""
-    if sys.platform == "linux":
-        rows = []
-        for place in Path("/proc").iterdir():
-            if place.name.isdigit():
-                with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-                    # The name may contain blanks and brackets; the state and the parent come after it.
-                    fields = (place / "stat").read_text(errors="replace").rpartition(")")[2].split()
-                    rows.append((place.name, fields[1], fields[0]))
-    else:
-        listed = subprocess.run(
-            ["ps", "-A", "-o", "pid=", "-o", "ppid=", "-o", "stat="],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        rows = [(pid, parent, state) for pid, parent, state in map(str.split, listed.stdout.splitlines())]
-    return {int(pid): int(parent) for pid, parent, state in rows if not state.startswith("Z")}
+    parents: dict[int, int] = {}
+    for pid in psutil.pids():
+        with contextlib.suppress(psutil.NoSuchProcess):  # it ended meanwhile
+            process = psutil.Process(pid)
+            if process.status() != psutil.STATUS_ZOMBIE:
+                parents[pid] = process.ppid()
+    return parents
 
 
 def last_words(log: Path) -> str:

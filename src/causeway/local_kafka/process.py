@@ -16,6 +16,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import psutil
+
 _POLL_SECONDS = 0.02
 
 
@@ -54,17 +56,17 @@ def spawn(command: Sequence[str], directory: Path, log: Path) -> ProcessId:
         )
     # Track the pid, as any later command has to; Popen would warn about a running child.
     child.returncode = 0
-    seen = _look(child.pid)
-    return ProcessId(child.pid, seen.born if seen else "")
+    facts = _facts(child.pid)
+    return ProcessId(child.pid, facts.born if facts else "")
 
 
 def is_alive(process: ProcessId) -> bool:
-    seen = _look(process.pid)
-    if seen is None or seen.born != process.born:
+    facts = _facts(process.pid)
+    if facts is None or facts.born != process.born:
         return False
-    if seen.ended:
+    if facts.ended:
         _reap(process.pid)
-    return not seen.ended
+    return not facts.ended
 
 
 def send(process: ProcessId, number: signal.Signals) -> None:
@@ -107,32 +109,31 @@ class Watchdog:
             self._shell.stdin.close()
 
 
-def _look(pid: int) -> ProcessFacts | None:
-    """The process that has this pid now."""
-    if sys.platform == "linux":
-        try:
-            return parse_stat(Path(f"/proc/{pid}/stat").read_text(errors="replace"))
-        except (FileNotFoundError, ProcessLookupError):
-            return None
-    seen = subprocess.run(
-        ["ps", "-o", "stat=", "-o", "lstart=", "-p", str(pid)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "LC_ALL": "C"},
-    ).stdout.split(maxsplit=1)
-    return ProcessFacts(seen[0].startswith("Z"), seen[1].strip()) if len(seen) == 2 else None
-
-
-def parse_stat(text: str) -> ProcessFacts:
-    """Parses /proc/PID/stat; the name at its start may contain blanks and brackets.
+def _facts(pid: int) -> ProcessFacts | None:
+    """The process that has this pid now.
 
     A killed JVM becomes a zombie as soon as its first thread has ended, while the others still hold
     its ports: it has ended when no thread is left.
     """
-    state, *fields = text.rpartition(")")[2].split()
-    threads, born = int(fields[16]), fields[18]
-    return ProcessFacts(state == "Z" and threads <= 1, born)
+    try:
+        process = psutil.Process(pid)
+        zombie = process.status() == psutil.STATUS_ZOMBIE
+        several = zombie and sys.platform == "linux" and process.num_threads() > 1
+        return ProcessFacts(zombie and not several, _born(pid))
+    except psutil.NoSuchProcess:
+        return None
+
+
+def _born(pid: int) -> str:
+    """The start time, in a form that does not change when the system clock is set."""
+    if sys.platform != "linux":
+        return f"{psutil.Process(pid).create_time():.3f}"
+    # psutil adds the boot time, which moves with the system clock, to the ticks since boot: subtract it.
+    while True:
+        boot = psutil.boot_time()
+        created = psutil.Process(pid).create_time()
+        if psutil.boot_time() == boot:
+            return str(round((created - boot) * os.sysconf("SC_CLK_TCK")))
 
 
 def _reap(pid: int) -> None:
