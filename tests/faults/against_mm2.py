@@ -2,10 +2,10 @@
 
     python -m faults.against_mm2 DIRECTORY [--fault NAME]… [--mirror NAME]… [--seed N] [--patience SECONDS]
 
-Each fault is a scenario of its own; all scenarios share the clusters. DIRECTORY keeps the history, the verdict
-and the logs of each scenario, and results.json. Its table shows everything that was run into it, so a schedule
-can be run in parts. All mirrors are held to the same terms: every record, once, in order. The exit code is
-about Causeway alone.
+Each fault is a scenario of its own; all scenarios share the clusters. DIRECTORY keeps the history, the
+verdict and the logs of each scenario, and results.json. Its table shows everything that was run into it, so a
+schedule can be run in parts. All mirrors are held to the same terms: every record, once, in order. The exit
+code is about Causeway alone.
 """
 
 from __future__ import annotations
