@@ -1,4 +1,4 @@
-"""What CONTRIBUTING.md and the decision records name exists; the commit hooks are the checks of `make check`."""
+"""CONTRIBUTING.md and the decisions name what exists; the commit hooks are the checks of `make check`."""
 
 from __future__ import annotations
 
