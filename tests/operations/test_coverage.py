@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from causeway.core.ledger_record import Gap
 from causeway.core.position import Place, Position, SourcePartition
-from causeway.rules.coverage import Books, coverage_of, quarantine_books, set_apart
+from causeway.rules.coverage import QuarantineMismatch, compare_quarantine, coverage_of, quarantined_ranges
 from causeway.rules.gaps import begun_again, moved
 from causeway.rules.integrity import NO_TOPIC_ID
 
@@ -80,29 +80,33 @@ def test_what_lies_in_quarantine_is_set_apart_unless_it_was_delivered_too() -> N
     back, gap = move(position, 30)
     again = coverage_of(replace(back, offset=40), [gap])
 
-    assert set_apart(coverage_of(position, []), {22: 1, 23: 1, 31: 1}) == ((22, 24), (31, 32))
-    assert set_apart(again, {22: 1, 31: 1, 32: 2}) == ((22, 23), (32, 33)), "31 was delivered at last"
+    assert quarantined_ranges(coverage_of(position, []), {22: 1, 23: 1, 31: 1}) == ((22, 24), (31, 32))
+    assert quarantined_ranges(again, {22: 1, 31: 1, 32: 2}) == ((22, 23), (32, 33)), (
+        "31 was delivered at last"
+    )
 
 
 def test_behind_the_position_a_label_may_be_newer_or_from_before_a_move_back() -> None:
     back, gap = move(replace(FIRST, offset=40), 30)
 
-    assert set_apart(coverage_of(replace(FIRST, offset=40), []), {45: 1}) == ((45, 46),)
-    assert set_apart(coverage_of(back, [gap]), {35: 1}) == (), "it will be tried once more"
+    assert quarantined_ranges(coverage_of(replace(FIRST, offset=40), []), {45: 1}) == ((45, 46),)
+    assert quarantined_ranges(coverage_of(back, [gap]), {35: 1}) == (), "it will be tried once more"
 
 
 def test_what_was_passed_over_is_not_in_quarantine_by_a_label() -> None:
     position, gap = move(FIRST, 30)
 
-    assert set_apart(coverage_of(position, [gap]), {25: 1}) == ()
+    assert quarantined_ranges(coverage_of(position, [gap]), {25: 1}) == ()
 
 
 def test_the_ledger_and_the_quarantine_must_agree() -> None:
-    assert quarantine_books(2, {5: 1, 7: 1}, 10) == Books()
-    assert quarantine_books(3, {5: 1, 7: 1}, 10) == Books(absent=1)
-    assert quarantine_books(1, {5: 1, 7: 1}, 10) == Books(uncounted=1)
-    assert quarantine_books(1, {5: 1, 17: 1}, 10) == Books(), "the second came after the ledger was read"
-    assert quarantine_books(2, {5: 1, 17: 1}, 10) == Books(), "or before a move back"
+    assert compare_quarantine(2, {5: 1, 7: 1}, 10) == QuarantineMismatch()
+    assert compare_quarantine(3, {5: 1, 7: 1}, 10) == QuarantineMismatch(missing=1)
+    assert compare_quarantine(1, {5: 1, 7: 1}, 10) == QuarantineMismatch(uncounted=1)
+    assert compare_quarantine(1, {5: 1, 17: 1}, 10) == QuarantineMismatch(), (
+        "the second came after the ledger was read"
+    )
+    assert compare_quarantine(2, {5: 1, 17: 1}, 10) == QuarantineMismatch(), "or before a move back"
 
 
 def test_what_was_skipped_before_the_topic_had_an_id_was_skipped() -> None:

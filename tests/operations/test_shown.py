@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from causeway.core.ledger_record import Gap, Stopped
-from causeway.core.offsets import OffsetsReport, PartitionOffsets, QuarantinedRecord, told
+from causeway.core.offsets import OffsetsReport, PartitionOffsets, QuarantinedRecord, describe_gap
 from causeway.core.position import Place, Position, SourcePartition, Tally
 from causeway.core.route import BY_KEY
 from causeway.core.verify_report import Findings, PartitionVerdict, VerifyReport
@@ -41,7 +41,7 @@ REPORT = OffsetsReport(
     (PartitionOffsets(POSITION, 70, 1_100),),
     stopped=(Stopped(*SOURCE, verdict="poison", what="it is too large", todo="make room", at=0),),
     gaps=(GAP,),
-    refused=(QuarantinedRecord(SOURCE, 7, "too large"),),
+    first_quarantined=(QuarantinedRecord(SOURCE, 7, "too large"),),
     notes=("a note",),
     aliases={"id-of-paris": "paris"},
 )
@@ -71,20 +71,20 @@ def test_without_the_source_its_log_is_not_made_up() -> None:
     assert report.to_json()["partitions"][0]["destination_partition"] is None
 
 
-def test_what_is_stopped_and_passed_over_and_put_aside_is_told() -> None:
+def test_stops_gaps_and_quarantined_records_are_shown() -> None:
     assert list(offsets_lines(REPORT)) == [
         "orders[1]: stopped (poison) since 1970-01-01 00:00:00 UTC: it is too large",
         "  do: make room",
-        "orders[1]: gap (gap): offsets 50 to 69 (20) passed over, 2026-01-01 00:00:00 UTC,"
+        "orders[1]: gap (gap): skipped offsets 50 to 69 (20), 2026-01-01 00:00:00 UTC,"
         " by operator@tokyo-1: retention",
-        "3 records are in quarantine:",
+        "3 records in quarantine:",
         "  orders[1] offset 7: too large",
         "  … and 2 more",
         "a note",
     ]
 
 
-def test_several_sources_are_told_apart() -> None:
+def test_several_sources_are_shown_with_their_names() -> None:
     other = replace(POSITION, source=SOURCE._replace(cluster="id-of-lyon"))
     report = replace(REPORT, partitions=(*REPORT.partitions, PartitionOffsets(other)))
 
@@ -92,21 +92,21 @@ def test_several_sources_are_told_apart() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "text"),
     [
-        ({"end": 51}, "offset 50 passed over, "),
-        ({"end": 40}, "moved back from offset 50 to 40, 10 offsets to go over again, "),
+        ({"end": 51}, "skipped offset 50, "),
+        ({"end": 40}, "moved back from offset 50 to 40, 10 offsets to replicate again, "),
         (
             {"to_topic_id": "another", "end": 3},
-            "another topic of this name was begun with at offset 3; the one before had been carried up to",
+            "started with another topic of this name at offset 3; the one before was replicated up to offset",
         ),
     ],
 )
-def test_each_kind_of_move_has_its_words(changed: dict[str, int | str], said: str) -> None:
-    assert told(replace(GAP, **changed)).startswith(said)  # type: ignore[arg-type]
+def test_each_kind_of_move_is_described(changed: dict[str, int | str], text: str) -> None:
+    assert describe_gap(replace(GAP, **changed)).startswith(text)  # type: ignore[arg-type]
 
 
-def test_verify_shows_what_was_passed_over_beside_the_differences() -> None:
+def test_verify_shows_skipped_records_beside_the_differences() -> None:
     """Columns for that are there only where there is any; a count without coordinates is a count."""
     findings = Findings(10, 10, {"missing": 1}, skipped=20, quarantined=3)
     one = PartitionVerdict(SOURCE, POSITION.place, findings)
@@ -120,6 +120,6 @@ def test_verify_shows_what_was_passed_over_beside_the_differences() -> None:
     assert line.split()[-3:] == ["20", "3", "different"]
     assert verdict_lines(report) == [
         "orders[1]: missing: 1",
-        "orders[1]: 20 records are still on the source, and were passed over",
+        "orders[1]: 20 skipped records are still on the source",
     ]
     assert report.to_json()["topics"][0]["skipped"] == 20

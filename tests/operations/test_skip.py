@@ -252,7 +252,7 @@ def test_everything_is_shown_and_without_the_source_what_the_ledger_says(
     first, second = report.partitions
     assert (first.log_start, first.log_end, first.lag) == (0, 50, 30)
     assert (second.log_start, second.log_end, second.lag) == (30, 50, 20)
-    assert [(one.source, one.offset, one.reason) for one in report.refused] == [
+    assert [(one.source, one.offset, one.reason) for one in report.first_quarantined] == [
         (ledger.at(0), 7, "too large")
     ]
     assert (report.quarantined, report.notes) == (2, ())

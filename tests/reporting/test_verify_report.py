@@ -53,7 +53,7 @@ def test_each_kind_is_told_in_words_with_its_coordinates() -> None:
     )
 
     assert verdict_lines(found) == [
-        "orders[0]: missing: source offsets 3, 5, … (1,200 in all)",
+        "orders[0]: missing: source offsets 3, 5, … (1,200 in total)",
         "orders[1]: unexpected: destination offset 4",
         "orders[2]: duplicated: destination offset 6 repeats source offset 2",
         "orders[3]: changed: source offset 5 at destination offset 7 in value, timestamp",
@@ -67,12 +67,12 @@ def test_notes_follow_and_nobody_has_to_read_a_thousand_lines() -> None:
     lines = verdict_lines(report(*many, notes=("not caught up within 5 s",)))
 
     assert lines[0] == "orders[0]: never carried"
-    assert lines[-2:] == ["… and 5 lines more: -o json has them all", "not caught up within 5 s"]
+    assert lines[-2:] == ["… and 5 more lines: -o json has them all", "not caught up within 5 s"]
 
 
 def test_a_report_is_equal_only_when_every_partition_is() -> None:
-    equal, different = verdict(0, Findings(1, 1)), verdict(1, one("behind", Coordinates(1, None)))
+    equal, different = verdict(0, Findings(1, 1)), verdict(1, one("lagging", Coordinates(1, None)))
 
     assert report(equal).equal
     assert not report(equal, different).equal
-    assert report(equal, different).to_json()["counts"]["behind"] == 1
+    assert report(equal, different).to_json()["counts"]["lagging"] == 1

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from causeway.core.choices import OnGap, OnRecreate
-from causeway.core.offsets import told
+from causeway.core.offsets import describe_gap
 from causeway.core.position import Place, Position, SourcePartition, Tally
 from causeway.core.task_order import Lane
 from causeway.rules.gaps import Settled, moved, settle
@@ -52,7 +52,7 @@ def test_a_gap_stops_unless_the_policy_says_otherwise() -> None:
     assert (gap.source, gap.begin, gap.end, gap.skipped, gap.verdict) == (SOURCE, 10, 25, 15, "gap")
     assert gap.by == 'on_gap = "continue"'
     assert gap.at == went_on.position.at == AT
-    assert "offsets 10 to 24" in told(gap)
+    assert "offsets 10 to 24" in describe_gap(gap)
 
 
 def test_another_topic_of_the_name_begins_with_books_of_its_own_behind_what_is_there() -> None:
@@ -69,7 +69,7 @@ def test_another_topic_of_the_name_begins_with_books_of_its_own_behind_what_is_t
     assert now.tally == Tally()
     (gap,) = restarted.gaps
     assert (gap.topic_id, gap.begin, gap.to_topic_id, gap.end, gap.skipped) == ("a", 10, "b", 5, 0)
-    assert "another topic" in told(gap)
+    assert "another topic" in describe_gap(gap)
 
 
 @pytest.mark.parametrize(
@@ -106,4 +106,4 @@ def test_gaps_of_one_partition_do_not_hide_each_other() -> None:
     back, again = moved(first, 10, verdict="skip", by="me", why="", at=2)
     _, once_more = moved(back, 20, verdict="skip", by="me", why="", at=3)
     assert len({gap.key(), again.key(), once_more.key(), replace(gap, partition=4).key()}) == 4
-    assert "moved back from offset 20 to 10" in told(again)
+    assert "moved back from offset 20 to 10" in describe_gap(again)

@@ -8,10 +8,10 @@ import pyarrow as pa
 from confluent_kafka import TopicPartition
 
 from causeway.core.cluster import Cluster
+from causeway.core.pair import Pair
 from causeway.core.position import Place, SourcePartition
-from causeway.core.verify_report import Pair
 from causeway.errors import IntegrityError
-from causeway.verification.comparison_job import FINDINGS, PAIRS, _task, compare
+from causeway.verification.comparison_job import FINDINGS, PAIRS, _task, compare_pair
 from support.world import World
 
 
@@ -23,11 +23,11 @@ def clusters(world: World) -> tuple[Cluster, Cluster]:
 
 
 def pair(topic: str, records: int) -> Pair:
-    """A partition that was carried from its beginning to its end."""
+    """A partition that was replicated from its beginning to its end."""
     return Pair(
         source=SourcePartition("id", topic, 0),
         source_from=0,
-        settled=records,
+        position=records,
         end=records,
         source_to=records,
         place=Place(topic, "", 0),
@@ -48,10 +48,10 @@ def test_records_that_expire_after_their_offsets_were_captured_are_not_differenc
     for future in admin.delete_records([TopicPartition(topic, 0, 4)]).values():
         future.result(30)
 
-    findings = compare(pair(topic, 10), *clusters(world))
+    findings = compare_pair(pair(topic, 10), *clusters(world))
 
     assert findings.equal
-    assert (findings.source_records, findings.destination_records, findings.expired) == (6, 10, 4)
+    assert (findings.source_records, findings.destination_records, findings.expired_on_source) == (6, 10, 4)
 
 
 def test_an_error_comes_back_as_a_value_with_all_it_knows(world: World) -> None:

@@ -10,11 +10,12 @@ import pytest
 from causeway.core.choices import OnError
 from causeway.core.cluster import Cluster
 from causeway.core.filtering import FilterSpec
+from causeway.core.pair import Filtering, Pair
 from causeway.core.position import Place, SourcePartition
-from causeway.core.verify_report import Pair, Passage
 from causeway.kafka.digest_reader import PartitionReader
 from causeway.rules.provenance import HEADER
-from causeway.verification.expected_records import Arrived, ExpectedRecords
+from causeway.verification.arrived_records import ArrivedRecords
+from causeway.verification.expected_records import ExpectedRecords
 
 CODE = """\
 class Odd:
@@ -85,7 +86,7 @@ def offsets(side: PartitionReader, start: int = 0) -> list[int]:
 
 
 def expected(*filters: FilterSpec, not_back_to: str | None = None, pair: Pair = PAIR) -> ExpectedRecords:
-    return ExpectedRecords(HERE, pair, Passage(filters, not_back_to))
+    return ExpectedRecords(HERE, pair, Filtering(filters, not_back_to))
 
 
 def test_several_filters_must_keep_and_what_they_drop_is_counted_once(log: list[Message]) -> None:
@@ -93,8 +94,8 @@ def test_several_filters_must_keep_and_what_they_drop_is_counted_once(log: list[
 
     assert offsets(side) == offsets(side) == list(range(1, 50, 2))
     assert offsets(side, 30) == list(range(31, 50, 2))
-    assert side.left_out.count == 20  # below the position, at 40
-    assert side.stop is None
+    assert side.filtered.count == 20  # below the position, at 40
+    assert side.stopped_at is None
 
 
 def test_without_anything_in_the_way_nothing_is_touched(log: list[Message]) -> None:
@@ -105,10 +106,10 @@ def test_a_filter_that_raises_stops_there_and_the_rest_is_taken_as_it_is(log: li
     side = expected(spec("Low", bad=20), spec("Odd", bad=18))
 
     assert offsets(side) == [*range(1, 18, 2), *range(18, 60)]
-    assert side.stop is not None
-    assert side.stop[0] == 18
-    assert side.left_out.count == 9
-    assert side.notes(PAIR)[0].startswith("from offset 18 on nothing is carried: the filter f.py:Odd raised")
+    assert side.stopped_at is not None
+    assert side.stopped_at[0] == 18
+    assert side.filtered.count == 9
+    assert side.notes(PAIR)[0].startswith("not replicated from offset 18 on: filter f.py:Odd raised")
 
 
 @pytest.mark.parametrize(("policy", "there"), [("keep", [20]), ("drop", [])])
@@ -116,7 +117,7 @@ def test_a_filter_that_raises_may_keep_or_drop(log: list[Message], policy: OnErr
     side = expected(spec("Odd", policy, bad=20))
 
     assert offsets(side) == sorted([*range(1, 60, 2), *there])
-    assert side.stop is None
+    assert side.stopped_at is None
 
 
 def test_records_that_came_from_the_destination_are_left_out_and_others_marked(log: list[Message]) -> None:
@@ -124,7 +125,7 @@ def test_records_that_came_from_the_destination_are_left_out_and_others_marked(l
     side = expected(not_back_to="tokyo")
 
     assert offsets(side) == [0, 1, 2, *range(4, 60)]
-    assert side.left_out.count == 1
+    assert side.filtered.count == 1
     for offset, origin in ((0, b"paris"), (4, b"lyon")):
         record = side.record_at(offset)
         assert record is not None
@@ -134,13 +135,13 @@ def test_records_that_came_from_the_destination_are_left_out_and_others_marked(l
 def test_a_record_without_a_mark_is_the_destinations_own(log: list[Message]) -> None:
     log[:] = [Message(offset, "paris" if offset % 4 else "") for offset in range(60)]
     how: dict[str, Any] = {"timestamps": True, "compacted": True}
-    side = Arrived(THERE, ("t", 0), 60, Passage((), "tokyo"), **how)
+    side = ArrivedRecords(THERE, ("t", 0), 60, Filtering((), "tokyo"), **how)
 
     assert offsets(side) == [offset for offset in range(60) if offset % 4]
-    assert side.left_out.count == 15
-    assert len(set(side.left_out.keys)) == 3
-    assert side.notes()[0].startswith("15 records without a mark of origin")
-    assert offsets(Arrived(THERE, ("t", 0), 60, Passage(), **how)) == list(range(60))
+    assert side.unmarked.count == 15
+    assert len(set(side.unmarked.keys)) == 3
+    assert side.notes() == ["not compared: 15 records of the destination itself (no mark of origin)"]
+    assert offsets(ArrivedRecords(THERE, ("t", 0), 60, Filtering(), **how)) == list(range(60))
 
 
 @pytest.mark.parametrize(
@@ -152,7 +153,7 @@ def test_filters_that_are_not_what_they_were_are_noticed(
 ) -> None:
     pair = Pair(
         SourcePartition("paris", "t", 0), 0, 40, 60, 60, Place("t", "id", 0), 0, 60, False, True,
-        source_trimmed=trimmed, declared={"filtered": counted},
+        source_trimmed=trimmed, ledger_counts={"filtered": counted},
     )  # fmt: skip
     side = expected(spec("Odd"), pair=pair)
     offsets(side)

@@ -1,7 +1,7 @@
-"""What the ledger passed over, and what lies in quarantine, is told and not called missing; nothing else is.
+"""Records that the ledger skipped, and records in quarantine, are reported and not missing; nothing else is.
 
-Mirrors are played here: they carry, are moved by an operator, and put records aside. What arrived is then
-compared with what was there, as pairs and as pools.
+Mirrors are simulated: they replicate, an operator moves them, and they put records in quarantine. What arrived
+is then compared with the source, as pairs and as pools.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ from hypothesis import strategies as st
 
 from causeway.core.cluster import Cluster
 from causeway.core.ledger_record import Gap
+from causeway.core.pair import Filtering, Pair
 from causeway.core.position import Place, Position, SourcePartition, Tally
-from causeway.core.verify_report import Findings, Pair, Passage
+from causeway.core.verify_report import Findings
 from causeway.kafka.digest_reader import PartitionReader
 from causeway.rules.gaps import begun_again, moved
-from causeway.verification.comparison_job import compare
-from causeway.verification.pool_comparison import compare_whole
-from causeway.verification.rules.grouping import Ground, grouped
-from causeway.verification.rules.pairing import Bounds, pair_of, with_books
+from causeway.verification.comparison_job import compare_pair
+from causeway.verification.pool_comparison import compare_pool
+from causeway.verification.rules.grouping import PlaceBounds, group_pairs
+from causeway.verification.rules.pairing import Bounds, pair_of, with_quarantine_mismatch
 
 RECORDS = 40
 HERE, THERE = Cluster("src", {"bootstrap.servers": "x:1"}), Cluster("dst", {"bootstrap.servers": "x:2"})
@@ -70,17 +71,17 @@ class Played:
         source = SourcePartition("paris", self.topic, 0)
         self.position = Position(source, "here", 5, 5, -1, PLACE, 0, -1, 1, 0)
 
-    def carry(self, upto: int, quarantined: Sequence[int] = ()) -> None:
+    def replicate(self, upto: int, quarantined: Sequence[int] = ()) -> None:
         position, tally = self.position, self.position.tally
         offsets = range(position.offset, max(position.offset, upto))
-        aside = [offset for offset in offsets if offset in quarantined]
+        rejected = [offset for offset in offsets if offset in quarantined]
         delivered = [offset for offset in offsets if offset not in quarantined]
-        self.labels.update(aside)
+        self.labels.update(rejected)
         self.arrived += delivered
         tally = replace(
             tally,
             delivered=tally.delivered + len(delivered),
-            quarantined=tally.quarantined + len(aside),
+            quarantined=tally.quarantined + len(rejected),
         )
         end = offsets.stop if offsets else position.offset
         self.position = replace(position, offset=end, place_end=10**9, tally=tally)
@@ -136,26 +137,30 @@ def compared(played: Played, arrived: Sequence[int] | None = None) -> Findings:
             "to": [played.record(at, original) for at, original in enumerate(there)],
         }
     ):
-        found = compare(pair, HERE, THERE)
-    return with_books(found, absent=pair.absent, uncounted=pair.uncounted)
+        found = compare_pair(pair, HERE, THERE)
+    return with_quarantine_mismatch(
+        found, missing=pair.missing_in_quarantine, uncounted=pair.uncounted_in_quarantine
+    )
 
 
 def pooled(players: Sequence[Played], arrived: Sequence[tuple[int, int]], **how: Any) -> list[Findings]:
     """All of them in one place; `arrived` are pairs of a player's number and a source offset."""
     keys = 5 if how.get("compacted") else 1_000
     pairs = [one.pair(**how) for one in players]
-    alone, [pool] = grouped(pairs, [], {("to", 0): Ground(0, 10**6)})
+    alone, [pool] = group_pairs(pairs, [], {("to", 0): PlaceBounds(0, 10**6)})
     assert not alone
     with comparing(
         {one.topic: one.log(keys) for one in players}
         | {"to": [players[who].record(at, n, keys) for at, (who, n) in enumerate(arrived)]}
     ):
-        return list(compare_whole(pool, {"paris": HERE}, THERE, Passage()).members)
+        return list(compare_pool(pool, {"paris": HERE}, THERE, Filtering()).members)
 
 
 steps = st.lists(
     st.one_of(
-        st.tuples(st.just("carry"), st.integers(5, RECORDS), st.sets(st.integers(5, RECORDS), max_size=4)),
+        st.tuples(
+            st.just("replicate"), st.integers(5, RECORDS), st.sets(st.integers(5, RECORDS), max_size=4)
+        ),
         st.tuples(st.just("move"), st.integers(0, RECORDS)),
     ),
     max_size=7,
@@ -169,23 +174,23 @@ def play(steps: Sequence[tuple[Any, ...]], topic: str = "orders") -> Played:
     return played
 
 
-def assert_told(found: Findings, played: Played) -> None:
+def assert_findings(found: Findings, played: Played) -> None:
     """Everything that differs, and nothing that does not."""
     position, times = played.position, Counter(played.arrived)
-    settled = range(min([5, *(gap.end for gap in played.gaps)]), position.offset)
-    aside = [n for n in settled if played.labels[n] and not times[n]]
+    before = range(min([5, *(gap.end for gap in played.gaps)]), position.offset)
+    quarantined = [n for n in before if played.labels[n] and not times[n]]
     counts = Counter(found.counts)
     del counts["out_of_order"]  # a matter of where it went back to
     assert counts == {
         kind: count
         for kind, count in (
             ("duplicated", sum(count - 1 for count in times.values())),
-            ("behind", sum(not times[n] for n in range(position.offset, RECORDS))),
+            ("lagging", sum(not times[n] for n in range(position.offset, RECORDS))),
         )
         if count
     }
-    assert found.quarantined == len(aside)
-    assert found.skipped == sum(not times[n] for n in settled) - len(aside)
+    assert found.quarantined == len(quarantined)
+    assert found.skipped == sum(not times[n] for n in before) - len(quarantined)
     back = any(gap.skipped < 0 for gap in played.gaps)
     assert back or not found.counts.get("out_of_order")
 
@@ -194,7 +199,7 @@ def assert_told(found: Findings, played: Played) -> None:
 def test_whatever_an_operator_does_every_record_of_a_pair_is_accounted_for(steps: Any) -> None:
     played = play(steps)
 
-    assert_told(compared(played), played)
+    assert_findings(compared(played), played)
 
 
 @given(steps, steps, st.randoms(use_true_random=False))
@@ -209,17 +214,17 @@ def test_whatever_an_operator_does_every_record_of_a_pool_is_accounted_for(
     found = pooled(players, [(who, next(waiting[who])) for who in turns])
 
     for one, played in zip(found, players, strict=True):
-        assert_told(one, played)
+        assert_findings(one, played)
 
 
 @given(steps, st.data())
 def test_a_record_that_is_lost_beside_a_gap_is_missing_all_the_same(steps: Any, data: Any) -> None:
     played = play(steps)
     times = Counter(played.arrived)
-    owed = [n for n in times if times[n] == 1 and n < played.position.offset]
-    if not owed:
+    required = [n for n in times if times[n] == 1 and n < played.position.offset]
+    if not required:
         return
-    lost = data.draw(st.sampled_from(sorted(owed)))
+    lost = data.draw(st.sampled_from(sorted(required)))
 
     found = compared(played, [n for n in played.arrived if n != lost])
 
@@ -227,40 +232,40 @@ def test_a_record_that_is_lost_beside_a_gap_is_missing_all_the_same(steps: Any, 
     assert found.first["missing"][0].source == lost
 
 
-def test_a_gap_is_told_with_its_offsets_and_who_made_it() -> None:
-    played = play([("carry", 10), ("move", 20), ("carry", 30), ("move", 28), ("carry", RECORDS)])
+def test_a_gap_is_noted_with_its_offsets_and_who_made_it() -> None:
+    played = play([("replicate", 10), ("move", 20), ("replicate", 30), ("move", 28), ("replicate", RECORDS)])
 
     found, pair = compared(played), played.pair()
 
     assert pair.notes[0] == (
-        "offsets 10 to 19 (10) passed over, 1970-01-01 00:00:00 UTC, by me@here: it was time"
+        "skipped offsets 10 to 19 (10), 1970-01-01 00:00:00 UTC, by me@here: it was time"
     )
-    assert pair.notes[1].startswith("moved back from offset 30 to 28, 2 offsets to go over again, ")
+    assert pair.notes[1].startswith("moved back from offset 30 to 28, 2 offsets to replicate again, ")
     assert (found.skipped, found.counts) == (10, {"duplicated": 2})
     assert {one.source for one in found.first["duplicated"]} == {28, 29}
     assert Pair.from_json(pair.to_json()) == pair
 
 
-def test_what_was_skipped_and_carried_at_last_is_owed() -> None:
-    played = play([("carry", 10), ("move", 30), ("move", 10), ("carry", RECORDS)])
+def test_what_was_skipped_and_replicated_later_is_required() -> None:
+    played = play([("replicate", 10), ("move", 30), ("move", 10), ("replicate", RECORDS)])
 
     assert (compared(played).counts, compared(played).skipped) == ({}, 0)
     assert compared(played, [n for n in played.arrived if n != 20]).counts == {"missing": 1}
 
 
 def test_back_to_before_the_start_everything_from_there_on_is_compared() -> None:
-    played = play([("carry", 10), ("move", 2), ("carry", RECORDS)])
+    played = play([("replicate", 10), ("move", 2), ("replicate", RECORDS)])
 
     assert played.pair().source_from == 2
     assert compared(played).counts == {"duplicated": 5}
 
 
 def test_offsets_that_retention_took_before_the_gap_excuse_nothing_else() -> None:
-    played = play([("carry", 10), ("move", 20), ("carry", RECORDS), ("expire", 20)])
-    begun = play([("move", 20), ("carry", RECORDS), ("expire", 20)])
+    played = play([("replicate", 10), ("move", 20), ("replicate", RECORDS), ("expire", 20)])
+    begun = play([("move", 20), ("replicate", RECORDS), ("expire", 20)])
 
-    assert (played.pair().source_taken, compared(played).expired) == (5, 5)
-    assert (begun.pair().source_trimmed, begun.pair().source_taken) == (False, 0)
+    assert (played.pair().source_expired, compared(played).expired_on_source) == (5, 5)
+    assert (begun.pair().source_trimmed, begun.pair().source_expired) == (False, 0)
     assert compared(begun, [0, *begun.arrived]).counts == {"unexpected": 1}
 
 
@@ -270,7 +275,7 @@ def test_offsets_that_retention_took_before_the_gap_excuse_nothing_else() -> Non
         ({7: 1}, [5, 6, 8, 9], {}),
         ({7: 1}, [5, 6, 7, 8, 9], {"unexpected": 1}),  # in quarantine, and delivered too
         ({}, [5, 6, 8, 9], {"missing": 1}),  # the quarantine lost it
-        ({}, [5, 6, 7, 8, 9], {"missing": 1}),  # nobody knows which one that was
+        ({}, [5, 6, 7, 8, 9], {"missing": 1}),  # which one is unknown one that was
         ({7: 1, 8: 1}, [5, 6, 9], {"unexpected": 1}),  # the ledger counts one only
         ({7: 1, 30: 1}, [5, 6, 8, 9], {}),  # the second came later
     ],
@@ -278,50 +283,50 @@ def test_offsets_that_retention_took_before_the_gap_excuse_nothing_else() -> Non
 def test_the_ledger_the_quarantine_and_the_destination_must_agree(
     labels: dict[int, int], arrived: list[int], counts: dict[str, int]
 ) -> None:
-    played = play([("carry", 10, {7})])
+    played = play([("replicate", 10, {7})])
     played.labels = Counter(labels)
 
-    found = {kind: count for kind, count in compared(played, arrived).counts.items() if kind != "behind"}
+    found = {kind: count for kind, count in compared(played, arrived).counts.items() if kind != "lagging"}
 
     assert found == counts
     disagree = sum(count for offset, count in labels.items() if offset < 10) != 1
-    assert any("in quarantine" in note for note in played.pair().notes) == disagree
+    assert any("the quarantine topic holds" in note for note in played.pair().notes) == disagree
 
 
 def test_another_topic_of_the_name_is_compared_from_where_it_began() -> None:
-    """In a place of its own nothing else is looked at; in a shared one the older records are strangers."""
+    """In a place of its own nothing else is compared; in a shared one the older records are foreign."""
     played = Played()
-    played.carry(20)
+    played.replicate(20)
     before = list(played.arrived)
     played.position, gap = begun_again(
         replace(played.position, topic_id="old"), "here", 0, PLACE, 15, "recreated", 9
     )
     played.gaps.append(gap)
     played.arrived.clear()
-    played.carry(RECORDS)
-    other = play([("carry", RECORDS)], "payments")
+    played.replicate(RECORDS)
+    other = play([("replicate", RECORDS)], "payments")
 
     pair = played.pair()
     old = [Message(at, f"older {n}") for at, n in enumerate(before)]
     new = [played.record(at + len(old), n) for at, n in enumerate(played.arrived)]
     with comparing({"orders": played.log(), "to": [*old, *new]}):
-        assert (pair.place_from, compare(pair, HERE, THERE).counts) == (15, {})
+        assert (pair.place_from, compare_pair(pair, HERE, THERE).counts) == (15, {})
     assert pair.notes[0].startswith(
-        "another topic of this name was begun with at offset 0; the one before had been carried up to 20, "
+        "started with another topic of this name at offset 0; the one before was replicated up to offset 20, "
     )
-    _, [pool] = grouped([other.pair(), pair], [], {("to", 0): Ground(0, 10**6)})
+    _, [pool] = group_pairs([other.pair(), pair], [], {("to", 0): PlaceBounds(0, 10**6)})
     theirs = [other.record(at + 100, n) for at, n in enumerate(other.arrived)]
     shared = {"orders": played.log(), "payments": other.log(), "to": [*old, *new, *theirs]}
     with comparing(shared):
-        found = compare_whole(pool, {"paris": HERE}, THERE, Passage())
+        found = compare_pool(pool, {"paris": HERE}, THERE, Filtering())
     assert [one.counts for one in found.members] == [{}, {}]
-    assert "up to 20 records come from sources that are not compared" in found.notes[0]
+    assert "up to 20 records from sources that are not compared" in found.notes[0]
 
 
-def test_compacted_topics_forgive_what_a_passed_over_record_replaced() -> None:
-    """Of five keys each was carried once, and its newer record passed over: the first may be gone here."""
-    played = play([("carry", 10), ("move", 15), ("move", 15), ("carry", 15)])
-    alone, pools = grouped([played.pair(compacted=True)], [], {("to", 0): Ground(0, 10**6)})
+def test_compacted_topics_may_lack_what_a_skipped_record_replaced() -> None:
+    """Each of five keys was replicated once, and its newer record skipped: the source may have only that."""
+    played = play([("replicate", 10), ("move", 15), ("move", 15), ("replicate", 15)])
+    alone, pools = group_pairs([played.pair(compacted=True)], [], {("to", 0): PlaceBounds(0, 10**6)})
     assert (alone, len(pools)) == ([], 1), "a pool looks more closely"
     played.compacted_away = {*range(5, 10), *range(15, RECORDS)}
 
@@ -330,20 +335,20 @@ def test_compacted_topics_forgive_what_a_passed_over_record_replaced() -> None:
     assert (found.skipped, found.counts) == (5, {})
 
 
-def test_without_gaps_nothing_is_looked_at_twice() -> None:
+def test_without_gaps_nothing_is_read_twice() -> None:
     """A pair as it always was costs what it always did: the very batches of the reader come out."""
     from causeway.verification.expected_records import ExpectedRecords
 
-    played = play([("carry", RECORDS)])
+    played = play([("replicate", RECORDS)])
     batches = [played.log()]
     with patch.object(PartitionReader, "_messages", lambda self, start: iter(batches)):
-        assert next(ExpectedRecords(HERE, played.pair(), Passage())._messages(0)) is batches[0]
+        assert next(ExpectedRecords(HERE, played.pair(), Filtering())._messages(0)) is batches[0]
         apart = replace(played.pair(), skipped=((1_000, 2_000),))
-        assert next(ExpectedRecords(HERE, apart, Passage())._messages(0)) is batches[0]
+        assert next(ExpectedRecords(HERE, apart, Filtering())._messages(0)) is batches[0]
 
 
 def test_counts_of_a_tally_still_balance() -> None:
-    played = play([("carry", 10, {7}), ("move", 20), ("carry", 30), ("move", 12), ("carry", 15)])
+    played = play([("replicate", 10, {7}), ("move", 20), ("replicate", 30), ("move", 12), ("replicate", 15)])
 
     assert played.position.offset - played.position.start == played.position.tally.offsets
     assert played.position.tally == Tally(delivered=17, quarantined=1, skipped=-8)

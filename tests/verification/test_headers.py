@@ -7,10 +7,11 @@ import uuid
 import pytest
 
 from causeway.core.cluster import Cluster
+from causeway.core.pair import Pair
 from causeway.core.position import Place, SourcePartition
-from causeway.core.verify_report import Coordinates, Findings, Pair
+from causeway.core.verify_report import Coordinates, Findings
 from causeway.rules.header_names import MOST_HEADERS
-from causeway.verification.comparison_job import compare
+from causeway.verification.comparison_job import compare_pair
 from support import raw
 from support.raw import Header, Raw
 from support.world import World, now_ms
@@ -30,7 +31,7 @@ def compared(world: World, here: tuple[Header, ...], there: tuple[Header, ...]) 
     source, destination = (
         Cluster(side, {"bootstrap.servers": servers}) for side, servers in world.servers.items()
     )
-    return compare(pair, source, destination)
+    return compare_pair(pair, source, destination)
 
 
 @pytest.mark.parametrize("name", [b"a\0b", b"\xff\xfe", b"\0"])

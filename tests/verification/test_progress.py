@@ -1,29 +1,26 @@
-"""What `verify` says of its way: what there is to read, what is done of it, how far a mirror is behind."""
+"""Progress of `verify`: what there is to read, what was read, how far a mirror lags."""
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from causeway.config import load
 from causeway.core.cluster import Cluster
 from causeway.core.ledger_record import Stopped
+from causeway.core.pair import Pair
 from causeway.core.pool import Pool, PoolFindings, PoolPlace
 from causeway.core.position import Place, Position, SourcePartition
-from causeway.core.verify_report import Findings, Pair
+from causeway.core.verify_report import Findings
 from causeway.errors import IntegrityError
 from causeway.rules.ledger_state import LedgerState
-from causeway.verification import comparison_job, verify_plan
+from causeway.verification import catch_up, comparison_job
 from causeway.verification.comparison_job import PAIRS, _task
-from causeway.verification.verify_plan import VerifyPlan
 
 PAIR = Pair(
-    source=SourcePartition("id", "orders", 0), source_from=10, settled=50, end=60, source_to=70,
+    source=SourcePartition("id", "orders", 0), source_from=10, position=50, end=60, source_to=70,
     place=Place("orders", "", 0), place_from=5, place_to=45, compacted=False, timestamps=True,
 )  # fmt: skip
 POOL = Pool("all", (PAIR, replace(PAIR, source_to=11)), (PoolPlace(0, 0, 100), PoolPlace(1, 7, 7)))
@@ -53,48 +50,45 @@ def test_a_task_adds_what_it_has_read_when_it_is_done(monkeypatch: pytest.Monkey
             raise IntegrityError("gone")
         return Findings()
 
-    monkeypatch.setattr(comparison_job, "compare", compared)
-    monkeypatch.setattr(comparison_job, "compare_whole", lambda *_: PoolFindings(()))
+    monkeypatch.setattr(comparison_job, "compare_pair", compared)
+    monkeypatch.setattr(comparison_job, "compare_pool", lambda *_: PoolFindings(()))
     broken = replace(PAIR, source=SourcePartition("id", "orders", 9))
     rows = [{"pair": PAIR.to_json()}, {"pair": broken.to_json()}, {"pool": POOL.to_json()}]
     done: Any = Added()
     task = _task({"id": DESTINATION}, DESTINATION, done=done)
     batches = [pa.RecordBatch.from_pylist([{"row": 0, **row}], schema=PAIRS) for row in rows]
-    seen = [(done.value, answer.to_pylist()[0]["findings"] is not None) for answer in task(batches)]
+    seen = [(done.value, batch.to_pylist()[0]["findings"] is not None) for batch in task(batches)]
     assert seen == [(100, True), (100, False), (261, True)]
 
 
-def test_waiting_for_a_mirror_is_told_by_its_lag(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waiting_for_a_mirror_reports_its_lag(monkeypatch: pytest.MonkeyPatch) -> None:
     one, other, stopped = (SourcePartition("id", "orders", number) for number in range(3))
 
-    def image(*offsets: int) -> LedgerState:
+    def state(*offsets: int) -> LedgerState:
         made = LedgerState()
         for source, offset in zip((one, other), offsets, strict=False):
             made.apply(1, position(source, offset))
         made.apply(1, Stopped(*stopped, verdict="gap", what="", todo="", at=1, lease=1))
         return made
 
-    config = tmp_path / "mirror.toml"
-    config.write_text(
-        '[clusters.a]\nbootstrap_servers = "127.0.0.1:1"\n[clusters.b]\nbootstrap_servers = "127.0.0.1:1"\n'
-        '[[mirrors]]\nname = "m"\nsource = "a"\ndestination = "b"\ntopics = ["orders"]\n'
-    )
-    settings = load(config)
-    told: list[tuple[int, int]] = []
-    waiting = VerifyPlan(
-        settings,
-        settings.mirrors[0],
-        lambda text: None,
-        threading.Event(),
-        lambda done, total: told.append((done, total)),
-    )
-    images = iter([image(), image(30), image(100, 20), image(100, 50)])
-    monkeypatch.setattr(verify_plan, "read_image", lambda *_: next(images))
-    monkeypatch.setattr(waiting, "_pause", lambda seconds: None)
+    progress: list[tuple[int, int]] = []
+    lines: list[str] = []
+    states = iter([state(), state(30), state(100, 20), state(100, 50)])
+    monkeypatch.setattr(catch_up, "read_image", lambda *_: next(states))
 
-    waiting._caught_up({one: 100, other: 50, stopped: 1_000}, timeout=None)
+    _, note = catch_up.wait_until_caught_up(
+        DESTINATION,
+        "m",
+        {one: 100, other: 50, stopped: 1_000},
+        timeout=None,
+        pause=lambda seconds: None,
+        say=lines.append,
+        progress=lambda done, total: progress.append((done, total)),
+    )
 
-    assert told == [(0, 150), (30, 150), (120, 150)]
+    assert progress == [(0, 150), (30, 150), (120, 150)]
+    assert lines == ['waiting for mirror "m": 2 partitions are lagging by 150 offsets']
+    assert note == ""
 
 
 def position(source: SourcePartition, offset: int) -> Position:

@@ -52,7 +52,7 @@ KEPT = [rec for rec in ONE if rec.value not in (b"a2", b"a7")]
 
 @dataclass
 class Case:
-    """What lies on both sides of a route, and what the ledger says differently from "all was carried"."""
+    """What both sides of a route hold, and how the ledger differs from "everything was replicated"."""
 
     source: dict[str, Sequence[Rec]]  # by topic; `topic/1` is another partition of it
     destination: Sequence[Sequence[Rec]]  # by partition
@@ -101,7 +101,7 @@ MERGED = {
     "changed": merged(*(TWO[5]._replace(value=b"other") if rec == TWO[5] else rec for rec in BOTH)),
     "swapped": merged(*swapped(ONE[2], ONE[6])),
     "foreign": merged(*BOTH[:7], FOREIGN, *BOTH[7:]),
-    "behind": merged(*(rec for rec in BOTH if rec not in TWO[6:]), position={"two": {"offset": 6}}),
+    "lagging": merged(*(rec for rec in BOTH if rec not in TWO[6:]), position={"two": {"offset": 6}}),
     "expired": merged(*BOTH, position={"one": {"tally": Tally(delivered=10)}}, expire=4),
     "expired-and-foreign": merged(FOREIGN, *BOTH, position={"one": {"tally": Tally(delivered=10)}}, expire=4),
     "skipped": merged(*(rec for rec in BOTH if rec not in TWO[3:6]), moves={"two": (3, 6)}),
@@ -170,7 +170,7 @@ class Stage:
             topic, _, partition = spelled.partition("/")
             source = SourcePartition(self.ids["source"], world.name(f"{name}.{topic}"), int(partition or 0))
             world.produce(source.topic, [(source.partition, rec) for rec in records])
-            position = self.carried(source, to, case.place, case.position.get(spelled, {}))
+            position = self.replicated(source, to, case.place, case.position.get(spelled, {}))
             self.write(ledger, position)
             if spelled in case.moves:
                 self.write(ledger, self.moved(position, *case.moves[spelled]))
@@ -181,7 +181,7 @@ class Stage:
             world.delete_records(first, 0, case.expire)
         return {world.name(f"{name}.{topic}"): to for topic in topics}
 
-    def carried(self, source: SourcePartition, to: str, place: int, changed: dict[str, Any]) -> Position:
+    def replicated(self, source: SourcePartition, to: str, place: int, changed: dict[str, Any]) -> Position:
         here, there = self.views["source"], self.views["destination"]
         fields: dict[str, Any] = {
             "start": 0,
@@ -202,7 +202,7 @@ class Stage:
         )
 
     def moved(self, position: Position, begin: int, end: int) -> Gap:
-        """To -1: another topic of the name came after one that was carried so far."""
+        """To -1: another topic of the name came after one that was replicated so far."""
         old = position.topic_id if end >= 0 else "0123456789abcdefghijkl"
         return Gap(
             *position.source, topic_id=old, begin=begin, to_topic_id=position.topic_id, end=max(end, 0),
@@ -224,13 +224,13 @@ class Stage:
 
 
 def vanished(stage: Stage, ledger: str) -> dict[str, str]:
-    """Of two topics in one place, the second exists no more: its records are nobody's now."""
+    """Of two topics in one place, the second exists no more: its records have no source now."""
     routes = stage.set(ledger, "vanished", merged(*BOTH))
     gone = stage.world.name("vanished.two")
     source = SourcePartition(stage.ids["source"], gone, 0)
     stage.write(
         ledger,
-        stage.carried(source, stage.world.name("vanished.to"), 0, {"tally": Tally(delivered=10)}),
+        stage.replicated(source, stage.world.name("vanished.to"), 0, {"tally": Tally(delivered=10)}),
     )
     admin = stage.world.admin()
     for future in admin.delete_topics([gone], operation_timeout=30).values():
@@ -277,7 +277,7 @@ def outcome(world: World) -> Outcome:
     routes.append(adopted(stage, ledgers[4]))
     extra: list[dict[str, Any]] = [
         {"merge": True},
-        {"partitions": "by-key", "onto_existing": "append"},
+        {"partitions": "by-key", "on_existing_records": "append"},
         {"filters": [{"filter": "sieve.py"}]},
         {"provenance": True},
         {"partitions": "by-key"},
@@ -321,7 +321,7 @@ def test_every_case_gets_its_verdict(outcome: Outcome, found: dict[str, list[dic
         ("repeated", 1, "duplicated", 2, 0, 20),
         ("changed", 1, "changed", 5, 0, 11),
         ("foreign", 0, "unexpected", None, 0, 7),
-        ("expired-and-foreign", 0, "unexpected", None, 0, 7),  # one of five: nobody knows which
+        ("expired-and-foreign", 0, "unexpected", None, 0, 7),  # one of five: which one is unknown
         ("keyed-lost", 0, "missing", 1, None, None),
         ("keyed-twice", 0, "duplicated", 6, 0, 3),  # either of the two may be called the copy
         ("keyed-swapped", 0, "out_of_order", 1, 1, 1),
@@ -352,32 +352,30 @@ def test_one_difference_has_its_kind_and_its_coordinates(
 def test_what_else_is_wrong_is_named(found: dict[str, list[dict[str, Any]]]) -> None:
     assert found["changed"][1]["first"]["changed"][0]["fields"] == ["value"]
     assert found["swapped"][0]["counts"] == {"out_of_order": 2}
-    assert found["behind"][1]["counts"] == {"behind": 4}
-    assert found["raises"][0]["counts"] == {"behind": 5}
+    assert found["lagging"][1]["counts"] == {"lagging": 4}
+    assert found["raises"][0]["counts"] == {"lagging": 5}
     [note] = found["raises"][0]["notes"]
-    assert note.startswith("from offset 5 on nothing is carried: the filter ")
+    assert note.startswith("not replicated from offset 5 on: filter ")
     assert "ValueError: not this one" in note
 
 
 def test_what_only_looks_wrong_is_said(outcome: Outcome, found: dict[str, list[dict[str, Any]]]) -> None:
-    assert [one["expired"] for one in found["expired"]] == [4, 0]
-    assert found["sieved"][0]["declared"] == {"filtered": 2}
+    assert [one["expired_on_source"] for one in found["expired"]] == [4, 0]
+    assert found["sieved"][0]["ledger_counts"] == {"filtered": 2}
     assert (found["sieved"][0]["filtered"], found["sieved"][0]["notes"]) == (2, [])
-    assert "would be left out now, the ledger counted 1" in found["sieved-wrong"][0]["notes"][0]
-    assert "4 records without a mark of origin" in found["marked"][0]["notes"][0]
+    assert "now, but the ledger counts 1" in found["sieved-wrong"][0]["notes"][0]
+    assert "4 records of the destination itself" in found["marked"][0]["notes"][0]
     assert {one["destination_partition"] for one in found["keyed"]} == {None}
     assert [one["skipped"] for one in found["skipped"]] == [0, 3]
     assert [one["skipped"] for one in found["keyed-skipped"]] == [5, 0]
     assert [one["quarantined"] for one in found["aside"]] == [1, 0]
-    assert "carried up to 3" in found["restarted"][0]["notes"][0]
+    assert "replicated up to offset 3" in found["restarted"][0]["notes"][0]
     merging, by_key, _, _, taken_over = json.loads(outcome.stdout)["mirrors"]
     assert taken_over["notes"] == []
     notes = " ".join(by_key["notes"])
-    assert notes.count("3 records stand before the first one of this mirror") == 2
+    assert notes.count("3 records before the first record of this mirror") == 2
     assert any("vanished.two is not compared" in note for note in merging["notes"])
-    assert any(
-        "up to 10 records come from sources that are not compared" in note for note in merging["notes"]
-    )
+    assert any("up to 10 records from sources that are not compared" in note for note in merging["notes"])
 
 
 def test_records_are_counted_on_both_sides(found: dict[str, list[dict[str, Any]]]) -> None:
@@ -429,7 +427,7 @@ def test_beside_the_mirror_every_route_is_equal(world: World) -> None:
     world.produce(stage["b"], world.numbers(300, 3))  # some of them identical in value and key
     world.produce(stage["both"], world.numbers(600, 3, start=1_000_000), on="destination")
     (world.directory / "drop.py").write_text(COUNTRIES)
-    both = {"topics": [stage["both"]], "provenance": True, "onto_existing": "append"}
+    both = {"topics": [stage["both"]], "provenance": True, "on_existing_records": "append"}
     few, all_in = world.name("run.few"), world.name("run.all")
 
     def config(to: Sequence[int], drop: str) -> Any:
@@ -442,7 +440,7 @@ def test_beside_the_mirror_every_route_is_equal(world: World) -> None:
                 "topics": [stage["keyed"]],
                 "rename": {stage["keyed"]: older},
                 "partitions": "by-key",
-                "onto_existing": "append",
+                "on_existing_records": "append",
                 "filters": dropping,
                 "name": f"{world.mirror}-keyed",
             },
@@ -466,8 +464,8 @@ def test_beside_the_mirror_every_route_is_equal(world: World) -> None:
 
     assert outcome.exit_code == 0, outcome.stdout + outcome.stderr
     assert f"{stage['a']} → {all_in}" in outcome.stdout
-    assert "records were filtered by declaration" in outcome.stdout
-    assert "40 records stand before the first one of this mirror" in outcome.stdout
+    assert "filtered records" in outcome.stdout
+    assert "40 records before the first record of this mirror" in outcome.stdout
 
     world.produce(stage["mapped"], world.numbers(90, 3, start=900))
     moved = config((0, 1, 2), "4")
@@ -484,4 +482,4 @@ def test_beside_the_mirror_every_route_is_equal(world: World) -> None:
     assert keyed["counts"]["missing"] + keyed["counts"]["changed"] == 111
     assert keyed["counts"]["unexpected"] + keyed["counts"]["changed"] > 0
     notes = [note for one in keyed["partitions"] for note in one["notes"]]
-    assert any("the filters are not what they were" in note for note in notes)
+    assert any("the filters have changed" in note for note in notes)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from causeway.core.pair import Pair
 from causeway.core.position import SourcePartition
-from causeway.core.verify_report import Pair
 from causeway.kafka.batches import Read
 from causeway.rules.holes import Hole, LogBatch
 from causeway.verification import source_holes
@@ -56,8 +56,8 @@ def test_what_no_batch_explains_is_lost_and_counted_once(monkeypatch: pytest.Mon
     assert watched.asked == [(20, 40), (95, 100)], "its end is one too"
     assert watched.holes.lost == 20
     assert watched.holes.notes() == [
-        "the source lost what it held at offsets 25 to 39 (15)",
-        "the source lost what it held at offsets 95 to 99 (5)",
+        "the source lost its records at offsets 25 to 39 (15)",
+        "the source lost its records at offsets 95 to 99 (5)",
     ]
 
 

@@ -43,11 +43,11 @@ class Case:
 
     source: Sequence[Rec]
     destination: Sequence[Rec]
-    position: dict[str, Any] = field(default_factory=dict)  # what differs from "everything was carried"
+    position: dict[str, Any] = field(default_factory=dict)  # what differs from "everything was replicated"
     in_ledger: bool = True
     expire: int = 0  # source offsets below are deleted
     expire_there: int = 0  # destination offsets below are deleted
-    moves: tuple[tuple[int, int], ...] = ()  # where the position was moved without carrying, from and to
+    moves: tuple[tuple[int, int], ...] = ()  # where the position was moved without replication, from and to
     quarantined: tuple[int, ...] = ()  # source offsets that lie in quarantine
     config: dict[str, str] = field(default_factory=dict)
 
@@ -73,8 +73,8 @@ CASES: dict[str, Case] = {
     "foreign": Case(TEN, [*TEN, Rec(b"who", b"me", (), AT)]),
     "repeats": Case([TEN[0]] * 5, [TEN[0]] * 5),
     "once-less": Case([TEN[0]] * 5, [TEN[0]] * 4),
-    "behind": Case(TEN, TEN[:6], {"offset": 6}),
-    "lost-and-behind": Case(TEN, TEN[:4], {"offset": 6}),
+    "lagging": Case(TEN, TEN[:6], {"offset": 6}),
+    "lost-and-lagging": Case(TEN, TEN[:4], {"offset": 6}),
     "never": Case(TEN, [], in_ledger=False),
     "late": Case(TEN, TEN[4:], {"start": 4}),
     "appended": Case(TEN, [Rec(None, b"was here before", (), AT), *TEN], {"place_start": 1}),
@@ -125,7 +125,7 @@ class Stage:
         world.produce(topic, [(0, record) for record in case.source])
         world.produce(topic, [(0, record) for record in case.destination], on="destination")
         if case.in_ledger:
-            position = replace(self.carried(topic), **case.position)
+            position = replace(self.replicated(topic), **case.position)
             self.write(position)
             self.move(position, case.moves)
             self.put_aside(position, [(offset, case.source[offset]) for offset in case.quarantined])
@@ -137,8 +137,8 @@ class Stage:
             self.world.topic(suffix, on=on, config=config)
         return self.world.name(suffix)
 
-    def carried(self, topic: str) -> Position:
-        """The position of a mirror that carried everything there is."""
+    def replicated(self, topic: str) -> Position:
+        """The position of a mirror that replicated everything there is."""
         source, destination = self.views["source"], self.views["destination"]
         return Position(
             source=SourcePartition(source.cluster_id(), topic, 0),
@@ -154,7 +154,7 @@ class Stage:
         )
 
     def move(self, position: Position, moves: Sequence[tuple[int, int]]) -> None:
-        """To -1: another topic of the name came after one that was carried so far."""
+        """To -1: another topic of the name came after one that was replicated so far."""
         for at, (begin, end) in enumerate(moves):
             old = position.topic_id if end >= 0 else "0123456789abcdefghijkl"
             gap = Gap(
@@ -204,7 +204,7 @@ def both_ways_in_transactions(stage: Stage) -> None:
         stage.world.produce(topic, [(0, one) for one in records], transaction=outcome)
     for one in ZOO:
         stage.world.produce(topic, [(0, one)], on="destination", transaction="commit")
-    stage.write(stage.carried(topic))
+    stage.write(stage.replicated(topic))
 
 
 @pytest.fixture(scope="module")
@@ -276,28 +276,28 @@ def test_one_of_five_equal_records_is_missed(found: dict[str, dict[str, Any]]) -
     assert found["once-less"]["counts"] == {"missing": 1}
 
 
-def test_what_the_ledger_has_not_reached_is_behind_and_what_it_claims_is_missing(
+def test_records_after_the_position_are_lagging_and_those_before_it_are_missing(
     found: dict[str, dict[str, Any]],
 ) -> None:
-    assert found["behind"]["counts"] == {"behind": 4}
-    assert found["behind"]["first"]["behind"][0]["source"] == 6
-    assert found["lost-and-behind"]["counts"] == {"missing": 2, "behind": 4}
+    assert found["lagging"]["counts"] == {"lagging": 4}
+    assert found["lagging"]["first"]["lagging"][0]["source"] == 6
+    assert found["lost-and-lagging"]["counts"] == {"missing": 2, "lagging": 4}
 
 
-def test_a_topic_that_was_never_carried_is_missing_altogether(found: dict[str, dict[str, Any]]) -> None:
+def test_a_topic_that_was_never_replicated_is_missing_altogether(found: dict[str, dict[str, Any]]) -> None:
     assert found["never"]["counts"] == {"missing": 10}
-    assert found["never"]["notes"] == ["never carried"]
+    assert found["never"]["notes"] == ["never replicated"]
 
 
 def test_a_late_start_and_expired_records_are_labelled_not_counted(found: dict[str, dict[str, Any]]) -> None:
-    assert "started at offset 4 by choice" in found["late"]["notes"][0]
-    assert (found["expired"]["expired"], found["expired-there"]["faded"]) == (4, 4)
-    assert "begins at offset 4" in found["expired"]["notes"][0]
-    assert "begins at offset 4" in found["expired-there"]["notes"][0]
-    assert found["declared"]["declared"] == {"filtered": 2}
+    assert "configured to start at offset 4" in found["late"]["notes"][0]
+    assert (found["expired"]["expired_on_source"], found["expired-there"]["expired_on_destination"]) == (4, 4)
+    assert "log starts at offset 4" in found["expired"]["notes"][0]
+    assert "log starts at offset 4" in found["expired-there"]["notes"][0]
+    assert found["declared"]["ledger_counts"] == {"filtered": 2}
 
 
-def test_a_recreated_source_topic_has_not_been_carried(found: dict[str, dict[str, Any]]) -> None:
+def test_a_recreated_source_topic_has_not_been_replicated(found: dict[str, dict[str, Any]]) -> None:
     assert found["recreated"]["counts"] == {"missing": 10}
     assert "created again" in found["recreated"]["notes"][0]
 
@@ -312,22 +312,24 @@ def test_what_was_skipped_or_put_aside_is_counted_and_says_by_whose_word(
     found: dict[str, dict[str, Any]], outcome: Outcome
 ) -> None:
     assert (found["skipped"]["skipped"], found["skipped"]["source_records"]) == (3, 7)
-    assert found["skipped"]["notes"][0].startswith("offsets 3 to 5 (3) passed over, ")
+    assert found["skipped"]["notes"][0].startswith("skipped offsets 3 to 5 (3), ")
     assert found["skipped"]["notes"][0].endswith("by me@here: it was time")
-    assert (found["aside"]["quarantined"], found["aside"]["declared"]) == (1, {"quarantined": 1})
+    assert (found["aside"]["quarantined"], found["aside"]["ledger_counts"]) == (1, {"quarantined": 1})
     assert found["aside-and-gone"]["notes"] == [
-        "the ledger counts 1 quarantined records, 0 are in quarantine"
+        "the ledger counts 1 quarantined record, the quarantine topic holds 0"
     ]
     assert found["back-and-forth"]["skipped"] == 0
     report = json.loads(outcome.stdout)["mirrors"][0]
     assert (report["skipped"], report["quarantined"]) == (6, 2)
 
 
-def test_records_that_came_twice_by_somebodys_word_are_not_hidden(found: dict[str, dict[str, Any]]) -> None:
+def test_records_that_an_operator_repeated_are_duplicated(found: dict[str, dict[str, Any]]) -> None:
     assert found["moved-back"]["counts"] == {"duplicated": 3}
-    assert found["moved-back"]["notes"][0].startswith("moved back from offset 8 to 5, 3 offsets to go over")
+    assert found["moved-back"]["notes"][0].startswith(
+        "moved back from offset 8 to 5, 3 offsets to replicate again"
+    )
 
 
 def test_a_topic_that_began_anew_is_compared_from_there(found: dict[str, dict[str, Any]]) -> None:
     assert found["restarted"]["source_records"] == found["restarted"]["destination_records"] == 4
-    assert "the one before had been carried up to 10" in found["restarted"]["notes"][0]
+    assert "the one before was replicated up to offset 10" in found["restarted"]["notes"][0]

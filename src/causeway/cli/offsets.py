@@ -14,7 +14,7 @@ from rich.markup import escape
 
 from causeway.cli.options import ConfigFile, Mirrors, Overrides
 from causeway.config import MirrorSettings, Settings, load
-from causeway.core.offsets import OffsetsReport, told
+from causeway.core.offsets import OffsetsReport, describe_gap
 from causeway.errors import UsageError
 from causeway.operations.offsets import show as look
 from causeway.operations.rules.skipping import Wanted
@@ -85,7 +85,7 @@ def skip(
     if not yes and not typer.confirm(_question(len(moving.moves))):
         raise UsageError("nothing was written")
     for gap in moving.write():
-        print(printable(f"written to the ledger: {gap.source}: {told(gap)}"))
+        print(printable(f"written to the ledger: {gap.source}: {describe_gap(gap)}"))
     print(f"go on with: {_command(config, one, settings)}")
 
 

@@ -114,7 +114,7 @@ def _advice(different: Sequence[VerifyReport]) -> str:
             "let replicas lead that are whole; where there are none, declare what is lost:"
             ' `causeway offsets skip`, or on_gap = "continue"'
         )
-    if all(_kinds(report) == {"behind"} for report in different):
+    if all(_kinds(report) == {"lagging"} for report in different):
         return "run the mirror and verify with --wait"
     if any("unreadable" in _kinds(report) for report in different):
         return "compare the headers of the unreadable records with another client"

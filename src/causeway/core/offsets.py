@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from causeway.core.ledger_record import Gap, Stopped
+from causeway.core.plural import counted
 from causeway.core.position import Position, SourcePartition
 from causeway.core.route import BY_KEY
 
@@ -55,18 +56,18 @@ class OffsetsReport:
     partitions: tuple[PartitionOffsets, ...]
     stopped: tuple[Stopped, ...] = ()
     gaps: tuple[Gap, ...] = ()  # oldest first
-    refused: tuple[QuarantinedRecord, ...] = ()  # the first ones
+    first_quarantined: tuple[QuarantinedRecord, ...] = ()
     notes: tuple[str, ...] = ()
     aliases: Mapping[str, str] = field(default_factory=dict)  # of sources that respond, by cluster id
 
     @property
     def quarantined(self) -> int:
         """Records in quarantine, as the ledger counts them."""
-        return sum(one.position.tally.quarantined for one in self.partitions)
+        return sum(partition.position.tally.quarantined for partition in self.partitions)
 
     def named(self, source: SourcePartition) -> str:
         """The partition's name, with its cluster if the report has several."""
-        several = len({one.position.source.cluster for one in self.partitions}) > 1
+        several = len({partition.position.source.cluster for partition in self.partitions}) > 1
         return f"{self.alias(source)}:{source}" if several else str(source)
 
     def alias(self, source: SourcePartition) -> str:
@@ -78,32 +79,34 @@ class OffsetsReport:
             "sources": list(self.sources),
             "destination": self.destination,
             "partitions": [
-                {"source": self.alias(one.position.source), **one.to_json()} for one in self.partitions
+                {"source": self.alias(partition.position.source), **partition.to_json()}
+                for partition in self.partitions
             ],
-            "stopped": [asdict(one) for one in self.stopped],
+            "stopped": [asdict(stop) for stop in self.stopped],
             "gaps": [{**asdict(gap), "skipped": gap.skipped} for gap in self.gaps],
             "quarantined": {
                 "count": self.quarantined,
                 "first": [
-                    {**one.source._asdict(), "offset": one.offset, "reason": one.reason}
-                    for one in self.refused
+                    {**record.source._asdict(), "offset": record.offset, "reason": record.reason}
+                    for record in self.first_quarantined
                 ],
             },
             "notes": list(self.notes),
         }
 
 
-def told(gap: Gap) -> str:
+def describe_gap(gap: Gap) -> str:
     """What happened, when, by which policy or operator, and why."""
     if gap.to_topic_id != gap.topic_id:
         what = (
-            f"another topic of this name was begun with at offset {gap.end};"
-            f" the one before had been carried up to {gap.begin}"
+            f"started with another topic of this name at offset {gap.end};"
+            f" the one before was replicated up to offset {gap.begin}"
         )
     elif gap.skipped < 0:
-        what = f"moved back from offset {gap.begin} to {gap.end}, {-gap.skipped:,} offsets to go over again"
+        again = counted(-gap.skipped, "offset")
+        what = f"moved back from offset {gap.begin} to {gap.end}, {again} to replicate again"
     else:
-        what = f"{_span(gap.begin, gap.end)} passed over"
+        what = f"skipped {offset_range(gap.begin, gap.end)}"
     why = f": {gap.why}" if gap.why else ""
     return f"{what}, {when(gap.at)}, by {gap.by}{why}"
 
@@ -113,7 +116,8 @@ def when(at: int) -> str:
     return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
-def _span(begin: int, end: int) -> str:
+def offset_range(begin: int, end: int) -> str:
+    """Offsets from `begin` up to `end`, as text."""
     if end - begin == 1:
         return f"offset {begin}"
     return f"offsets {begin} to {end - 1} ({end - begin:,})"

@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 
+from causeway.core.pair import Pair
 from causeway.core.route import BY_KEY
-from causeway.core.verify_report import Findings, Pair
+from causeway.core.verify_report import Findings
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +21,7 @@ class PoolPlace:
     partition: int
     start: int
     end: int
-    taken: int = 0  # at most this many offsets of the mirror's records were deleted by retention
+    expired: int = 0  # at most this many offsets of the mirror's records were deleted by retention
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +29,8 @@ class Pool:
     topic: str  # of the destination
     members: tuple[Pair, ...]  # source partitions; a member's own place is one of `places`, or any of them
     places: tuple[PoolPlace, ...]
-    strangers: int = 0  # records in the places from sources that are not compared, by the ledger's count
-    held_before: bool = False  # an unknown number of records may have been there before the mirror began
+    foreign_records: int = 0  # in the places, from sources that are not compared, by the ledger's count
+    preexisting: bool = False  # the places may hold records from before the mirror began
 
     @property
     def compacted(self) -> bool:
@@ -38,8 +39,8 @@ class Pool:
     @property
     def offsets(self) -> int:
         """How many offsets will be read on both sides, as far as known in advance."""
-        sources = sum(max(0, one.source_to - one.source_from) for one in self.members)
-        return sources + sum(max(0, one.end - one.start) for one in self.places)
+        sources = sum(max(0, member.source_to - member.source_from) for member in self.members)
+        return sources + sum(max(0, place.end - place.start) for place in self.places)
 
     def feeds(self, member: Pair, place: PoolPlace) -> bool:
         """Whether the place may hold records of this source partition."""
@@ -70,7 +71,7 @@ class PoolFindings:
     notes: tuple[str, ...] = ()
 
     def to_json(self) -> str:
-        data = {"members": [one.to_json() for one in self.members], "notes": self.notes}
+        data = {"members": [member.to_json() for member in self.members], "notes": self.notes}
         return json.dumps(data, separators=(",", ":"))
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""What `verify` compares and what it found. Sent to the executors and back as JSON.
+"""What `verify` found. Findings come back from the executors as JSON.
 
 The kinds of difference, each with coordinates on the sides where it is visible:
 
@@ -7,7 +7,7 @@ duplicated     once more on the destination than on the source
 out_of_order   on both sides, in a different order among the others
 changed        at the same place on both sides, with different content
 unexpected     on the destination only, never on the source
-behind         on the source, not replicated yet according to the ledger
+lagging        on the source, not replicated yet according to the ledger
 unreadable     on either side, with headers that the client cannot parse: they could not be compared
 
 Records that a policy or an operator skipped (`skipped`, declared in the ledger) and records in quarantine are
@@ -22,12 +22,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, get_args
 
-from causeway.core.filtering import FilterSpec
 from causeway.core.position import Place, SourcePartition
 from causeway.core.route import BY_KEY
 
 DifferenceKind = Literal[
-    "missing", "duplicated", "out_of_order", "changed", "unexpected", "behind", "unreadable"
+    "missing", "duplicated", "out_of_order", "changed", "unexpected", "lagging", "unreadable"
 ]
 KINDS: tuple[DifferenceKind, ...] = get_args(DifferenceKind)
 
@@ -50,9 +49,11 @@ class Findings:
     destination_records: int = 0
     counts: Mapping[DifferenceKind, int] = field(default_factory=dict)
     first: Mapping[DifferenceKind, tuple[Coordinates, ...]] = field(default_factory=dict)
-    expired: int = 0  # destination records older than the source's log start, which nothing contradicts
-    faded: int = 0  # source records older than the destination's log start
-    guessed: bool = False  # too many differences: some were classified by their place alone
+    expired_on_source: int = (
+        0  # destination records older than the source's log start: nothing contradicts them
+    )
+    expired_on_destination: int = 0  # source records older than the destination's log start
+    approximate: bool = False  # too many differences: some were classified by their place alone
     filtered: int = 0  # source records before the position that the mirror does not replicate
     skipped: int = 0  # those that it skipped, with a Gap in the ledger
     quarantined: int = 0  # those that are in quarantine instead
@@ -70,78 +71,11 @@ class Findings:
     def from_json(text: str) -> Findings:
         data = json.loads(text)
         data["first"] = {
-            kind: tuple(Coordinates(**{**one, "fields": tuple(one["fields"])}) for one in found)
-            for kind, found in data["first"].items()
+            kind: tuple(Coordinates(**{**record, "fields": tuple(record["fields"])}) for record in records)
+            for kind, records in data["first"].items()
         }
         data["notes"] = tuple(data["notes"])
         return Findings(**data)
-
-
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """The filters and the provenance rule that records pass: some records must not arrive."""
-
-    filters: tuple[FilterSpec, ...] = ()
-    not_back_to: str | None = None  # with provenance: records that came from this cluster id are skipped
-
-    @property
-    def open(self) -> bool:
-        """Whether every record arrives unchanged."""
-        return not self.filters and self.not_back_to is None
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """One source partition and the destination partition that should hold its records."""
-
-    source: SourcePartition
-    source_from: int
-    settled: int  # the ledger's position: offsets before it must be on the destination
-    end: int  # the captured end: offsets before it that are not on the destination are `behind`
-    source_to: int  # read up to here, to know what was replicated meanwhile
-    place: Place | None  # None: nothing replicated, or no such topic; BY_KEY: any partition of the topic
-    place_from: int
-    place_to: int
-    compacted: bool
-    timestamps: bool  # whether timestamps must agree
-    source_trimmed: bool = False  # retention deleted what the mirror began with
-    place_trimmed: bool = False  # the same on the destination
-    source_taken: int = 0  # how many offsets of it
-    place_taken: int = 0
-    delivered: int = 0  # records, by the ledger's count
-    declared: Mapping[str, int] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-    skipped: tuple[tuple[int, int], ...] = ()  # source offsets that the ledger declares as skipped, from … to
-    quarantined: tuple[tuple[int, int], ...] = ()  # source offsets whose records are in quarantine
-    repeats: bool = False  # some offsets were replicated more than once, after an operator moved back
-    earlier: int = 0  # at most this many records of an earlier topic of this name may be in the place
-    absent: int = 0  # quarantined records that the ledger counts, but that are not there
-    uncounted: int = 0  # quarantined records that are there, but that the ledger does not count
-    source_compacted: bool = False
-
-    @property
-    def offsets(self) -> int:
-        """How many offsets will be read on both sides, as far as known in advance."""
-        there = self.place_to - self.place_from if self.place else 0
-        return max(0, self.source_to - self.source_from) + max(0, there)
-
-    @property
-    def sifted(self) -> bool:
-        """Whether skipped or quarantined records may have replaced others of their keys."""
-        return bool(self.skipped or self.quarantined)
-
-    def to_json(self) -> str:
-        return json.dumps(asdict(self), separators=(",", ":"))
-
-    @staticmethod
-    def from_json(text: str) -> Pair:
-        data = json.loads(text)
-        data["source"] = SourcePartition(*data["source"])
-        data["place"] = data["place"] and Place(*data["place"])
-        data["notes"] = tuple(data["notes"])
-        for name in ("skipped", "quarantined"):
-            data[name] = tuple((begin, end) for begin, end in data[name])
-        return Pair(**data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +83,7 @@ class PartitionVerdict:
     source: SourcePartition
     place: Place | None
     findings: Findings
-    declared: Mapping[str, int] = field(default_factory=dict)
+    ledger_counts: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
@@ -163,7 +97,7 @@ class PartitionVerdict:
             else None,
             "equal": self.findings.equal,
             **asdict(self.findings),
-            "declared": dict(self.declared),
+            "ledger_counts": dict(self.ledger_counts),
             "notes": list(self.notes),
         }
 
@@ -237,8 +171,8 @@ class VerifyReport:
 
 def _sum(findings: Iterable[Findings]) -> dict[DifferenceKind, int]:
     total: dict[DifferenceKind, int] = dict.fromkeys(KINDS, 0)
-    for one in findings:
-        for kind, count in one.counts.items():
+    for partition in findings:
+        for kind, count in partition.counts.items():
             total[kind] += count
     return total
 

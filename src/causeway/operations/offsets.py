@@ -54,7 +54,9 @@ def show(settings: Settings, mirror: MirrorSettings, topic: str | None = None) -
         ),
         stopped=tuple(one for source, one in sorted(image.stopped.items()) if topic in (None, source.topic)),
         gaps=tuple(gap for gap in image.gaps_in_order() if topic in (None, gap.topic)),
-        refused=tuple(QuarantinedRecord(label.source, label.offset, label.reason) for label in held),
+        first_quarantined=tuple(
+            QuarantinedRecord(label.source, label.offset, label.reason) for label in held
+        ),
         notes=tuple(notes),
         aliases=aliases,
     )

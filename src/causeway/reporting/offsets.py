@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from rich.table import Table
 
-from causeway.core.offsets import OffsetsReport, PartitionOffsets, told, when
+from causeway.core.offsets import OffsetsReport, PartitionOffsets, describe_gap, when
+from causeway.core.plural import counted
 from causeway.core.route import BY_KEY
 
 NUMBERS = (
@@ -21,21 +22,24 @@ def offsets_table(report: OffsetsReport) -> Table:
     result.add_column("source")
     for heading in NUMBERS:
         result.add_column(heading, justify="right")
-    result.add_column("goes to")
+    result.add_column("destination")
     result.add_column("state")
-    stopped = {one.source: one.verdict for one in report.stopped}
-    for one in report.partitions:
-        position, tally = one.position, one.position.tally
+    stopped = {stop.source: stop.verdict for stop in report.stopped}
+    for partition in report.partitions:
+        position, tally = partition.position, partition.position.tally
         verdict = stopped.get(position.source)
         result.add_row(
             str(position.source),
             report.alias(position.source),
-            *map(_number, (position.start, position.offset, one.log_start, one.log_end, one.lag)),
+            *map(
+                _number,
+                (position.start, position.offset, partition.log_start, partition.log_end, partition.lag),
+            ),
             *map(
                 _number,
                 (tally.delivered, tally.filtered, tally.quarantined, tally.holes, tally.skipped),
             ),
-            _place(one),
+            _place(partition),
             f"[red]stopped: {verdict}[/red]" if verdict else "",
         )
     return result
@@ -48,13 +52,13 @@ def offsets_lines(report: OffsetsReport) -> Iterator[str]:
         if stop.todo:
             yield f"  do: {stop.todo}"
     for gap in report.gaps:
-        yield f"{report.named(gap.source)}: gap ({gap.verdict}): {told(gap)}"
+        yield f"{report.named(gap.source)}: gap ({gap.verdict}): {describe_gap(gap)}"
     if report.quarantined:
-        yield f"{report.quarantined:,} records are in quarantine:"
-        for one in report.refused:
-            yield f"  {report.named(one.source)} offset {one.offset}: {one.reason}"
-        if report.quarantined > len(report.refused):
-            yield f"  … and {report.quarantined - len(report.refused):,} more"
+        yield f"{counted(report.quarantined, 'record')} in quarantine:"
+        for record in report.first_quarantined:
+            yield f"  {report.named(record.source)} offset {record.offset}: {record.reason}"
+        if report.quarantined > len(report.first_quarantined):
+            yield f"  … and {report.quarantined - len(report.first_quarantined):,} more"
     yield from report.notes
 
 
@@ -62,6 +66,6 @@ def _number(value: int | None) -> str:
     return "–" if value is None else f"{value:,}"
 
 
-def _place(one: PartitionOffsets) -> str:
-    topic, _, partition = one.position.place
-    return f"{topic} by key" if partition == BY_KEY else f"{topic}[{partition}]"
+def _place(partition: PartitionOffsets) -> str:
+    topic, _, number = partition.position.place
+    return f"{topic} by key" if number == BY_KEY else f"{topic}[{number}]"

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from rich.table import Table
 
+from causeway.core.plural import counted, is_are
 from causeway.core.verify_report import (
     KINDS,
     Coordinates,
@@ -28,11 +29,11 @@ def verdict_table(report: VerifyReport, kinds: Sequence[DifferenceKind] | None =
     result = Table(box=None, pad_edge=False, header_style="bold")
     topics = report.topics()
     # These columns appear only if a topic has such records.
-    aside = [
+    extra = [
         name for name in ("skipped", "quarantined", "lost") if any(getattr(topic, name) for topic in topics)
     ]
     result.add_column("topic")
-    for heading in ("partitions", "source", "destination", *(NAMES[kind] for kind in kinds), *aside):
+    for heading in ("partitions", "source", "destination", *(NAMES[kind] for kind in kinds), *extra):
         result.add_column(heading, justify="right")
     result.add_column("verdict")
     for topic in topics:
@@ -43,7 +44,7 @@ def verdict_table(report: VerifyReport, kinds: Sequence[DifferenceKind] | None =
             f"{topic.source_records:,}",
             f"{topic.destination_records:,}",
             *(f"{topic.counts[kind]:,}" for kind in kinds),
-            *(f"{getattr(topic, name):,}" for name in aside),
+            *(f"{getattr(topic, name):,}" for name in extra),
             verdict,
         )
     return result
@@ -69,22 +70,28 @@ def _named(report: VerifyReport, cluster: str, what: object) -> str:
 
 def verdict_lines(report: VerifyReport) -> list[str]:
     """The first coordinates of each kind, then notes; shortened to a readable length."""
-    named = [(_named(report, one.source.cluster, one.source), one) for one in report.partitions]
-    differences = [f"{name}: {line}" for name, one in named for line in _differences(one)]
-    notes = [f"{name}: {line}" for name, one in named for line in _notes(one)]
+    named = [
+        (_named(report, partition.source.cluster, partition.source), partition)
+        for partition in report.partitions
+    ]
+    differences = [f"{name}: {line}" for name, partition in named for line in _differences(partition)]
+    notes = [f"{name}: {line}" for name, partition in named for line in _notes(partition)]
     return [printable(line) for line in (*_shortened(differences), *_shortened(notes), *report.notes)]
 
 
 def summary(report: VerifyReport) -> str:
     """The number of each kind, on one line."""
-    told = [f"{count:,} {NAMES[kind]}" for kind, count in report.counts().items() if count]
-    return ", ".join(told + ([f"{report.lost:,} lost on the source"] if report.lost else []))
+    counts = [f"{count:,} {NAMES[kind]}" for kind, count in report.counts().items() if count]
+    return ", ".join(counts + ([f"{report.lost:,} lost on the source"] if report.lost else []))
 
 
 def _shortened(lines: list[str]) -> list[str]:
     if len(lines) <= LINES_SHOWN:
         return lines
-    return [*lines[:LINES_SHOWN], f"… and {len(lines) - LINES_SHOWN} lines more: -o json has them all"]
+    return [
+        *lines[:LINES_SHOWN],
+        f"… and {counted(len(lines) - LINES_SHOWN, 'more line')}: -o json has them all",
+    ]
 
 
 def _differences(partition: PartitionVerdict) -> Iterator[str]:
@@ -97,18 +104,18 @@ def _differences(partition: PartitionVerdict) -> Iterator[str]:
         if not first:
             yield f"{NAMES[kind]}: {count:,}"
             continue
-        more = f", … ({count:,} in all)" if count > len(first) else ""
+        more = f", … ({count:,} in total)" if count > len(first) else ""
         yield f"{NAMES[kind]}: {_places(kind, first)}{more}"
-    if findings.guessed:
-        yield "more differences than can be remembered: some kinds are told by place"
+    if findings.approximate:
+        yield "too many differences to hold in memory: some were classified by their place alone"
 
 
 def _places(kind: DifferenceKind, first: Sequence[Coordinates]) -> str:
-    if all(one.destination is None for one in first):
-        return f"source {_offsets(one.source for one in first)}"
-    if all(one.source is None and one.partition is None for one in first):
-        return f"destination {_offsets(one.destination for one in first)}"
-    return ", ".join(_place(kind, one) for one in first)
+    if all(record.destination is None for record in first):
+        return f"source {_offsets(record.source for record in first)}"
+    if all(record.source is None and record.partition is None for record in first):
+        return f"destination {_offsets(record.destination for record in first)}"
+    return ", ".join(_place(kind, record) for record in first)
 
 
 def _offsets(offsets: Iterable[int | None]) -> str:
@@ -116,28 +123,28 @@ def _offsets(offsets: Iterable[int | None]) -> str:
     return f"offset{'s' if len(listed) > 1 else ''} {', '.join(listed)}"
 
 
-def _place(kind: DifferenceKind, one: Coordinates) -> str:
-    there = f"destination offset {one.destination}"
-    if one.partition is not None:
-        there = f"{there} of partition {one.partition}"
-    if one.source is None:
-        return there
-    if one.destination is None:
-        return f"source offset {one.source}"
+def _place(kind: DifferenceKind, record: Coordinates) -> str:
+    destination = f"destination offset {record.destination}"
+    if record.partition is not None:
+        destination = f"{destination} of partition {record.partition}"
+    if record.source is None:
+        return destination
+    if record.destination is None:
+        return f"source offset {record.source}"
     if kind == "duplicated":
-        return f"{there} repeats source offset {one.source}"
-    fields = f" in {', '.join(one.fields)}" if one.fields else ""
-    return f"source offset {one.source} at {there}{fields}"
+        return f"{destination} repeats source offset {record.source}"
+    fields = f" in {', '.join(record.fields)}" if record.fields else ""
+    return f"source offset {record.source} at {destination}{fields}"
 
 
 def _notes(partition: PartitionVerdict) -> Iterator[str]:
     findings = partition.findings
     yield from partition.notes
-    if findings.expired:
-        yield f"{findings.expired:,} older records are on the destination alone"
-    if findings.faded:
-        yield f"{findings.faded:,} older records are on the source alone"
-    if findings.skipped:
-        yield f"{findings.skipped:,} records are still on the source, and were passed over"
-    for what, count in partition.declared.items():
-        yield f"{count:,} records were {what} by declaration"
+    if count := findings.expired_on_source:
+        yield f"{counted(count, 'older record')} {is_are(count)} only on the destination"
+    if count := findings.expired_on_destination:
+        yield f"{counted(count, 'older record')} {is_are(count)} only on the source"
+    if count := findings.skipped:
+        yield f"{counted(count, 'skipped record')} {is_are(count)} still on the source"
+    for what, count in partition.ledger_counts.items():
+        yield f"the ledger counts {counted(count, f'{what} record')}"

@@ -90,7 +90,7 @@ def coverage_of(position: Position, gaps: Iterable[Gap]) -> Coverage:
     return Coverage(tuple(offsets), tuple(times), position.offset)
 
 
-def set_apart(coverage: Coverage, labels: Mapping[int, int]) -> Ranges:
+def quarantined_ranges(coverage: Coverage, labels: Mapping[int, int]) -> Ranges:
     """Offsets whose records are in quarantine, and therefore not on the destination.
 
     `labels`: how many times each offset is in quarantine. An offset that was replicated more often than that
@@ -106,17 +106,17 @@ def set_apart(coverage: Coverage, labels: Mapping[int, int]) -> Ranges:
 
 
 @dataclass(frozen=True, slots=True)
-class Books:
+class QuarantineMismatch:
     """Where the ledger's count of quarantined records and the quarantine itself disagree."""
 
-    absent: int = 0  # counted, but not there
+    missing: int = 0  # counted, but not there
     uncounted: int = 0  # there, but not counted
 
 
-def quarantine_books(counted: int, labels: Mapping[int, int], position: int) -> Books:
+def compare_quarantine(counted: int, labels: Mapping[int, int], position: int) -> QuarantineMismatch:
     """Labels at or after the position are not `uncounted`: they may be newer, or older than a move back."""
     below = sum(count for offset, count in labels.items() if offset < position)
-    return Books(max(0, counted - sum(labels.values())), max(0, below - counted))
+    return QuarantineMismatch(max(0, counted - sum(labels.values())), max(0, below - counted))
 
 
 def _joined(ranges: Iterable[tuple[int, int]]) -> Ranges:

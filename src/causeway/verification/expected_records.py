@@ -1,10 +1,9 @@
-"""Both sides as `verify` must see them if not every record is replicated, or not unchanged.
+"""The source as `verify` must see it if not every record is replicated, or not unchanged.
 
-Records that the ledger declares as skipped, and records in quarantine, are set apart first. The source's
-records pass what they pass in the mirror: provenance, then the filters, which decide as they did for the
-mirror. From a record on which a filter raises, with `on_error = "stop"`, nothing is replicated. So from there
-on no filter is applied: the records are `behind`. On the destination, a mirror with provenance wrote only
-marked records; the others are the destination's own.
+Records that the ledger declares as skipped, and records in quarantine, are left out first. Then provenance
+and the filters are applied to the source's records, as in the mirror. From a record on which a filter raises,
+with `on_error = "stop"`, nothing is replicated. So from there on no filter is applied: the records are
+`lagging`.
 """
 
 from __future__ import annotations
@@ -17,34 +16,36 @@ from typing import Any
 
 from causeway.core.cluster import Cluster
 from causeway.core.filtering import FilterRecord
-from causeway.core.verify_report import Coordinates, Pair, Passage
+from causeway.core.pair import Filtering, Pair
+from causeway.core.plural import counted
+from causeway.core.verify_report import Coordinates
 from causeway.kafka.digest_reader import PartitionReader, differing_fields
 from causeway.kafka.records import record_of
 from causeway.planning.filters import MadeFilter, make
 from causeway.rules.header_names import Headers
-from causeway.rules.provenance import HEADER, comes_from, marked
+from causeway.rules.provenance import comes_from, marked
 from causeway.verification.source_holes import SourceHoles
 
 ATTEMPTS = 3
 """Retention may delete records while they are read; then the read is retried from the new log start."""
 
 
-class LeftOut:
+class OmittedRecords:
     """Records that are not compared, each counted once however often a partition is read."""
 
-    def __init__(self, below: int, keyed: bool) -> None:
+    def __init__(self, before: int, keyed: bool) -> None:
         self.count = 0
         self.keys: list[bytes] = []  # of compacted topics
-        self._below = below
+        self._before = before
         self._keyed = keyed
-        self._seen = -1
+        self._last_offset = -1
 
-    def take(self, message: Any) -> None:
+    def add(self, message: Any) -> None:
         offset = message.offset()
-        if offset <= self._seen:
+        if offset <= self._last_offset:
             return
-        self._seen = offset
-        if offset < self._below:
+        self._last_offset = offset
+        if offset < self._before:
             self.count += 1
         if self._keyed and message.key() is not None:
             self.keys.append(blake2b(message.key(), digest_size=16).digest())
@@ -53,39 +54,39 @@ class LeftOut:
 class ExpectedRecords(PartitionReader):
     """A source partition's records, as they should arrive."""
 
-    def __init__(self, cluster: Cluster, pair: Pair, passage: Passage) -> None:
+    def __init__(self, cluster: Cluster, pair: Pair, filtering: Filtering) -> None:
         source = pair.source
         super().__init__(cluster, source.topic, source.partition, pair.source_to, timestamps=pair.timestamps)
-        self._passage = passage
+        self._filtering = filtering
         self._origin = source.cluster.encode()
-        self.left_out, self.skipped, self.quarantined = (
-            LeftOut(pair.settled, pair.compacted) for _ in range(3)
+        self.filtered, self.skipped, self.quarantined = (
+            OmittedRecords(pair.position, pair.compacted) for _ in range(3)
         )
-        self._apart = sorted(
-            (*one, goes)
-            for ranges, goes in ((pair.skipped, False), (pair.quarantined, True))
-            for one in ranges
+        self._omitted_ranges = sorted(
+            (begin, end, quarantined)
+            for ranges, quarantined in ((pair.skipped, False), (pair.quarantined, True))
+            for begin, end in ranges
         )
-        self.stop: tuple[int, str] | None = None  # where a filter raised, and its error
+        self.stopped_at: tuple[int, str] | None = None  # where a filter raised, and its error
         self.holes = None if pair.source_compacted else SourceHoles(cluster, pair)
 
     @property
-    def unseen(self) -> list[bytes]:
+    def omitted_keys(self) -> list[bytes]:
         """Keys of all records that are not compared, for compacted topics."""
-        return [*self.left_out.keys, *self.skipped.keys, *self.quarantined.keys]
+        return [*self.filtered.keys, *self.skipped.keys, *self.quarantined.keys]
 
     def _messages(self, start: int) -> Iterator[list[Any]]:
         batches = super()._messages(start)
         if self.holes is not None:
             batches = self.holes.watched(batches, start)
-        if self._apart:
-            batches = self._without_what_is_apart(batches)
-        if self._passage.open:
+        if self._omitted_ranges:
+            batches = self._without_omitted_ranges(batches)
+        if self._filtering.keeps_all:
             yield from batches
             return
-        filters = [make(spec) for spec in self._passage.filters]
+        filters = [make(spec) for spec in self._filtering.filters]
         for messages in batches:
-            if kept := self._sifted(messages, filters):
+            if kept := self._expected(messages, filters):
                 yield kept
 
     def log_start(self) -> int:
@@ -100,63 +101,80 @@ class ExpectedRecords(PartitionReader):
         return self.holes.lost if self.holes is not None else 0
 
     def _passed_over(self, offset: int) -> int:
-        return next((end for begin, end, goes in self._apart if begin <= offset < end and not goes), -1)
+        return next(
+            (
+                end
+                for begin, end, quarantined in self._omitted_ranges
+                if begin <= offset < end and not quarantined
+            ),
+            -1,
+        )
 
-    def _without_what_is_apart(self, batches: Iterable[list[Any]]) -> Iterator[list[Any]]:
-        begins = [begin for begin, _, _ in self._apart]
+    def _without_omitted_ranges(self, batches: Iterable[list[Any]]) -> Iterator[list[Any]]:
+        begins = [begin for begin, _, _ in self._omitted_ranges]
         for messages in batches:
             first, last = messages[0].offset(), messages[-1].offset()
             at = max(0, bisect_right(begins, first) - 1)
-            if all(end <= first or begin > last for begin, end, _ in self._apart[at : at + 2]):
+            if all(end <= first or begin > last for begin, end, _ in self._omitted_ranges[at : at + 2]):
                 yield messages
                 continue
             kept = []
             for message in messages:
-                begin, end, quarantined = self._apart[max(0, bisect_right(begins, message.offset()) - 1)]
+                at = max(0, bisect_right(begins, message.offset()) - 1)
+                begin, end, quarantined = self._omitted_ranges[at]
                 if begin <= message.offset() < end:
-                    (self.quarantined if quarantined else self.skipped).take(message)
+                    (self.quarantined if quarantined else self.skipped).add(message)
                 else:
                     kept.append(message)
             if kept:
                 yield kept
 
-    def _sifted(self, messages: Sequence[Any], filters: Sequence[MadeFilter]) -> list[Any]:
-        back = self._passage.not_back_to
+    def _expected(self, messages: Sequence[Any], filters: Sequence[MadeFilter]) -> list[Any]:
+        """The messages that the mirror replicates, with its mark of origin; the others are counted."""
+        destination_id = self._filtering.not_back_to
         dropped: set[int] = set()
-        if back is not None:
-            origin = back.encode()
+        if destination_id is not None:
+            origin = destination_id.encode()
             dropped = {
-                one.offset() for one in messages if not one.unreadable and comes_from(one.headers(), origin)
+                message.offset()
+                for message in messages
+                if not message.unreadable and comes_from(message.headers(), origin)
             }
         returned = frozenset(dropped)
         if filters:
             kept = [
-                record_of(one)
-                for one in messages
-                if one.offset() not in dropped and not self._behind(one) and not one.unreadable
+                record_of(message)
+                for message in messages
+                if message.offset() not in dropped
+                and not self._is_stopped(message)
+                and not message.unreadable
             ]
-            for one in filters:
-                kept = self._asked(one, kept, dropped)
+            for record_filter in filters:
+                kept = self._apply(record_filter, kept, dropped)
         result = []
         for message in messages:
             offset = message.offset()
-            if offset in returned or (offset in dropped and not self._behind(message)):
-                self.left_out.take(message)
+            if offset in returned or (offset in dropped and not self._is_stopped(message)):
+                self.filtered.add(message)
             else:
-                result.append(message if back is None else _Marked(message, self._origin))
+                result.append(message if destination_id is None else _Marked(message, self._origin))
         return result
 
-    def _behind(self, message: Any) -> bool:
+    def _is_stopped(self, message: Any) -> bool:
         """Whether the partition stops at or before the message."""
-        return self.stop is not None and message.offset() >= self.stop[0]
+        return self.stopped_at is not None and message.offset() >= self.stopped_at[0]
 
-    def _asked(self, one: MadeFilter, records: list[FilterRecord], dropped: set[int]) -> list[FilterRecord]:
+    def _apply(
+        self, record_filter: MadeFilter, records: list[FilterRecord], dropped: set[int]
+    ) -> list[FilterRecord]:
+        """The records that the filter keeps; the offsets of the others are added to `dropped`."""
         kept = []
-        for record, verdict in zip(records, one.judge(records), strict=True):
+        for record, verdict in zip(records, record_filter.judge(records), strict=True):
             if isinstance(verdict, str):
-                if one.on_error == "stop" and (self.stop is None or record.offset < self.stop[0]):
-                    self.stop = record.offset, f"the filter {one.name} raised there: {verdict}"
-                verdict = one.on_error != "drop"
+                earlier = self.stopped_at is None or record.offset < self.stopped_at[0]
+                if record_filter.on_error == "stop" and earlier:
+                    self.stopped_at = record.offset, f"filter {record_filter.name} raised: {verdict}"
+                verdict = record_filter.on_error != "drop"
             if verdict:
                 kept.append(record)
             else:
@@ -169,54 +187,17 @@ class ExpectedRecords(PartitionReader):
         return [*holes, *self._notes_on_filters(pair)]
 
     def _notes_on_filters(self, pair: Pair) -> list[str]:
-        if self.stop is not None:
-            return ["from offset {} on nothing is carried: {}".format(*self.stop)]
-        found, counted = self.left_out.count, pair.declared.get("filtered", 0)
+        if self.stopped_at is not None:
+            return ["not replicated from offset {} on: {}".format(*self.stopped_at)]
+        dropped, in_ledger = self.filtered.count, pair.ledger_counts.get("filtered", 0)
         # Some records that were filtered may be gone, or were filtered twice.
-        partly = pair.source_trimmed or pair.compacted or pair.repeats
-        if pair.place is None or found == counted or (partly and found < counted):
+        incomplete = pair.source_trimmed or pair.compacted or pair.repeats
+        if pair.place is None or dropped == in_ledger or (incomplete and dropped < in_ledger):
             return []
         return [
-            f"{found:,} records of what was carried would be left out now, the ledger counted {counted:,}:"
-            " the filters are not what they were"
+            f"the filters drop {counted(dropped, 'replicated record')} now, but the ledger counts"
+            f" {in_ledger:,}: the filters have changed"
         ]
-
-
-class Arrived(PartitionReader):
-    """A destination partition's records, without the destination's own."""
-
-    def __init__(
-        self,
-        cluster: Cluster,
-        place: tuple[str, int],
-        end: int,
-        passage: Passage,
-        *,
-        timestamps: bool,
-        compacted: bool,
-    ) -> None:
-        super().__init__(cluster, *place, end, timestamps=timestamps)
-        self._marked_alone = passage.not_back_to is not None
-        self.left_out = LeftOut(end, compacted)
-
-    def notes(self) -> list[str]:
-        count = self.left_out.count
-        if not count:
-            return []
-        return [f"{count:,} records without a mark of origin are the destination's own, and not compared"]
-
-    def _messages(self, start: int) -> Iterator[list[Any]]:
-        for messages in super()._messages(start):
-            if not self._marked_alone:
-                yield messages
-            elif kept := [message for message in messages if self._is_marked(message)]:
-                yield kept
-
-    def _is_marked(self, message: Any) -> bool:
-        if message.unreadable or any(name == HEADER for name, _ in message.headers() or ()):
-            return True
-        self.left_out.take(message)
-        return False
 
 
 class _Marked:
@@ -235,10 +216,10 @@ class _Marked:
 
 
 def with_fields(
-    one: Coordinates, here: PartitionReader, there: PartitionReader, timestamps: bool
+    record: Coordinates, source: PartitionReader, destination: PartitionReader, timestamps: bool
 ) -> Coordinates:
     """A changed record, with the fields that differ; both sides are read again."""
-    assert one.source is not None
-    assert one.destination is not None
-    before, after = here.record_at(one.source), there.record_at(one.destination)
-    return replace(one, fields=differing_fields(before, after, timestamps=timestamps))
+    assert record.source is not None
+    assert record.destination is not None
+    original, copy = source.record_at(record.source), destination.record_at(record.destination)
+    return replace(record, fields=differing_fields(original, copy, timestamps=timestamps))

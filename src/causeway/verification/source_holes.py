@@ -9,7 +9,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from causeway.core.cluster import Cluster
-from causeway.core.verify_report import Pair
+from causeway.core.offsets import offset_range
+from causeway.core.pair import Pair
+from causeway.core.plural import counted
 from causeway.kafka.batches import Unread, batches_between
 from causeway.rules.holes import Hole, LogBatch, ordinary, unexplained
 
@@ -26,9 +28,9 @@ class SourceHoles:
         self._checked = pair.source_from
         self._ordinary = 0
         # What the ledger skipped, by a policy or on an operator's command, is declared.
-        self._declared = [LogBatch(begin, end - 1, False) for begin, end in pair.skipped]
+        self._skipped = [LogBatch(begin, end - 1, False) for begin, end in pair.skipped]
         self._lost: list[Hole] = []
-        self._unread = 0
+        self._not_checked = 0
 
     @property
     def lost(self) -> int:
@@ -59,28 +61,29 @@ class SourceHoles:
     def _check(self, hole: Hole, start: int) -> None:
         if hole.size <= self._ordinary or start > self._checked or hole.begin < self._checked:
             return
-        if not unexplained(hole, self._declared):
+        if not unexplained(hole, self._skipped):
             return
         try:
             read = batches_between(self._cluster, self._source.topic, self._source.partition, *hole)
         except Unread:
             read = None
         if read is None:
-            self._unread += 1
+            self._not_checked += 1
             return
         batches = read.batches
-        missing = [part for left in unexplained(hole, batches) for part in unexplained(left, self._declared)]
+        missing = [part for rest in unexplained(hole, batches) for part in unexplained(rest, self._skipped)]
         self._lost += missing
         if not missing:
             self._ordinary = max(self._ordinary, ordinary(hole, batches))
 
     def notes(self) -> list[str]:
         notes = [
-            f"the source lost what it held at offsets {hole.begin} to {hole.end - 1} ({hole.size:,})"
+            f"the source lost its records at {offset_range(hole.begin, hole.end)}"
             for hole in self._lost[:NOTES_SHOWN]
         ]
         if len(self._lost) > NOTES_SHOWN:
-            notes.append(f"… and at {len(self._lost) - NOTES_SHOWN:,} other places: {self.lost:,} in all")
-        if self._unread:
-            notes.append(f"{self._unread:,} holes of the source's log could not be looked into")
+            more = counted(len(self._lost) - NOTES_SHOWN, "more hole")
+            notes.append(f"… and in {more}: {self.lost:,} offsets in total")
+        if self._not_checked:
+            notes.append(f"{counted(self._not_checked, 'hole')} in the source log could not be checked")
         return notes

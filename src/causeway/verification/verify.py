@@ -8,12 +8,15 @@ import time
 
 from causeway.config import Settings
 from causeway.core.executor import Executor
-from causeway.core.verify_report import Findings, Pair, PartitionVerdict, VerifyReport
+from causeway.core.pair import Pair
+from causeway.core.plural import counted
+from causeway.core.verify_report import Findings, PartitionVerdict, VerifyReport
 from causeway.planning.clusters import chosen
 from causeway.spark import executor
+from causeway.verification.catch_up import SayLine
 from causeway.verification.comparison_job import CompareProgress, compare_all
-from causeway.verification.rules.pairing import with_books
-from causeway.verification.verify_plan import SayLine, VerifyPlan
+from causeway.verification.rules.pairing import with_quarantine_mismatch
+from causeway.verification.verify_plan import VerifyPlan
 
 
 def verify(
@@ -32,62 +35,65 @@ def verify(
     thread: in the main thread Spark would handle Ctrl-C, in the middle of whatever it does.
     """
     stopping = stopping or threading.Event()
-    captured = [VerifyPlan(settings, mirror, say, stopping, progress) for mirror in chosen(settings, names)]
-    for capture in captured:
-        capture.take(wait, timeout)
-    comparisons = sum(capture.comparisons for capture in captured)
+    plans = [VerifyPlan(settings, mirror, say, stopping, progress) for mirror in chosen(settings, names)]
+    for plan in plans:
+        plan.read(wait, timeout)
+    comparisons = sum(plan.comparisons for plan in plans)
     if not comparisons:
-        return [_report(capture, [], 0.0) for capture in captured]
+        return [_report(plan, [], 0.0) for plan in plans]
     say("starting Spark")
     running = executor.start(settings.spark, min(comparisons, os.cpu_count() or 1), "causeway verify")
     try:
-        return [_compare(running, capture, say, progress, stopping) for capture in captured]
+        return [_compare(running, plan, say, progress, stopping) for plan in plans]
     finally:
         running.stop()
 
 
 def _compare(
     executor: Executor,
-    capture: VerifyPlan,
+    plan: VerifyPlan,
     say: SayLine,
     progress: CompareProgress,
     stopping: threading.Event,
 ) -> VerifyReport:
-    began = time.monotonic()
-    name = capture.mirror.name
-    members = sum(len(pool.members) for pool in capture.pools)
-    say(f'comparing {len(capture.pairs) + members} partitions of mirror "{name}"')
-    wholes, findings = compare_all(
+    started = time.monotonic()
+    name = plan.mirror.name
+    members = sum(len(pool.members) for pool in plan.pools)
+    say(f'comparing {counted(len(plan.pairs) + members, "partition")} of mirror "{name}"')
+    pool_findings, pair_findings = compare_all(
         executor,
-        capture.pools,
-        capture.pairs,
-        capture.clusters,
-        capture.destination,
-        capture.passage,
+        plan.pools,
+        plan.pairs,
+        plan.clusters,
+        plan.destination,
+        plan.filtering,
         f"causeway.{name}.verify",
         progress,
         stopping,
     )
-    verdicts = [_verdict(pair, found) for pair, found in zip(capture.pairs, findings, strict=True)]
-    for pool, whole in zip(capture.pools, wholes, strict=True):
-        verdicts += map(_verdict, pool.members, whole.members)
-        capture.notes += whole.notes
-    return _report(capture, verdicts, time.monotonic() - began)
+    verdicts = list(map(_verdict, plan.pairs, pair_findings))
+    for pool, findings in zip(plan.pools, pool_findings, strict=True):
+        verdicts += map(_verdict, pool.members, findings.members)
+        plan.notes += findings.notes
+    return _report(plan, verdicts, time.monotonic() - started)
 
 
-def _verdict(pair: Pair, found: Findings) -> PartitionVerdict:
-    found = with_books(found, absent=pair.absent, uncounted=pair.uncounted)
-    return PartitionVerdict(pair.source, pair.place, found, pair.declared, (*pair.notes, *found.notes))
+def _verdict(pair: Pair, findings: Findings) -> PartitionVerdict:
+    findings = with_quarantine_mismatch(
+        findings, missing=pair.missing_in_quarantine, uncounted=pair.uncounted_in_quarantine
+    )
+    notes = (*pair.notes, *findings.notes)
+    return PartitionVerdict(pair.source, pair.place, findings, pair.ledger_counts, notes)
 
 
-def _report(capture: VerifyPlan, partitions: list[PartitionVerdict], seconds: float) -> VerifyReport:
+def _report(plan: VerifyPlan, partitions: list[PartitionVerdict], seconds: float) -> VerifyReport:
     return VerifyReport(
-        mirror=capture.mirror.name,
-        sources=tuple(capture.mirror.source),
-        destination=capture.mirror.destination,
-        at=capture.at,
+        mirror=plan.mirror.name,
+        sources=tuple(plan.mirror.source),
+        destination=plan.mirror.destination,
+        at=plan.at,
         seconds=seconds,
-        partitions=tuple(sorted(partitions, key=lambda one: one.source)),
-        notes=tuple(capture.notes),
-        aliases={cluster_id: cluster.alias for cluster_id, cluster in capture.clusters.items()},
+        partitions=tuple(sorted(partitions, key=lambda partition: partition.source)),
+        notes=tuple(plan.notes),
+        aliases={cluster_id: cluster.alias for cluster_id, cluster in plan.clusters.items()},
     )

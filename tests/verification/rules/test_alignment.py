@@ -19,7 +19,7 @@ from causeway.verification.rules.subsequence import common_subsequence
 
 TINY = Effort(windows=(8, 16, 32), proof=4, far_proof=2, one_in=2)
 ALL = 1 << 60
-EVERYTHING = SourceSpan(settled=ALL, end=ALL)
+EVERYTHING = SourceSpan(position=ALL, end=ALL)
 
 Record = tuple[int, str]  # an offset and what stands for the content
 
@@ -93,7 +93,7 @@ def test_a_repeated_record_is_duplicated_and_names_its_original(
     made: tuple[list[str], int], data: st.DataObject, effort: Effort
 ) -> None:
     contents, at = made
-    again = data.draw(st.integers(at + 1, len(contents)))  # anywhere behind the original
+    again = data.draw(st.integers(at + 1, len(contents)))  # anywhere after the original
     destination = numbered([*contents[:again], contents[at], *contents[again:]])
 
     findings = compare(numbered(contents, 100), destination, effort=effort)
@@ -243,7 +243,7 @@ def test_differences_beyond_the_limit_are_still_counted() -> None:
 
     findings = compare(numbered(contents), numbered([f"x{i}" for i in range(2_900)]), effort=effort)
 
-    assert findings.guessed
+    assert findings.approximate
     assert findings.counts == {"changed": 2_900, "missing": 100}
 
 
@@ -286,45 +286,49 @@ def test_a_record_dropped_among_its_likes_is_one_missing(contents: list[str], da
 
 @given(st.integers(0, 60), st.integers(0, 60), st.integers(0, 60))
 def test_what_is_owed_depends_on_the_ledger_and_on_the_captured_end(
-    arrived: int, settled: int, end: int
+    arrived: int, position: int, end: int
 ) -> None:
     contents = topic(60)
 
-    findings = compare(numbered(contents), numbered(contents[:arrived]), SourceSpan(settled, end))
+    findings = compare(numbered(contents), numbered(contents[:arrived]), SourceSpan(position, end))
 
-    missing = max(0, settled - arrived)
+    missing = max(0, position - arrived)
     assert Counter(findings.counts)["missing"] == missing
-    assert Counter(findings.counts)["behind"] == max(0, end - max(settled, arrived))
+    assert Counter(findings.counts)["lagging"] == max(0, end - max(position, arrived))
     assert places(findings, "missing") == [(arrived + i, None) for i in range(min(10, missing))]
 
 
 @given(st.integers(1, 200), st.integers(0, 200))
 def test_destination_records_from_before_the_sources_log_start_are_expired_not_strange(
-    expired: int, kept: int
+    expired_on_source: int, kept: int
 ) -> None:
-    contents = topic(expired + kept)
+    contents = topic(expired_on_source + kept)
 
     findings = compare(
-        numbered(contents)[expired:], numbered(contents), SourceSpan(ALL, ALL, source_trimmed=True)
+        numbered(contents)[expired_on_source:], numbered(contents), SourceSpan(ALL, ALL, source_trimmed=True)
     )
 
     assert findings.equal
-    assert findings.expired == expired
+    assert findings.expired_on_source == expired_on_source
 
 
 @given(st.integers(1, 200), st.integers(0, 200))
-def test_source_records_from_before_the_destinations_log_start_are_not_missing(faded: int, kept: int) -> None:
-    contents = topic(faded + kept)
+def test_source_records_from_before_the_destinations_log_start_are_not_missing(
+    expired_on_destination: int, kept: int
+) -> None:
+    contents = topic(expired_on_destination + kept)
 
     findings = compare(
-        numbered(contents), numbered(contents)[faded:], SourceSpan(ALL, ALL, destination_trimmed=True)
+        numbered(contents),
+        numbered(contents)[expired_on_destination:],
+        SourceSpan(ALL, ALL, destination_trimmed=True),
     )
 
     assert findings.equal
-    assert findings.faded == faded
+    assert findings.expired_on_destination == expired_on_destination
 
 
-def test_trimming_excuses_nothing_behind_the_first_match() -> None:
+def test_trimming_excuses_nothing_after_the_first_match() -> None:
     contents = topic(100)
     source = numbered(contents)[20:]
     destination = numbered([*contents[:50], "foreign", *contents[51:]])

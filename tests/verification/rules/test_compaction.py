@@ -86,24 +86,26 @@ def test_each_kind_of_difference_has_its_place() -> None:
     assert findings.first["unexpected"] == (Coordinates(None, 3),)
 
 
-def test_versions_behind_the_ledgers_position_may_have_arrived_or_not() -> None:
-    """v1 was carried, v2 is behind, v3 came after the captured end: the destination may have any of them."""
+def test_versions_after_the_ledgers_position_may_have_arrived_or_not() -> None:
+    """v1 was replicated, v2 is lagging, v3 is after the captured end: the destination may have any of them."""
     here: list[Row] = [("k", "1"), ("k", "2"), ("k", "3")]
-    span = SourceSpan(settled=1, end=2)
+    span = SourceSpan(position=1, end=2)
 
     found = {
         version: compare_latest(batches(here), batches([("k", version)]), span).counts
         for version in ("1", "2", "3")
     }
 
-    assert found == {"1": {"behind": 1}, "2": {}, "3": {}}
+    assert found == {"1": {"lagging": 1}, "2": {}, "3": {}}
 
 
 def test_a_trimmed_side_explains_keys_that_only_the_other_has() -> None:
     one: list[Row] = [("old", "1")]
 
-    expired = compare_latest(batches([]), batches(one), SourceSpan(ALL, ALL, source_trimmed=True))
-    faded = compare_latest(batches(one), batches([]), SourceSpan(ALL, ALL, destination_trimmed=True))
+    expired_on_source = compare_latest(batches([]), batches(one), SourceSpan(ALL, ALL, source_trimmed=True))
+    expired_on_destination = compare_latest(
+        batches(one), batches([]), SourceSpan(ALL, ALL, destination_trimmed=True)
+    )
 
-    assert (expired.equal, expired.expired) == (True, 1)
-    assert (faded.equal, faded.faded) == (True, 1)
+    assert (expired_on_source.equal, expired_on_source.expired_on_source) == (True, 1)
+    assert (expired_on_destination.equal, expired_on_destination.expired_on_destination) == (True, 1)

@@ -7,14 +7,14 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from causeway.core.pair import Pair
 from causeway.core.pool import Pool
 from causeway.core.position import Place, Position, SourcePartition, Tally
 from causeway.core.route import BY_KEY
-from causeway.core.verify_report import Pair
-from causeway.verification.rules.grouping import Ground, grouped
+from causeway.verification.rules.grouping import PlaceBounds, group_pairs
 from causeway.verification.rules.pairing import Bounds, pair_of
 
-GROUNDS = {(topic, number): Ground(0, 100) for topic in ("all", "other") for number in range(4)}
+BOUNDS = {(topic, number): PlaceBounds(0, 100) for topic in ("all", "other") for number in range(4)}
 
 
 def position(number: int, place: int, topic: str = "all", **changed: object) -> Position:
@@ -46,13 +46,13 @@ def shape(pool: Pool) -> tuple[list[int], list[int]]:
 def test_places_of_their_own_are_pairs_whatever_their_numbers() -> None:
     pairs = [pair(position(0, 3)), pair(position(1, 0)), pair(position(2, 0, "other"))]
 
-    assert grouped(pairs, [], GROUNDS) == (pairs, [])
+    assert group_pairs(pairs, [], BOUNDS) == (pairs, [])
 
 
 def test_what_shares_a_place_is_a_pool_and_no_larger_than_that() -> None:
     pairs = [pair(position(number, number % 2)) for number in range(3)]
 
-    alone, pools = grouped(pairs, [], GROUNDS)
+    alone, pools = group_pairs(pairs, [], BOUNDS)
 
     assert alone == [pairs[1]]
     assert list(map(shape, pools)) == [([0, 2], [0])]
@@ -61,7 +61,7 @@ def test_what_shares_a_place_is_a_pool_and_no_larger_than_that() -> None:
 def test_a_key_that_chooses_connects_all_partitions_of_the_topic() -> None:
     pairs = [pair(position(0, 2)), pair(position(1, BY_KEY)), pair(position(2, 2, "other"))]
 
-    alone, pools = grouped(pairs, [], GROUNDS)
+    alone, pools = group_pairs(pairs, [], BOUNDS)
 
     assert alone == [pairs[2]]
     assert list(map(shape, pools)) == [([0, 1], [0, 1, 2, 3])]
@@ -70,7 +70,7 @@ def test_a_key_that_chooses_connects_all_partitions_of_the_topic() -> None:
 def test_a_place_that_cannot_hold_what_was_delivered_was_not_the_only_one() -> None:
     moved = pair(position(0, 1, place_start=90, place_end=100))
 
-    alone, [pool] = grouped([moved], [], GROUNDS)
+    alone, [pool] = group_pairs([moved], [], BOUNDS)
 
     assert alone == []
     assert shape(pool) == ([0], [0, 1, 2, 3])
@@ -84,10 +84,10 @@ def test_sources_that_are_not_compared_make_a_pool_of_the_place_they_share() -> 
     mine = pair(position(0, 1))
     others = [position(7, 1), position(8, 2), position(9, 1, tally=Tally(delivered=4))]
 
-    alone, [pool] = grouped([mine], others, GROUNDS)
+    alone, [pool] = group_pairs([mine], others, BOUNDS)
 
     assert alone == []
-    assert (shape(pool), pool.strangers) == (([0], [1]), 54)
+    assert (shape(pool), pool.foreign_records) == (([0], [1]), 54)
 
 
 def test_without_a_place_there_is_nothing_to_share() -> None:
@@ -97,31 +97,31 @@ def test_without_a_place_there_is_nothing_to_share() -> None:
         for n in range(2)
     ]  # fmt: skip
 
-    assert grouped(never, [position(7, BY_KEY)], GROUNDS) == (never, [])
+    assert group_pairs(never, [position(7, BY_KEY)], BOUNDS) == (never, [])
 
 
 def test_a_pool_begins_where_the_first_of_them_began() -> None:
-    grounds = {**GROUNDS, ("all", 1): Ground(30, 100)}
+    bounds = {**BOUNDS, ("all", 1): PlaceBounds(30, 100)}
     one = pair(position(0, 1, place_start=40, place_end=100), place_log_start=30)
     two = pair(position(1, 1, place_start=10, place_end=100), place_log_start=30)
     late = position(2, 1, place_start=5, place_end=100)
 
-    _, [pool] = grouped([one, two], [], grounds)
-    _, [with_others] = grouped([one, two], [late], grounds)
-    _, [by_key] = grouped([one, pair(position(3, BY_KEY))], [], grounds)
+    _, [pool] = group_pairs([one, two], [], bounds)
+    _, [with_others] = group_pairs([one, two], [late], bounds)
+    _, [by_key] = group_pairs([one, pair(position(3, BY_KEY))], [], bounds)
 
-    assert [(place.start, place.end, place.taken) for place in pool.places] == [(30, 100, 20)]
-    assert with_others.places[0].taken == 25
-    assert [(place.start, place.taken) for place in by_key.places] == [(0, 0), (30, 30), (0, 0), (0, 0)]
+    assert [(place.start, place.end, place.expired) for place in pool.places] == [(30, 100, 20)]
+    assert with_others.places[0].expired == 25
+    assert [(place.start, place.expired) for place in by_key.places] == [(0, 0), (30, 30), (0, 0), (0, 0)]
 
 
 def test_where_another_tool_stopped_is_where_a_pool_begins() -> None:
     spread = pair(position(0, BY_KEY))
-    grounds = {**GROUNDS, ("all", 2): Ground(30, 100)}
+    bounds = {**BOUNDS, ("all", 2): PlaceBounds(30, 100)}
 
-    _, [pool] = grouped([spread], [], grounds, begins={("all", 1): 12, ("all", 2): 20})
+    _, [pool] = group_pairs([spread], [], bounds, adopted_ends={("all", 1): 12, ("all", 2): 20})
 
-    assert [(place.start, place.taken) for place in pool.places] == [(0, 0), (12, 0), (30, 10), (0, 0)]
+    assert [(place.start, place.expired) for place in pool.places] == [(0, 0), (12, 0), (30, 10), (0, 0)]
 
 
 def test_what_was_there_before_matters_where_the_ledger_does_not_know_the_beginning() -> None:
@@ -129,26 +129,26 @@ def test_what_was_there_before_matters_where_the_ledger_does_not_know_the_beginn
     spread = [pair(position(0, BY_KEY)), pair(position(1, BY_KEY))]
 
     (_, [known]), (_, [unknown]) = (
-        grouped(pairs, [], GROUNDS, held_before={"all"}) for pairs in (shared, spread)
+        group_pairs(pairs, [], BOUNDS, preexisting={"all"}) for pairs in (shared, spread)
     )
 
-    assert (known.held_before, unknown.held_before) == (False, True)
+    assert (known.preexisting, unknown.preexisting) == (False, True)
 
 
-def test_a_compacted_topic_of_which_not_all_is_carried_is_a_pool_by_itself() -> None:
+def test_a_compacted_topic_of_which_not_all_is_replicated_is_a_pool_by_itself() -> None:
     plain = pair(position(0, 1))
     compacted = replace(plain, compacted=True)
 
-    assert grouped([compacted], [], GROUNDS)[1] == []
-    assert grouped([plain], [], GROUNDS, sifted=True)[1] == []
-    assert len(grouped([compacted], [], GROUNDS, sifted=True)[1]) == 1
+    assert group_pairs([compacted], [], BOUNDS)[1] == []
+    assert group_pairs([plain], [], BOUNDS, omits_records=True)[1] == []
+    assert len(group_pairs([compacted], [], BOUNDS, omits_records=True)[1]) == 1
 
 
 @given(st.lists(st.tuples(st.sampled_from(["all", "other"]), st.integers(-1, 3)), max_size=8))
 def test_every_source_partition_is_compared_once_and_no_place_twice(homes: list[tuple[str, int]]) -> None:
     pairs = [pair(position(number, place, topic)) for number, (topic, place) in enumerate(homes)]
 
-    alone, pools = grouped(pairs, [], GROUNDS)
+    alone, pools = group_pairs(pairs, [], BOUNDS)
 
     members = [one.source.partition for one in alone]
     spots = [one.place and (one.place.topic, one.place.partition) for one in alone]

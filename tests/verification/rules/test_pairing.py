@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from causeway.core.pair import Pair
 from causeway.core.position import Place, Position, SourcePartition, Tally
-from causeway.core.verify_report import Pair
 from causeway.verification.rules.pairing import Bounds, pair_of
 
 SOURCE = SourcePartition("cluster", "orders", 2)
@@ -28,10 +28,10 @@ def pair(position: Position | None = POSITION, bounds: Bounds = BOUNDS, stopped:
     return pair_of(SOURCE, position, bounds, compacted=False, timestamps=True, stopped=stopped)
 
 
-def test_both_sides_are_read_from_where_the_mirror_began_to_what_was_carried_meanwhile() -> None:
+def test_both_sides_are_read_from_where_the_mirror_began_to_what_was_replicated_meanwhile() -> None:
     made = pair()
 
-    assert (made.source_from, made.settled, made.end, made.source_to) == (10, 50, 60, 70)
+    assert (made.source_from, made.position, made.end, made.source_to) == (10, 50, 60, 70)
     assert (made.place, made.place_from, made.place_to) == (POSITION.place, 5, 48)
     assert (made.source_trimmed, made.place_trimmed, made.notes) == (False, False, ())
 
@@ -39,25 +39,25 @@ def test_both_sides_are_read_from_where_the_mirror_began_to_what_was_carried_mea
 def test_a_partition_without_a_position_is_owed_up_to_the_captured_end() -> None:
     made = pair(position=None)
 
-    assert (made.source_from, made.settled, made.end, made.place) == (10, 60, 60, None)
-    assert made.notes == ("never carried",)
+    assert (made.source_from, made.position, made.end, made.place) == (10, 60, 60, None)
+    assert made.notes == ("never replicated",)
 
 
 def test_an_empty_partition_without_a_position_is_nothing_to_talk_about() -> None:
     assert pair(position=None, bounds=replace(BOUNDS, log_start=60)).notes == ()
 
 
-def test_a_recreated_source_topic_was_never_carried() -> None:
+def test_a_recreated_source_topic_was_never_replicated() -> None:
     made = pair(bounds=replace(BOUNDS, topic_id="another"))
 
-    assert (made.place, made.settled) == (None, 60)
+    assert (made.place, made.position) == (None, 60)
     assert "created again" in made.notes[0]
 
 
 def test_a_deleted_destination_topic_leaves_nothing_to_compare_with() -> None:
     made = pair(bounds=replace(BOUNDS, place_topic_id=None))
 
-    assert (made.place, made.settled, made.end) == (None, 50, 60)
+    assert (made.place, made.position, made.end) == (None, 50, 60)
     assert "does not exist" in made.notes[0]
 
 
@@ -73,25 +73,27 @@ def test_a_start_by_choice_is_told_from_retention() -> None:
     trimmed = pair(bounds=replace(BOUNDS, log_start=30, place_log_start=20))
     lost = pair(bounds=replace(BOUNDS, log_start=55))
 
-    assert late.notes == ("started at offset 10 by choice: 6 offsets before it are not compared",)
+    assert late.notes == (
+        "the mirror was configured to start at offset 10: 6 offsets before it are not compared",
+    )
     assert (late.source_from, late.source_trimmed) == (10, False)
     assert (trimmed.source_from, trimmed.source_trimmed) == (30, True)
     assert (trimmed.place_from, trimmed.place_trimmed) == (20, True)
-    assert lost.notes == ("source offsets 50 to 54 expired before being carried",)
+    assert lost.notes == ("source offsets 50 to 54 (5) expired before replication",)
 
 
 def test_ends_that_contradict_the_ledger_are_said() -> None:
     truncated = pair(bounds=replace(BOUNDS, end=40, now=40))
     held_back = pair(bounds=replace(BOUNDS, place_end=30))
 
-    assert truncated.notes == ("the source ends at offset 40, but was carried up to 50",)
+    assert truncated.notes == ("the source log ends at offset 40, but was replicated up to 50",)
     assert "read up to offset 30, but was written up to 45" in held_back.notes[0]
 
 
-def test_declared_losses_and_stops_are_carried_along() -> None:
+def test_filtered_records_and_stops_are_noted() -> None:
     made = pair(replace(POSITION, tally=Tally(filtered=3)), stopped="the topic was truncated")
 
-    assert made.declared == {"filtered": 3}
+    assert made.ledger_counts == {"filtered": 3}
     assert made.notes == ("stopped: the topic was truncated",)
 
 

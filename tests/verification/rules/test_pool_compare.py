@@ -11,21 +11,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from causeway.core.pair import Pair
+from causeway.core.plural import counted
 from causeway.core.pool import Pool, PoolFindings, PoolPlace
 from causeway.core.position import Place, SourcePartition
 from causeway.core.route import BY_KEY
-from causeway.core.verify_report import DifferenceKind, Pair
-from causeway.verification.rules.allowed_differences import Unseen
+from causeway.core.verify_report import DifferenceKind
+from causeway.verification.rules.allowed_differences import OmittedKeys
 from causeway.verification.rules.fingerprints import (
-    OWED,
-    Gathering,
+    REQUIRED,
+    RowBuilder,
     Rows,
-    displaced,
     key_words,
     latest,
     match,
+    out_of_order,
 )
-from causeway.verification.rules.pool_compare import compare_pool
+from causeway.verification.rules.pool_compare import compare_rows
 
 ALL = 1 << 60
 Record = tuple[int, str]  # an offset, and what stands for the content; what is before ":" is the key
@@ -40,17 +42,17 @@ def key(content: str) -> str:
 
 
 def rows(side: Sequence[Sequence[Record]], keyed: bool = False) -> Rows:
-    gathering = Gathering()
+    builder = RowBuilder()
     for owner, records in enumerate(side):
         contents = [content for _, content in records]
-        gathering.add(
+        builder.add(
             owner,
             [offset for offset, _ in records],
             [digest(content) for content in contents],
             [digest(key(content)) for content in contents] if keyed else (),
             [content.endswith(":") for content in contents] if keyed else (),
         )
-    return gathering.rows()
+    return builder.build()
 
 
 @dataclass
@@ -61,10 +63,10 @@ class Stage:
     destination: list[list[Record]]
     pool: Pool
 
-    def compare(self, unseen: Unseen | None = None, **how: int) -> PoolFindings:
+    def compare(self, omitted: OmittedKeys | None = None, **how: int) -> PoolFindings:
         keyed = self.pool.compacted
-        return compare_pool(
-            self.pool, rows(self.source, keyed), rows(self.destination, keyed), unseen=unseen, **how
+        return compare_rows(
+            self.pool, rows(self.source, keyed), rows(self.destination, keyed), omitted=omitted, **how
         )
 
     def member(self, number: int, **changed: object) -> None:
@@ -82,7 +84,7 @@ def member(number: int, place: int = BY_KEY) -> Pair:
     return Pair(
         source=SourcePartition("id", "orders", number),
         source_from=0,
-        settled=ALL,
+        position=ALL,
         end=ALL,
         source_to=ALL,
         place=Place("all", "there", place),
@@ -256,10 +258,12 @@ def test_everything_is_counted_once_whatever_happened(made: Stage, data: st.Data
 
 
 @given(holding, st.data())
-def test_what_is_behind_the_position_is_behind_or_carried_meanwhile(made: Stage, data: st.DataObject) -> None:
+def test_records_after_the_position_are_lagging_or_replicated_meanwhile(
+    made: Stage, data: st.DataObject
+) -> None:
     number, at = some(data, made.source)
-    settled = made.source[number][at][0]
-    made.member(number, settled=settled)
+    position = made.source[number][at][0]
+    made.member(number, position=position)
     late = [content for _, content in made.source[number][at:]]
     gone = data.draw(st.integers(0, len(late)))
     for part in made.destination:
@@ -267,18 +271,18 @@ def test_what_is_behind_the_position_is_behind_or_carried_meanwhile(made: Stage,
 
     found = made.compare()
 
-    assert total(found) == ({"behind": len(late) - gone} if gone < len(late) else {})
-    made.member(number, end=settled)  # nothing behind the captured end is owed
+    assert total(found) == ({"lagging": len(late) - gone} if gone < len(late) else {})
+    made.member(number, end=position)  # nothing after the captured end is required
     assert total(made.compare()) == {}
 
 
-def test_identical_records_that_are_owed_come_before_those_that_are_behind() -> None:
+def test_identical_records_that_are_required_come_before_those_that_are_lagging() -> None:
     made = stage([[(0, "x")], [(0, "x")]], [[(0, "x")]])
-    made.member(0, settled=0)
+    made.member(0, position=0)
 
     found = made.compare()
 
-    assert (found.members[0].counts, found.members[1].counts) == ({"behind": 1}, {})
+    assert (found.members[0].counts, found.members[1].counts) == ({"lagging": 1}, {})
 
 
 @given(holding, st.data())
@@ -286,13 +290,13 @@ def test_originals_that_retention_took_are_forgiven_and_no_more_than_that(
     made: Stage, data: st.DataObject
 ) -> None:
     number, at = some(data, made.source)
-    made.member(number, source_taken=made.source[number][at][0] + 1, delivered=len(made.source[number]))
+    made.member(number, source_expired=made.source[number][at][0] + 1, delivered=len(made.source[number]))
     made.source[number] = made.source[number][at + 1 :]
 
     found = made.compare()
 
     assert total(found) == {}
-    assert sum(one.expired for one in found.members) == at + 1
+    assert sum(one.expired_on_source for one in found.members) == at + 1
     made.destination[0].insert(0, (0, "foreign"))
     assert sum(total(made.compare()).values()) == 1
 
@@ -301,34 +305,34 @@ def test_originals_that_retention_took_are_forgiven_and_no_more_than_that(
 def test_copies_that_retention_took_are_forgiven(made: Stage, data: st.DataObject) -> None:
     place, at = some(data, made.destination)
     start = made.destination[place][at][0] + 1
-    made.place(place, start=start, taken=start)
+    made.place(place, start=start, expired=start)
     made.destination[place] = made.destination[place][at + 1 :]
 
     found = made.compare()
 
     assert total(found) == {}
-    assert sum(one.faded for one in found.members) == at + 1
+    assert sum(one.expired_on_destination for one in found.members) == at + 1
 
 
-def test_a_record_that_is_lost_behind_what_retention_left_is_missing() -> None:
+def test_a_record_that_is_lost_after_what_retention_left_is_missing() -> None:
     records = [(n, f"a:{n}") for n in range(6)]
     made = stage([records], [[records[2], records[3], records[5]]])
-    made.place(0, start=2, taken=2)
+    made.place(0, start=2, expired=2)
 
     found = made.compare()
 
     assert seen(found, "missing") == [(0, 4, None, None)]
-    assert found.members[0].faded == 2
+    assert found.members[0].expired_on_destination == 2
 
 
 def test_of_identical_records_retention_took_the_first() -> None:
     made = stage([[(0, "x"), (1, "x"), (2, "y")]], [[(5, "x"), (6, "y")]])
-    made.place(0, start=5, taken=5)
+    made.place(0, start=5, expired=5)
 
     found = made.compare()
 
     assert total(found) == {}
-    assert found.members[0].faded == 1
+    assert found.members[0].expired_on_destination == 1
 
 
 @pytest.mark.parametrize(("at", "there"), [(5, False), (15, True), (25, True), (35, False)])
@@ -354,34 +358,36 @@ def test_records_that_were_there_before_the_mirror_are_a_note_others_are_not(
     before = data.draw(st.lists(st.integers(0, len(made.destination) - 1), max_size=8))
     for n, place in enumerate(before):
         made.destination[place].insert(0, (-1 - n, f"old{n}"))
-    made.pool = replace(made.pool, held_before=True)
+    made.pool = replace(made.pool, preexisting=True)
 
     found = made.compare()
 
     assert total(found) == {}
     assert len(found.notes) == bool(before)
-    assert all(note.startswith(f"{len(before)} records stand before the first") for note in found.notes)
-    made.pool = replace(made.pool, held_before=False)
+    assert all(
+        note.startswith(f"not compared: {counted(len(before), 'record')} before") for note in found.notes
+    )
+    made.pool = replace(made.pool, preexisting=False)
     assert total(made.compare()).get("unexpected", 0) == len(before)
 
 
 def test_a_record_that_is_identical_to_an_older_one_is_not_mistaken_for_it() -> None:
-    made = stage([[(7, "x"), (8, "y")]], [[(0, "x"), (1, "old"), (2, "x"), (3, "y")]], held_before=True)
+    made = stage([[(7, "x"), (8, "y")]], [[(0, "x"), (1, "old"), (2, "x"), (3, "y")]], preexisting=True)
 
     found = made.compare()
 
     assert total(found) == {}
-    assert found.notes[0].startswith("2 records stand before")
+    assert found.notes[0].startswith("not compared: 2 records before the first record of this mirror")
 
 
 def test_records_of_sources_that_are_not_compared_are_forgiven_as_many_as_there_were() -> None:
     made = stage([[(0, "a")]], [[(0, "other"), (1, "a"), (2, "other too"), (3, "foreign")]])
-    made.pool = replace(made.pool, strangers=2)
+    made.pool = replace(made.pool, foreign_records=2)
 
     found = made.compare()
 
     assert total(found) == {"unexpected": 1}
-    assert found.notes == ("up to 2 records come from sources that are not compared, so they are not either",)
+    assert found.notes == ("not compared: up to 2 records from sources that are not compared",)
 
 
 def test_a_record_in_a_place_that_its_source_does_not_go_to_is_out_of_order() -> None:
@@ -399,7 +405,7 @@ def test_twins_in_several_partitions_are_counted_and_said() -> None:
     found = made.compare()
 
     assert total(found) == {}
-    assert found.notes[0].startswith("2 records have identical ones in other partitions")
+    assert found.notes[0].startswith("2 records are identical to others in other partitions")
 
 
 def test_more_differences_than_are_looked_at_are_said() -> None:
@@ -409,8 +415,8 @@ def test_more_differences_than_are_looked_at_are_said() -> None:
 
     assert total(found) == {"changed": 4, "missing": 5, "unexpected": 5}
     assert [len(seen(found, kind)) for kind in ("changed", "missing", "unexpected")] == [3, 3, 3]
-    assert found.members[0].guessed
-    assert not made.compare().members[0].guessed
+    assert found.members[0].approximate
+    assert not made.compare().members[0].approximate
 
 
 @st.composite
@@ -446,32 +452,32 @@ def test_the_latest_record_of_a_key_is_missed_in_a_compacted_topic(made: Stage, 
 def test_a_tombstone_is_as_good_as_gone_and_a_stale_record_is_not() -> None:
     made = stage([[(0, "a:1"), (1, "a:")]], [[(0, "b:1")]])
     made.member(0, compacted=True)
-    assert total(made.compare()) == {"unexpected": 1}  # nobody ever wrote b
+    assert total(made.compare()) == {"unexpected": 1}  # b was never written
 
-    unseen = Unseen(here=key_words([digest("b")]))  # but somebody did, and it was left out
-    found = made.compare(unseen)
+    omitted = OmittedKeys(source=key_words([digest("b")]))  # but b was written, and not replicated
+    found = made.compare(omitted)
     assert total(found) == {}
-    assert found.notes[0].startswith("3 records are on one side alone and not compared")
+    assert found.notes[0].startswith("not compared: 3 records on one side only")
 
 
 @given(st.booleans().flatmap(pools), st.integers(1, 40), st.booleans(), st.booleans())
 def test_rows_in_several_heaps_find_the_same_partners(
-    made: Stage, at_once: int, newest_here: bool, newest_there: bool
+    made: Stage, at_once: int, newest_source: bool, newest_destination: bool
 ) -> None:
     source, destination = rows(made.source), rows([part[1:] for part in made.destination])
-    standing = np.full(len(source), OWED, np.uint8)
-    how = {"newest_here": newest_here, "newest_there": newest_there}
+    states = np.full(len(source), REQUIRED, np.uint8)
+    how = {"newest_source": newest_source, "newest_destination": newest_destination}
 
-    whole = match(source, standing, destination, **how)
-    heaps = match(source, standing, destination, at_once=at_once, **how)
+    whole = match(source, states, destination, **how)
+    heaps = match(source, states, destination, at_once=at_once, **how)
 
-    for name in ("partners", "originals", "matched", "placed"):
+    for name in ("partners", "originals", "matched", "certain"):
         assert getattr(whole, name).tolist() == getattr(heaps, name).tolist()
 
 
 @given(st.lists(st.integers(0, 30), unique=True))
 def test_as_few_as_possible_are_out_of_order(values: list[int]) -> None:
-    flags = displaced(np.array(values, np.int64))
+    flags = out_of_order(np.array(values, np.int64))
 
     longest: list[int] = []  # by the length of the longest row that ends there
     for n, value in enumerate(values):
@@ -497,7 +503,7 @@ def test_an_empty_pool_is_equal(compacted: bool) -> None:
 
 
 def test_a_pool_and_its_findings_survive_their_journey() -> None:
-    made = stage([[(0, "a:1"), (1, "a:2")]], [[(0, "a:3")]], held_before=True)
+    made = stage([[(0, "a:1"), (1, "a:2")]], [[(0, "a:3")]], preexisting=True)
     found = made.compare()
 
     assert total(found) == {"missing": 2}

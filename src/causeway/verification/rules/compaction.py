@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from causeway.core.digests import KeyedDigestBatch
 from causeway.core.verify_report import Findings
-from causeway.verification.rules.difference_types import Catalogue, SourceSpan
+from causeway.verification.rules.difference_types import DifferenceCounts, SourceSpan
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,19 +24,19 @@ class Latest:
     deletes: bool
 
 
-class _Keys:
+class _LatestByKey:
     """The latest record of each key before a boundary, and all records from there on."""
 
     def __init__(self, batches: Iterable[KeyedDigestBatch], boundary: int | None = None) -> None:
-        self.settled: dict[bytes, Latest] = {}
+        self.before: dict[bytes, Latest] = {}
         self.later: dict[bytes, list[Latest]] = {}
         for offsets, keys, digests, deletes in batches:
             for offset, key, digest, delete in zip(offsets, keys, digests, deletes, strict=True):
-                one = Latest(offset, digest, delete)
+                record = Latest(offset, digest, delete)
                 if boundary is None or offset < boundary:
-                    self.settled[key] = one
+                    self.before[key] = record
                 else:
-                    self.later.setdefault(key, []).append(one)
+                    self.later.setdefault(key, []).append(record)
 
 
 def compare_latest(
@@ -50,42 +50,43 @@ def compare_latest(
 
     Source records at or after the ledger's position may have been replicated meanwhile or not. If the
     destination has one of those at or after the captured end, the key is equal. If it lacks the latest one
-    before the captured end, the key is `behind`.
+    before the captured end, the key is `lagging`.
     """
-    here, there = _Keys(source, span.settled), _Keys(destination)
-    found = Catalogue(keep)
-    living_here = living_there = expired = faded = 0
-    for key in here.settled.keys() | here.later.keys() | there.settled.keys():
-        settled, later, arrived = here.settled.get(key), here.later.get(key, []), there.settled.get(key)
-        owed = [one for one in later if one.offset < span.end]
-        current = owed[-1] if owed else settled
-        living_here += current is not None and not current.deletes
-        living_there += arrived is not None and not arrived.deletes
-        if _same(current, arrived) or any(_same(one, arrived) for one in later[len(owed) :]):
+    source_keys, destination_keys = _LatestByKey(source, span.position), _LatestByKey(destination)
+    counts = DifferenceCounts(keep)
+    live_source_keys = live_destination_keys = expired_on_source = expired_on_destination = 0
+    for key in source_keys.before.keys() | source_keys.later.keys() | destination_keys.before.keys():
+        required, later = source_keys.before.get(key), source_keys.later.get(key, [])
+        arrived = destination_keys.before.get(key)
+        lagging = [record for record in later if record.offset < span.end]
+        current = lagging[-1] if lagging else required
+        live_source_keys += current is not None and not current.deletes
+        live_destination_keys += arrived is not None and not arrived.deletes
+        if _same(current, arrived) or any(_same(record, arrived) for record in later[len(lagging) :]):
             continue
-        if owed:
-            found.note("behind", owed[-1].offset, None)
+        if lagging:
+            counts.add("lagging", lagging[-1].offset, None)
         elif later:
             continue  # the version that arrived may be gone from the source: nothing contradicts it
-        elif settled is None:
+        elif required is None:
             assert arrived is not None
             if span.source_trimmed:
-                expired += 1
+                expired_on_source += 1
             else:
-                found.note("unexpected", None, arrived.offset)
+                counts.add("unexpected", None, arrived.offset)
         elif arrived is None and span.destination_trimmed:
-            faded += 1
-        elif arrived is None or settled.deletes != arrived.deletes:
-            found.note("missing", settled.offset, None)
+            expired_on_destination += 1
+        elif arrived is None or required.deletes != arrived.deletes:
+            counts.add("missing", required.offset, None)
         else:
-            found.note("changed", settled.offset, arrived.offset)
+            counts.add("changed", required.offset, arrived.offset)
     return Findings(
-        source_records=living_here,
-        destination_records=living_there,
-        counts=found.counts,
-        first=found.first,
-        expired=expired,
-        faded=faded,
+        source_records=live_source_keys,
+        destination_records=live_destination_keys,
+        counts=counts.counts,
+        first=counts.first,
+        expired_on_source=expired_on_source,
+        expired_on_destination=expired_on_destination,
     )
 
 

@@ -6,7 +6,7 @@ number of matches before it, so gap 0 lies before the first match.
 - The same digest unmatched on both sides, at any distance: out of order.
 - A destination record whose digest the source holds elsewhere: duplicated.
 - What is left on both sides of the same gap, one to one: changed.
-- The rest: missing or behind on the source side, unexpected on the destination side.
+- The rest: missing or lagging on the source side, unexpected on the destination side.
 
 Identical records may repeat on the source, so this counts occurrences; a set would lose some.
 """
@@ -17,6 +17,7 @@ from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from operator import itemgetter
 
 from causeway.core.verify_report import KINDS, Coordinates, DifferenceKind, Findings
 
@@ -26,34 +27,38 @@ Originals = Callable[[set[bytes]], Mapping[bytes, int]]
 
 @dataclass(frozen=True, slots=True)
 class SourceSpan:
-    """Source records before `settled` must have arrived; those before `end` may be behind.
+    """Source records before `position` must have arrived; those before `end` may be lagging.
 
     Where retention has trimmed a side, the other side's records before the first match are explained.
     """
 
-    settled: int
+    position: int
     end: int
     source_trimmed: bool = False
     destination_trimmed: bool = False
 
 
 def with_unreadable(
-    findings: Findings, here: Iterable[int], there: Iterable[tuple[int, int | None]], *, keep: int = 10
+    findings: Findings,
+    source: Iterable[int],
+    destination: Iterable[tuple[int, int | None]],
+    *,
+    keep: int = 10,
 ) -> Findings:
     """The same with records that could not be compared: source offsets, and destination offsets with their
     partition, if several are compared as a pool."""
-    found = [Coordinates(offset, None) for offset in sorted(here)]
-    found += [Coordinates(None, offset, partition=number) for offset, number in sorted(there)]
-    if not found:
+    unreadable = [Coordinates(offset, None) for offset in sorted(source)]
+    unreadable += [Coordinates(None, offset, partition=number) for offset, number in sorted(destination)]
+    if not unreadable:
         return findings
     return replace(
         findings,
-        counts={**findings.counts, "unreadable": len(found)},
-        first={**findings.first, "unreadable": tuple(found[:keep])},
+        counts={**findings.counts, "unreadable": len(unreadable)},
+        first={**findings.first, "unreadable": tuple(unreadable[:keep])},
     )
 
 
-class Catalogue:
+class DifferenceCounts:
     """How many differences of each kind there are, and where the first ones are."""
 
     def __init__(self, keep: int) -> None:
@@ -64,22 +69,22 @@ class Catalogue:
     def __getitem__(self, kind: DifferenceKind) -> int:
         return self._counts[kind]
 
-    def note(self, kind: DifferenceKind, source: int | None, destination: int | None) -> None:
+    def add(self, kind: DifferenceKind, source: int | None, destination: int | None) -> None:
         self._counts[kind] += 1
         first = self._first[kind]
         at = destination if destination is not None else source
         assert at is not None
         if len(first) < self._keep or at < first[-1][0]:
-            insort(first, (at, Coordinates(source, destination)), key=lambda one: one[0])
+            insort(first, (at, Coordinates(source, destination)), key=itemgetter(0))
             del first[self._keep :]
 
-    def note_source(self, kind: DifferenceKind, offsets: list[int]) -> None:
+    def add_source(self, kind: DifferenceKind, offsets: list[int]) -> None:
         """Many at once, ascending."""
         for offset in offsets[: self._keep]:
-            self.note(kind, offset, None)
-        self.count(kind, len(offsets[self._keep :]))
+            self.add(kind, offset, None)
+        self.add_count(kind, len(offsets[self._keep :]))
 
-    def count(self, kind: DifferenceKind, more: int) -> None:
+    def add_count(self, kind: DifferenceKind, more: int) -> None:
         """Without coordinates."""
         self._counts[kind] += more
 
@@ -89,7 +94,7 @@ class Catalogue:
 
     @property
     def first(self) -> dict[DifferenceKind, tuple[Coordinates, ...]]:
-        return {kind: tuple(one for _, one in found) for kind, found in self._first.items() if found}
+        return {kind: tuple(record for _, record in first) for kind, first in self._first.items() if first}
 
 
 class Differences:
@@ -98,11 +103,11 @@ class Differences:
     def __init__(self, span: SourceSpan, *, keep: int, limit: int) -> None:
         self._span = span
         self._limit = limit
-        self._found = Catalogue(keep)
+        self._counts = DifferenceCounts(keep)
         self._source = _Unmatched()
         self._destination = _Unmatched()
-        self._expired = 0
-        self._faded = 0
+        self._expired_on_source = 0
+        self._expired_on_destination = 0
 
     def on_source(
         self, gap: int, offsets: list[int], digests: list[bytes], *, nothing_follows: bool = False
@@ -114,34 +119,34 @@ class Differences:
         """
         span = self._span
         if gap == 0 and span.destination_trimmed:
-            faded = bisect_left(offsets, span.settled)
-            self._faded += faded
-            offsets, digests = offsets[faded:], digests[faded:]
+            expired = bisect_left(offsets, span.position)
+            self._expired_on_destination += expired
+            offsets, digests = offsets[expired:], digests[expired:]
         if nothing_follows and not self._destination.held:
-            self._owed(offsets)
+            self._not_on_destination(offsets)
             return
         for offset, digest in zip(offsets, digests, strict=True):
-            moved = self._destination.take(digest)
-            if moved is not None:
-                self._found.note("out_of_order", offset, moved)
+            partner = self._destination.take(digest)
+            if partner is not None:
+                self._counts.add("out_of_order", offset, partner)
             elif self._source.held < self._limit and not (
                 nothing_follows and self._source.gaps[gap] >= self._destination.gaps[gap]
             ):
                 self._source.hold(gap, offset, digest)
-            elif nothing_follows or offset >= span.settled:
-                self._owed([offset])
+            elif nothing_follows or offset >= span.position:
+                self._not_on_destination([offset])
             else:
                 self._source.overflow[gap] += 1
 
     def on_destination(self, gap: int, offsets: list[int], digests: list[bytes]) -> None:
         """Destination records without a partner."""
         if gap == 0 and self._span.source_trimmed:
-            self._expired += len(offsets)
+            self._expired_on_source += len(offsets)
             return
         for offset, digest in zip(offsets, digests, strict=True):
-            moved = self._source.take(digest)
-            if moved is not None:
-                self._found.note("out_of_order", moved, offset)
+            partner = self._source.take(digest)
+            if partner is not None:
+                self._counts.add("out_of_order", partner, offset)
             elif self._destination.held < self._limit:
                 self._destination.hold(gap, offset, digest)
             else:
@@ -149,55 +154,55 @@ class Differences:
 
     def findings(self, matched: int, originals: Originals) -> Findings:
         """Classifies what is still unmatched; calls `originals` only if there are digests to look up."""
-        strangers = self._destination.digests()
-        known = originals(strangers) if strangers else {}
-        lost = self._source.by_gap()
-        strange: dict[int, list[int]] = defaultdict(list)
+        unmatched = self._destination.digests()
+        known = originals(unmatched) if unmatched else {}
+        missing = self._source.by_gap()
+        unexpected: dict[int, list[int]] = defaultdict(list)
         for gap, offset, digest in self._destination.entries():
             if digest in known:
-                self._found.note("duplicated", known[digest], offset)
+                self._counts.add("duplicated", known[digest], offset)
             else:
-                strange[gap].append(offset)
-        for gap in {*lost, *strange}:
-            self._name(lost.get(gap, []), sorted(strange.get(gap, [])))
-        guessed = self._name_overflow()
-        found = self._found
-        both = matched + found["out_of_order"] + found["changed"]
+                unexpected[gap].append(offset)
+        for gap in {*missing, *unexpected}:
+            self._classify_gap(missing.get(gap, []), sorted(unexpected.get(gap, [])))
+        approximate = self._classify_overflow()
+        counts = self._counts
+        both = matched + counts["out_of_order"] + counts["changed"]
         return Findings(
-            source_records=both + found["missing"] + found["behind"] + self._faded,
-            destination_records=both + found["duplicated"] + found["unexpected"] + self._expired,
-            counts=found.counts,
-            first=found.first,
-            expired=self._expired,
-            faded=self._faded,
-            guessed=guessed,
+            source_records=both + counts["missing"] + counts["lagging"] + self._expired_on_destination,
+            destination_records=both + counts["duplicated"] + counts["unexpected"] + self._expired_on_source,
+            counts=counts.counts,
+            first=counts.first,
+            expired_on_source=self._expired_on_source,
+            expired_on_destination=self._expired_on_destination,
+            approximate=approximate,
         )
 
-    def _name(self, lost: list[int], strange: list[int]) -> None:
+    def _classify_gap(self, missing: list[int], unexpected: list[int]) -> None:
         """One gap: pairs in their order, then the rest of the longer side."""
-        required = bisect_left(lost, self._span.settled)
-        pairs = min(required, len(strange))
-        for source, destination in zip(lost[:pairs], strange[:pairs], strict=True):
-            self._found.note("changed", source, destination)
-        self._owed(lost[pairs:])
-        for destination in strange[pairs:]:
-            self._found.note("unexpected", None, destination)
+        required = bisect_left(missing, self._span.position)
+        pairs = min(required, len(unexpected))
+        for source, destination in zip(missing[:pairs], unexpected[:pairs], strict=True):
+            self._counts.add("changed", source, destination)
+        self._not_on_destination(missing[pairs:])
+        for destination in unexpected[pairs:]:
+            self._counts.add("unexpected", None, destination)
 
-    def _name_overflow(self) -> bool:
-        lost, strange = self._source.overflow, self._destination.overflow
-        for gap in {*lost, *strange}:
-            changed = min(lost[gap], strange[gap])
-            self._found.count("changed", changed)
-            self._found.count("missing", lost[gap] - changed)
-            self._found.count("unexpected", strange[gap] - changed)
-        return bool(lost or strange)
+    def _classify_overflow(self) -> bool:
+        missing, unexpected = self._source.overflow, self._destination.overflow
+        for gap in {*missing, *unexpected}:
+            changed = min(missing[gap], unexpected[gap])
+            self._counts.add_count("changed", changed)
+            self._counts.add_count("missing", missing[gap] - changed)
+            self._counts.add_count("unexpected", unexpected[gap] - changed)
+        return bool(missing or unexpected)
 
-    def _owed(self, offsets: list[int]) -> None:
-        """Ascending source offsets that are not on the destination: missing, behind, or after the end."""
-        settled = bisect_left(offsets, self._span.settled)
-        end = max(settled, bisect_left(offsets, self._span.end))
-        self._found.note_source("missing", offsets[:settled])
-        self._found.note_source("behind", offsets[settled:end])
+    def _not_on_destination(self, offsets: list[int]) -> None:
+        """Ascending source offsets that are not on the destination: missing, lagging, or after the end."""
+        required = bisect_left(offsets, self._span.position)
+        end = max(required, bisect_left(offsets, self._span.end))
+        self._counts.add_source("missing", offsets[:required])
+        self._counts.add_source("lagging", offsets[required:end])
 
 
 class _Unmatched:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from causeway.core.pair import Pair
 from causeway.core.pool import Pool, PoolPlace
 from causeway.core.position import Place, Position
 from causeway.core.route import BY_KEY
 from causeway.core.topic import Spot
-from causeway.core.verify_report import Pair
-from causeway.verification.rules.pairing import spreads
+from causeway.verification.rules.pairing import in_any_partition
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class PlaceBounds:
     """A partition of the destination, as the brokers report it."""
 
     log_start: int
@@ -33,22 +33,22 @@ class _Group:
         self.others += other.others
 
 
-def grouped(
+def group_pairs(
     pairs: Sequence[Pair],
     others: Iterable[Position],
-    grounds: Mapping[Spot, Ground],
+    bounds: Mapping[Spot, PlaceBounds],
     *,
-    begins: Mapping[Spot, int] | None = None,
-    held_before: Collection[str] = (),
-    sifted: bool = False,
+    adopted_ends: Mapping[Spot, int] | None = None,
+    preexisting: Collection[str] = (),
+    omits_records: bool = False,
 ) -> tuple[list[Pair], list[Pool]]:
     """Pairs to compare alone, and pools of all others.
 
     `others` are the positions of sources that are not compared: their records are there as well.
-    `begins`: where the mirror began in partitions that its positions do not name, if not at 0.
-    `held_before` are destination topics where that is unknown. `sifted`: not every source record is
-    replicated (a pair may also say so for itself). Then a compacted topic must be compared as a pool, since
-    records that were left out replace others all the same.
+    `adopted_ends`: where the mirror began in partitions that its positions do not name, if not at 0.
+    `preexisting` are destination topics where that is unknown. `omits_records`: not every source record is
+    replicated (a pair has the same flag for itself). Then a compacted topic must be compared as a pool, since
+    records that are not replicated replace others of their keys all the same.
     """
     groups: dict[Spot, _Group] = {}
     alone: list[Pair] = []
@@ -56,41 +56,42 @@ def grouped(
         if pair.place is None:
             alone.append(pair)
         else:
-            _enter(groups, _spots(pair.place, grounds), _Group(pairs=[pair]))
+            _join_groups(groups, _spots(pair.place, bounds), _Group(pairs=[pair]))
     for position in others:
-        place = position.place._replace(partition=BY_KEY) if spreads(position) else position.place
-        spots = _spots(place, grounds)
+        place = position.place._replace(partition=BY_KEY) if in_any_partition(position) else position.place
+        spots = _spots(place, bounds)
         if any(spot in groups for spot in spots):
-            _enter(groups, spots, _Group(others=[position]))
+            _join_groups(groups, spots, _Group(others=[position]))
     pools = []
     for group in {id(group): group for group in groups.values()}.values():
         first = group.pairs[0]
         assert first.place is not None
         single = len(group.pairs) + len(group.others) == 1 and first.place.partition != BY_KEY
-        if single and not (first.compacted and (sifted or first.sifted)):
+        if single and not (first.compacted and (omits_records or first.omits_records)):
             alone.append(first)
         else:
-            pools.append(_pool(group, grounds, begins or {}, first.place.topic in held_before))
+            pools.append(_pool(group, bounds, adopted_ends or {}, first.place.topic in preexisting))
     return alone, pools
 
 
-def _spots(place: Place, grounds: Mapping[Spot, Ground]) -> list[Spot]:
+def _spots(place: Place, bounds: Mapping[Spot, PlaceBounds]) -> list[Spot]:
     if place.partition != BY_KEY:
         return [(place.topic, place.partition)]
-    return [spot for spot in grounds if spot[0] == place.topic]
+    return [spot for spot in bounds if spot[0] == place.topic]
 
 
-def _enter(groups: dict[Spot, _Group], spots: Iterable[Spot], group: _Group) -> None:
+def _join_groups(groups: dict[Spot, _Group], spots: Iterable[Spot], group: _Group) -> None:
     """Join all groups that have a spot in common."""
     group.spots |= set(spots)
-    for known in {id(found): found for spot in group.spots if (found := groups.get(spot))}.values():
-        group.join(known)
+    overlapping = {id(groups[spot]): groups[spot] for spot in group.spots if spot in groups}
+    for other in overlapping.values():
+        group.join(other)
     for spot in group.spots:
         groups[spot] = group
 
 
 def _pool(
-    group: _Group, grounds: Mapping[Spot, Ground], begins: Mapping[Spot, int], held_before: bool
+    group: _Group, bounds: Mapping[Spot, PlaceBounds], adopted_ends: Mapping[Spot, int], preexisting: bool
 ) -> Pool:
     members = sorted(group.pairs, key=lambda pair: pair.source)
     ((topic, _), *_) = group.spots
@@ -98,25 +99,25 @@ def _pool(
         topic=topic,
         members=tuple(members),
         places=tuple(
-            _place(group, spot[1], grounds[spot], begins.get(spot, 0)) for spot in sorted(group.spots)
+            _place(group, spot[1], bounds[spot], adopted_ends.get(spot, 0)) for spot in sorted(group.spots)
         ),
-        strangers=sum(position.tally.delivered for position in group.others)
-        + sum(pair.earlier for pair in members),
-        held_before=held_before and any(pair.place and pair.place.partition == BY_KEY for pair in members),
+        foreign_records=sum(position.tally.delivered for position in group.others)
+        + sum(pair.earlier_topic_records for pair in members),
+        preexisting=preexisting and any(pair.place and pair.place.partition == BY_KEY for pair in members),
     )
 
 
-def _place(group: _Group, number: int, ground: Ground, begin: int) -> PoolPlace:
-    """From where the first of them began; `begin` is for those whose positions do not show it."""
-    began = [
-        pair.place_from - pair.place_taken if pair.place.partition != BY_KEY else begin
+def _place(group: _Group, number: int, place_bounds: PlaceBounds, adopted_end: int) -> PoolPlace:
+    """Starts where the first member began; `adopted_end` is for members whose positions do not show it."""
+    starts = [
+        pair.place_from - pair.place_expired if pair.place.partition != BY_KEY else adopted_end
         for pair in group.pairs
         if pair.place and pair.place.partition in (number, BY_KEY)
     ]
-    began += [
-        begin if spreads(position) else position.place_start
+    starts += [
+        adopted_end if in_any_partition(position) else position.place_start
         for position in group.others
-        if spreads(position) or position.place.partition == number
+        if in_any_partition(position) or position.place.partition == number
     ]
-    start = max(min(began), ground.log_start)
-    return PoolPlace(number, start, ground.end, taken=start - min(began))
+    start = max(min(starts), place_bounds.log_start)
+    return PoolPlace(number, start, place_bounds.end, expired=start - min(starts))

@@ -1,4 +1,4 @@
-"""One side of a comparison: a record stream that keeps unsettled records, and a scout that reads ahead."""
+"""One side of a comparison: a record stream that keeps unmatched records, and a reader that looks ahead."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from causeway.core.digests import DigestBatch, DigestReader
 
 
 class RecordStream:
-    """One side's record stream: what was read and is not settled yet."""
+    """One side's record stream: what was read and is not matched yet."""
 
     def __init__(self, side: DigestReader, start: int) -> None:
         self._batches = side(start)
@@ -33,41 +33,41 @@ class RecordStream:
         del self.offsets[:count], self.digests[:count]
         return taken
 
-    def below(self, offset: int) -> int:
+    def count_before(self, offset: int) -> int:
         """How many buffered records are before an offset; reads on if none is buffered."""
         self.fill(1)
         return bisect_left(self.offsets, offset)
 
 
-class Scout:
-    """Reads one side ahead and keeps the records that `selects` picks, and where to start before them."""
+class LookAhead:
+    """Reads one side ahead and keeps the records that `selects` chooses, and where to start before them."""
 
     def __init__(self, side: DigestReader, start: int, selects: Callable[[bytes], bool], margin: int) -> None:
         self._batches = side(start)
         self._selects = selects
         self._margin = margin
-        self._seen = 0
-        self._milestones: list[int] = []  # the offset of every margin-th record
+        self._records_read = 0
+        self._margin_offsets: list[int] = []  # the offset of every margin-th record
         self._indexes: list[int] = []
-        self.picked: list[bytes] = []
+        self.selected: list[bytes] = []
         self.ended = False
 
-    def walk(self, until: int) -> None:
-        while self._seen < until and not self.ended:
+    def read(self, until: int) -> None:
+        while self._records_read < until and not self.ended:
             batch = next(self._batches, None)
             if batch is None:
                 self.ended = True
                 return
             offsets, digests = batch
-            first = -self._seen % self._margin
-            self._milestones += offsets[first :: self._margin]
+            first = -self._records_read % self._margin
+            self._margin_offsets += offsets[first :: self._margin]
             for i, digest in enumerate(digests):
                 # A record that repeats in a row proves nothing, and would fill the memory.
-                if self._selects(digest) and not (self.picked and self.picked[-1] == digest):
-                    self.picked.append(digest)
-                    self._indexes.append(self._seen + i)
-            self._seen += len(digests)
+                if self._selects(digest) and not (self.selected and self.selected[-1] == digest):
+                    self.selected.append(digest)
+                    self._indexes.append(self._records_read + i)
+            self._records_read += len(digests)
 
-    def before(self, picked: int) -> int:
-        """An offset one to two margins of records before a picked one."""
-        return self._milestones[max(0, self._indexes[picked] // self._margin - 1)]
+    def before(self, selected: int) -> int:
+        """An offset one to two margins of records before a selected record."""
+        return self._margin_offsets[max(0, self._indexes[selected] // self._margin - 1)]
