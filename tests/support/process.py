@@ -57,6 +57,22 @@ def send(number: signal.Signals, pids: Iterable[int]) -> None:
             os.kill(pid, number)
 
 
+_WITHOUT_SPARK = Path(__file__).with_name("without_spark.py")
+_on_spark = True
+
+
+def use_spark(wanted: bool) -> None:
+    """Whether the commands that are started from now on have Spark, or the tests' executor in its place."""
+    global _on_spark
+    _on_spark = wanted
+
+
+def causeway_command(*arguments: str | Path) -> list[str]:
+    """The command line of `causeway` with these arguments."""
+    program = ["-m", "causeway"] if _on_spark else [str(_WITHOUT_SPARK)]
+    return [sys.executable, *program, *map(str, arguments)]
+
+
 def interruptible() -> None:
     """Ctrl-C is heeded, even if these tests were started in the background, where it is ignored."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -71,7 +87,7 @@ class Causeway:
         name, _, value = self._mark.partition("=")
         with log.open("ab") as output:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "causeway", *map(str, arguments)],
+                causeway_command(*arguments),
                 stdout=output,
                 stderr=output,
                 stdin=subprocess.DEVNULL,

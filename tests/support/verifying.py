@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from support.process import causeway_command
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Outcome:
 
 def run_verify(config: Path, *arguments: str, seconds: float = 240.0) -> Outcome:
     done = subprocess.run(
-        [sys.executable, "-m", "causeway", "verify", str(config), *arguments],
+        causeway_command("verify", config, *arguments),
         capture_output=True,
         text=True,
         timeout=seconds,
