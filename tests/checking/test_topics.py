@@ -225,7 +225,7 @@ def test_a_position_that_retention_has_overtaken(desk: Desk) -> None:
     said = desk.check(desk.config(topic))
     assert said.exit_code == 6
     assert not said.of(desk.mirror, "warning")  # what it is now says it all
-    assert "4 offsets were deleted before they were carried" in said.one(desk.mirror, "problem")
+    assert "4 offsets were deleted before they were replicated" in said.one(desk.mirror, "problem")
 
 
 @pytest.mark.parametrize("side", ["src", "dst"])

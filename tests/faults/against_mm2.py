@@ -94,7 +94,7 @@ def put_through(arena: Arena, fault: Scheduled, entry: Entry) -> Outcome:
         with scenario, looking(scenario):
             scenario.start()
             fault.act(MirrorTarget(scenario, mirror, arena.proxy))
-            report, failures = evening(scenario, mirror, arena.patience)
+            report, failures = finish(scenario, mirror, arena.patience)
     except (AssertionError, KafkaException) as error:
         trouble = str(error).splitlines()[0]
     recoveries = [took for _, took in report.recoveries] if report else []
@@ -116,7 +116,7 @@ def put_through(arena: Arena, fault: Scheduled, entry: Entry) -> Outcome:
     return outcome
 
 
-def evening(scenario: Scenario, mirror: Contender, patience: float) -> tuple[Report, list[str]]:
+def finish(scenario: Scenario, mirror: Contender, patience: float) -> tuple[Report, list[str]]:
     """Some more is written; then everything arrives, or nothing moves any more."""
     enough = sum(one.visible for one in scenario.workloads) + AFTERWARDS
     eventually(lambda: sum(one.visible for one in scenario.workloads) >= enough, "more is written")

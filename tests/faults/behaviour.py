@@ -1,4 +1,4 @@
-"""I9, I11, I12, I14–I16: how the mirror behaved, besides what it carried."""
+"""I9, I11, I12, I14–I16: how the mirror behaved, besides what it replicated."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from statistics import median
 
 from faults.content import differences
 from faults.delivery import not_read
-from faults.events import Applied, Booked, Damage, Exited, Fault, Lag, Scanned, Topics, Usage
+from faults.events import Applied, Damage, Exited, Fault, Lag, LedgerPosition, Scanned, Topics, Usage
 from faults.exemptions import Exemptions, compacted_away
 from faults.history import History
-from faults.invariant_result import Anomaly, InvariantResult, rule
+from faults.invariant_result import Anomaly, InvariantResult, decide
 from faults.trace import Log, Trace
 
 _KAFKAS_OWN = ("__consumer_offsets", "__transaction_state", "__share_group_state")
@@ -47,7 +47,7 @@ def source_untouched(history: History, traced: Trace) -> InvariantResult:
         doubts.append("the source was not read")
     if len(listed) < 2:
         doubts.append("the source's topics were not listed before and after")
-    return rule("I9", broken, doubts)
+    return decide("I9", broken, doubts)
 
 
 def recoveries(history: History) -> list[tuple[Fault, int | None]]:
@@ -89,7 +89,7 @@ def liveness(history: History) -> InvariantResult:
     doubts += [
         f"nobody looked at the lag after {f.name}" for f in faults if f not in [m for m, _ in measured]
     ]
-    return rule("I11", broken, doubts)
+    return decide("I11", broken, doubts)
 
 
 def convergence(history: History, traced: Trace, exempt: Exemptions) -> InvariantResult:
@@ -101,8 +101,8 @@ def convergence(history: History, traced: Trace, exempt: Exemptions) -> Invarian
         witnesses += 1
         if one.lag:
             broken.append(Anomaly("I12", "lag-left", flow or "all", f"{one.lag} records at the end"))
-    last_books = {Log(one.topic, one.topic_id, one.partition): one for one in history.of(Booked)}
-    for log, row in last_books.items():
+    last_positions = {Log(one.topic, one.topic_id, one.partition): one for one in history.of(LedgerPosition)}
+    for log, row in last_positions.items():
         read = traced.drains.get(("source", log))
         if read is None or row.at < read.at:
             continue
@@ -128,7 +128,7 @@ def convergence(history: History, traced: Trace, exempt: Exemptions) -> Invarian
     doubts = not_read(traced)
     if not witnesses:
         doubts.append("no lag, no books and no `verify` from after the end")
-    return rule("I12", broken, doubts)
+    return decide("I12", broken, doubts)
 
 
 def secrecy(history: History) -> InvariantResult:
@@ -139,7 +139,7 @@ def secrecy(history: History) -> InvariantResult:
         for scan in scans
         for name in scan.found
     ]
-    return rule("I14", broken, [] if scans else ["no output was searched"])
+    return decide("I14", broken, [] if scans else ["no output was searched"])
 
 
 def bounded(history: History) -> InvariantResult:
@@ -164,7 +164,7 @@ def bounded(history: History) -> InvariantResult:
             end = median(map(value, samples[-quarter:]))
             if end > warm * 1.2 + _SLACK[what]:
                 broken.append(Anomaly("I15", f"{what}-grow", process, f"from {warm:.0f} to {end:.0f}"))
-    return rule("I15", broken, doubts if by_process else ["nobody measured what processes use"])
+    return decide("I15", broken, doubts if by_process else ["nobody measured what processes use"])
 
 
 def idempotent(history: History) -> InvariantResult:
@@ -179,4 +179,4 @@ def idempotent(history: History) -> InvariantResult:
                 what = f"it changed {one.changes} things right after it had been applied"
                 broken.append(Anomaly("I16", "not-idempotent", one.command, what))
         previous = one
-    return rule("I16", broken, [] if repeated else ["no command was applied twice in a row"])
+    return decide("I16", broken, [] if repeated else ["no command was applied twice in a row"])

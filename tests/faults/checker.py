@@ -9,7 +9,7 @@ I1–I6 need nothing but what was written and what was read back, so they judge 
     I5  placement           misplaced · key-split
     I6  fidelity            {key, value, key-nullness, value-nullness, headers, timestamp, …}-changed
     I7  offset map, groups  map-wrong · map-incomplete · translation-ahead · translation-back
-    I8  books               books-unbalanced · position-back · start-moved · tally-back · tally-wrong ·
+    I8  books               ledger-unbalanced · position-back · start-moved · tally-back · tally-wrong ·
                             ledger-ahead · ledger-behind · skipped-unsaid · quarantine-wrong
     I9  source untouched    source-written · source-inconsistent · source-topics-changed
     I10 loud integrity      silent-… · false-alarm · misnamed · quiet-exit · delivered-behind-stop ·
@@ -46,7 +46,7 @@ def check(history: History) -> Report:
         delivery.placement(traced),
         delivery.fidelity(traced),
         ledger_invariants.translation(history, traced),
-        ledger_invariants.books(history, traced, exempt),
+        ledger_invariants.ledger_correct(history, traced, exempt),
         behaviour.source_untouched(history, traced),
         damage.loud(history, traced, exempt),
         behaviour.liveness(history),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from faults.events import Damage, Exited, Verdict
 from faults.exemptions import Exemptions
 from faults.history import History
-from faults.invariant_result import Anomaly, InvariantResult, rule
+from faults.invariant_result import Anomaly, InvariantResult, decide
 from faults.trace import Log, Trace
 
 _CAUSES: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -34,7 +34,7 @@ def loud(history: History, traced: Trace, exempt: Exemptions) -> InvariantResult
     broken += _gone_on(traced, exempt, verdicts)
     broken += _quiet_exits(history)
     doubts = [] if damages else ["nothing was done to the data, so nothing had to be said"]
-    return rule("I10", broken, doubts)
+    return decide("I10", broken, doubts)
 
 
 def _unsaid(traced: Trace, damage: Damage, verdicts: list[Verdict]) -> list[Anomaly]:
@@ -61,13 +61,13 @@ def _unsaid(traced: Trace, damage: Damage, verdicts: list[Verdict]) -> list[Anom
         if len(covered) == len(gone):
             return []
         first = next(one for one in gone if one not in covered)
-        what = f"{len(gone) - len(covered)} records before {damage.offset} were removed uncarried, unsaid"
+        what = f"{len(gone) - len(covered)} records before {damage.offset} were removed unreplicated, unsaid"
         return [Anomaly("I10", "silent-gap", str(first), what)]
     if damage.side == "source" and damage.kind == "truncated":
-        carried = [one for one in originals if one.offset >= damage.offset and one in traced.first]
-        if carried and not said:
-            what = f"it was carried, the source was cut to {damage.offset}, and nothing was said"
-            return [Anomaly("I10", "silent-truncation", str(carried[0]), what)]
+        replicated = [one for one in originals if one.offset >= damage.offset and one in traced.first]
+        if replicated and not said:
+            what = f"it was replicated, the source was cut to {damage.offset}, and nothing was said"
+            return [Anomaly("I10", "silent-truncation", str(replicated[0]), what)]
         return []
     if damage.kind == "poison" and damage.offset >= 0:
         # Set aside by its own offset; or the partition stands still, here or at an earlier one.

@@ -22,7 +22,7 @@ from confluent_kafka.admin import (
 )
 
 from faults.content import TOKEN_HEADER, content, token
-from faults.events import Answered, Drained, Ended, Sent, Side
+from faults.events import DeliveryReport, Drained, Ended, Sent, Side
 from faults.mirror_reports import MirrorReports
 from faults.mirrors import CausewayMirror
 from faults.processes import held
@@ -37,19 +37,19 @@ from support.world import now_ms
 class DataFaults(MirrorReports):
     def __init__(self, scenario: Scenario, mirror: CausewayMirror) -> None:
         super().__init__(scenario, mirror)
-        self._carried: dict[tuple[str, int], int] = {}
+        self._replicated: dict[tuple[str, int], int] = {}
         self._tokens = 0
 
     # ── quiet ────────────────────────────────────────────────────────────────────────────────────
 
-    def all_carried(self) -> None:
+    def all_replicated(self) -> None:
         """Nobody writes, the mirror is at the end and says so; both sides are known."""
         scenario = self.scenario
         scenario.quiet()
         scenario.until(lambda: scenario.unseen.count() == 0, "everything has arrived")
         scenario.until(self.at_ends, "the mirror says that it is at the end")
-        self._carried |= self._last_ends()
-        self.mirror.note_books(scenario.journal, whole=True)
+        self._replicated |= self._last_ends()
+        self.mirror.note_ledger(scenario.journal, whole=True)
         scenario.drain("destination")
 
     def at_ends(self) -> bool:
@@ -57,8 +57,8 @@ class DataFaults(MirrorReports):
         return self.mirror.at_end(self._last_ends())
 
     def position(self, suffix: str, partition: int) -> int:
-        """Where the mirror was when everything was carried."""
-        return self._carried[self.scenario.topic(suffix), partition]
+        """Where the mirror was when everything was replicated."""
+        return self._replicated[self.scenario.topic(suffix), partition]
 
     def write_more(self, records: int, *suffixes: str) -> None:
         """So many, with some in each partition; all that the source holds is known when this ends."""
@@ -103,7 +103,7 @@ class DataFaults(MirrorReports):
             yield
 
     def delete_records(self, suffix: str, partition: int) -> int:
-        """Half of what was not carried; where the log begins from now on."""
+        """Half of what was not replicated; where the log begins from now on."""
         topic = self.scenario.topic(suffix)
         to = (self.position(suffix, partition) + self.ends(topic)[partition]) // 2
         self.remove("source", topic, partition, to)
@@ -134,12 +134,12 @@ class DataFaults(MirrorReports):
         starts: list[dict[int, int]] = []
 
         def still() -> bool:
-            """Past what was carried, and not moving: retention looks several times in between."""
+            """Past what was replicated, and not moving: retention looks several times in between."""
             starts.append(self._starts(topic))
             overtaken = all(start > self.position(suffix, n) for n, start in starts[-1].items())
             return overtaken and len(starts) > 40 and all(one == starts[-1] for one in starts[-40:])
 
-        eventually(still, "retention has taken what was not carried")
+        eventually(still, "retention has taken what was not replicated")
         self.alter("source", topic, **{"retention.bytes": "-1"})
         for number, start in starts[-1].items():
             scenario.damage("removed", "source", topic, number, start)
@@ -216,7 +216,7 @@ class DataFaults(MirrorReports):
         )  # fmt: skip
         producer.flush(30)
         assert offsets and offsets[0] >= 0, "the source did not take a record"
-        scenario.journal.add(Answered(scenario.journal.now(), name, "ok", offsets[0]))
+        scenario.journal.add(DeliveryReport(scenario.journal.now(), name, "ok", offsets[0]))
         return offsets[0]
 
     def alter(self, side: Side, topic: str, **config: str) -> None:

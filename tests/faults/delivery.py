@@ -9,7 +9,7 @@ from faults.content import differences
 from faults.events import Damage, Drained, Fault
 from faults.exemptions import Exemptions, compacted_away
 from faults.history import History
-from faults.invariant_result import Anomaly, InvariantResult, rule
+from faults.invariant_result import Anomaly, InvariantResult, decide
 from faults.trace import Arrival, Log, Original, Trace
 
 
@@ -58,7 +58,7 @@ def no_loss(history: History, traced: Trace, exempt: Exemptions) -> InvariantRes
             doubts.append(f"{log} {record.token} was acknowledged without an offset, and not read again")
     if late:
         doubts.append(f"{late} records were acknowledged after the destination was read")
-    return rule("I1", broken, doubts)
+    return decide("I1", broken, doubts)
 
 
 def unread(history: History, traced: Trace) -> list[str]:
@@ -114,7 +114,7 @@ def no_phantom(history: History, traced: Trace) -> InvariantResult:
                 doubts.append(f"{arrival} may come from what the source does not show any more")
             else:
                 broken.append(_stranger(traced, arrival))
-    return rule("I2", broken, doubts)
+    return decide("I2", broken, doubts)
 
 
 def not_read(traced: Trace) -> list[str]:
@@ -165,7 +165,7 @@ def order(traced: Trace, exactly: bool) -> InvariantResult:
                 broken.append(Anomaly("I3", "broken-replay", str(one), what))
             previous, highest = one, max(one, highest, key=lambda o: o.offset)
             replaying = arrival.occurrence > 1
-    return rule("I3", broken, not_read(traced))
+    return decide("I3", broken, not_read(traced))
 
 
 def no_repeats(history: History, traced: Trace) -> InvariantResult:
@@ -189,7 +189,7 @@ def no_repeats(history: History, traced: Trace) -> InvariantResult:
                 first = traced.first[_of(arrival)]
                 what = f"it arrived at {first}, and again at {arrival}"
                 broken.append(Anomaly("I4", "repeated", str(arrival.original), what))
-    return rule("I4", broken, not_read(traced))
+    return decide("I4", broken, not_read(traced))
 
 
 def placement(traced: Trace) -> InvariantResult:
@@ -209,7 +209,7 @@ def placement(traced: Trace) -> InvariantResult:
             if home.place != arrival.place:
                 what = f"it is at {arrival}, and {home.original} with the same key at {home}"
                 broken.append(Anomaly("I5", "key-split", str(one), what))
-    return rule("I5", broken, not_read(traced))
+    return decide("I5", broken, not_read(traced))
 
 
 def fidelity(traced: Trace) -> InvariantResult:
@@ -220,7 +220,7 @@ def fidelity(traced: Trace) -> InvariantResult:
         if (one := arrival.original) is not None
         for field in differences(one.content, arrival.content)
     ]
-    return rule("I6", broken, not_read(traced))
+    return decide("I6", broken, not_read(traced))
 
 
 def _arrivals(traced: Trace) -> Iterator[Arrival]:

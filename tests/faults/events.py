@@ -29,12 +29,12 @@ class Route:
     to: str
     placement: Literal["same", "key"] = "same"
     compacted: bool = False
-    starts: tuple[tuple[int, int], ...] = ()  # partition, first offset to carry; 0 where not named
+    starts: tuple[tuple[int, int], ...] = ()  # partition, first offset to replicate; 0 where not named
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A record was handed to a producer; what became of it is Answered, and Ended for its transaction."""
+    """A record was given to a producer. DeliveryReport, and Ended for its transaction, tell its outcome."""
 
     at: int
     token: str
@@ -46,7 +46,7 @@ class Sent:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class DeliveryReport:
     at: int
     token: str
     outcome: Literal["ok", "failed", "unknown"]
@@ -93,7 +93,7 @@ class Drained:
 
 
 @dataclass(frozen=True, slots=True)
-class Booked:
+class LedgerPosition:
     """What the mirror's own books said about a source partition."""
 
     at: int
@@ -147,7 +147,7 @@ class Translated:
 class Verdict:
     """The mirror said that a partition cannot simply go on: offsets [expected, found) are the matter.
 
-    `topic_id` is the topic that was being carried. -1 where an offset was not said.
+    `topic_id` is the topic that was being replicated. -1 where an offset was not said.
     """
 
     at: int
@@ -184,7 +184,7 @@ class Damage:
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """Records that were not yet carried, and acknowledged ones that were not yet seen over there."""
+    """Records that were not yet replicated, and acknowledged ones that were not yet seen over there."""
 
     at: int
     lag: int
@@ -234,6 +234,6 @@ class Exited:
 
 
 KINDS: tuple[type[Any], ...] = (
-    Terms, Route, Sent, Answered, Ended, Seen, Drained, Booked, Mapped, Translated, Verdict, Fault, Damage,
-    Lag, Usage, Topics, Scanned, Applied, Exited,
+    Terms, Route, Sent, DeliveryReport, Ended, Seen, Drained, LedgerPosition, Mapped, Translated, Verdict,
+    Fault, Damage, Lag, Usage, Topics, Scanned, Applied, Exited,
 )  # fmt: skip

@@ -37,13 +37,13 @@ class FaultTarget:
         print(f"TROUBLE {what}", flush=True)
 
     def topic(self, side: Side, random: Random) -> str:
-        """One that is being carried, as this side calls it."""
+        """One that is being replicated, as this side calls it."""
         writing = [one for one in self.scenario.workloads if not one.stopping.is_set()]
         topic = random.choice(sorted({topic for one in writing for topic in one.topics}))
         return topic if side == "source" else self.mirror.named(topic)
 
     def leader(self, side: Side, random: Random) -> Broker:
-        """Whoever leads a partition that is being carried."""
+        """Whoever leads a partition that is being replicated."""
         return self.brokers[side].leader(self.topic(side, random), random.randrange(2))
 
     def workers(self) -> list[int]:

@@ -8,15 +8,15 @@ from typing import Literal
 
 from faults.content import TOKEN_HEADER, Content, content, token
 from faults.events import (
-    Answered,
     Applied,
-    Booked,
     Damage,
+    DeliveryReport,
     Drained,
     Ended,
     Exited,
     Fault,
     Lag,
+    LedgerPosition,
     Mapped,
     Route,
     Scanned,
@@ -51,8 +51,8 @@ class HistoryBuilder:
     partitions: int = 2
     batch: int = 3  # records in a transaction on the destination
     extras: bool = True  # books, map and everything else but records
-    removed: int = -1  # orders[0] was cut to this offset when `carried` of its records had arrived
-    carried: int = 0
+    removed: int = -1  # orders[0] was cut to this offset when `replicated` of its records had arrived
+    replicated: int = 0
     action: Literal["stop", "continue"] = "stop"
     _events: list[object] = field(default_factory=list)
     _ends: dict[int, int] = field(default_factory=dict)
@@ -69,15 +69,15 @@ class HistoryBuilder:
             self._write(number, step)
         arrived = {partition: self._arrived(partition) for partition in self._visible}
         if self.extras:
-            self._books(arrived, part=2)
+            self._positions(arrived, part=2)
             self._add(Fault(self.now, "kill", until=self.now, crash=True), Lag(self.now, 7), Lag(self.now, 0))
         if self.removed >= 0:
             self._cut(arrived[0])
         if self.extras:
-            self._books(arrived)
+            self._positions(arrived)
         self._read(arrived)
         if self.extras:
-            self._books(arrived)
+            self._positions(arrived)
             self._the_rest(arrived)
         return History(self._events)
 
@@ -97,9 +97,9 @@ class HistoryBuilder:
             self._add(Sent(self.now, name, TOPIC, step.partition, record, transaction))
             offset = self._ends[step.partition]
             if step.kind in ("plain", "committed", "aborted"):
-                self._add(Answered(self.now, name, "ok", offset))
+                self._add(DeliveryReport(self.now, name, "ok", offset))
             else:
-                self._add(Answered(self.now, name, "failed" if step.kind == "failed" else "unknown"))
+                self._add(DeliveryReport(self.now, name, "failed" if step.kind == "failed" else "unknown"))
             if step.kind in ("plain", "committed", "landed"):
                 self._visible[step.partition].append((offset, name, record))
             if step.kind not in ("failed", "vanished"):
@@ -113,24 +113,24 @@ class HistoryBuilder:
         rows = self._visible[partition]
         if partition == 0 and self.removed >= 0:
             behind = [row for row in rows if row[0] >= self.removed] if self.action == "continue" else []
-            rows = rows[: self.carried] + behind
+            rows = rows[: self.replicated] + behind
         return [(n + n // self.batch, *row) for n, row in enumerate(rows)]
 
     def _cut(self, arrived: list[tuple[int, int, str, Content]]) -> None:
-        expected = self._visible[0][self.carried - 1][0] + 1 if self.carried else 0
+        expected = self._visible[0][self.replicated - 1][0] + 1 if self.replicated else 0
         self._add(Damage(self.now, "removed", "source", TOPIC, 0, self.removed))
         self._add(Verdict(self.now, "gap", TOPIC, 0, expected, self.removed, self.action))
         if self.action == "stop":
             self._add(Exited(self.now, "run --stop-at-end", 6))
 
-    def _position(self, partition: int, carried: int) -> int:
+    def _position(self, partition: int, replicated: int) -> int:
         rows = self._visible[partition]
         if partition == 0 and self.removed >= 0 and self.action == "stop":
-            carried = min(carried, self.carried)
-            return rows[carried - 1][0] + 1 if carried else 0
-        return self._ends[partition] if carried >= len(rows) else rows[carried][0]
+            replicated = min(replicated, self.replicated)
+            return rows[replicated - 1][0] + 1 if replicated else 0
+        return self._ends[partition] if replicated >= len(rows) else rows[replicated][0]
 
-    def _books(self, arrived: dict[int, list[tuple[int, int, str, Content]]], part: int = 1) -> None:
+    def _positions(self, arrived: dict[int, list[tuple[int, int, str, Content]]], part: int = 1) -> None:
         for partition, row in arrived.items():
             if part > 1 and partition == 0 and self.removed >= 0:
                 continue
@@ -139,7 +139,7 @@ class HistoryBuilder:
             position = self._position(partition, len(self._visible[partition]) if whole else done)
             end = row[done - 1][0] + 1 if done else -1
             self._add(
-                Booked(
+                LedgerPosition(
                     self.now, TOPIC, partition, 0, position, done, holes=position - done,
                     to=TO, to_partition=partition, to_end=end, writer=str(3 - part),
                 )

@@ -189,7 +189,7 @@ def thin(side: Side) -> Injection:
 
 
 @contextmanager
-def commit_unanswered(target: FaultTarget, random: Random) -> Iterator[None]:
+def commit_response_lost(target: FaultTarget, random: Random) -> Iterator[None]:
     proxy, shard = target.commits(random)
     proxy.lost.clear()
     proxy.lose_answer(END_TXN, shard, hang_up=random.random() < 0.5)

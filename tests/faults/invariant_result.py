@@ -20,12 +20,12 @@ class Anomaly(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class InvariantResult:
     invariant: str
-    answer: Literal["holds", "broken", "unknown"]
+    status: Literal["holds", "broken", "unknown"]
     anomalies: tuple[Anomaly, ...] = ()
     doubts: tuple[str, ...] = ()  # why the history cannot tell, or cannot tell all
 
 
-def rule(invariant: str, anomalies: Iterable[Anomaly], doubts: Iterable[str] = ()) -> InvariantResult:
+def decide(invariant: str, anomalies: Iterable[Anomaly], doubts: Iterable[str] = ()) -> InvariantResult:
     """A broken invariant is broken whatever else is unknown; one with a doubt is never fine."""
     found, open_questions = tuple(anomalies), tuple(doubts)
     return InvariantResult(
@@ -44,11 +44,11 @@ class Report:
 
     def require(self, *invariants: str) -> None:
         """Nothing is broken, and these are known to hold. Raises AssertionError with the whole report."""
-        short = [name for name in invariants if self.results[name].answer != "holds"]
+        short = [name for name in invariants if self.results[name].status != "holds"]
         assert not self.anomalies and not short, f"not shown to hold: {', '.join(short)}\n{self}"
 
     def __str__(self) -> str:
-        lines = [f"{name}: {result.answer}" for name, result in self.results.items()]
+        lines = [f"{name}: {result.status}" for name, result in self.results.items()]
         for result in self.results.values():
             lines += _some([str(anomaly) for anomaly in result.anomalies])
             lines += _some([f"{result.invariant} cannot tell: {doubt}" for doubt in result.doubts])

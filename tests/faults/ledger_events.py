@@ -12,15 +12,15 @@ from confluent_kafka.admin import AdminClient
 from causeway.core.position import Position
 from causeway.core.task_order import offset_map_topic
 from causeway.rules.ledger_state import LedgerState
-from faults.events import Booked, Mapped, Side, Topics
+from faults.events import LedgerPosition, Mapped, Side, Topics
 from faults.history import Journal
 from support.process import eventually
 from support.records import read_all
 
 
-def booked(position: Position, at: int, writer: str) -> Booked:
+def ledger_position(position: Position, at: int, writer: str) -> LedgerPosition:
     tally, place, source = position.tally, position.place, position.source
-    return Booked(
+    return LedgerPosition(
         at, source.topic, source.partition, position.start, position.offset,
         tally.delivered, tally.filtered, tally.quarantined, tally.holes, tally.skipped,
         to=place.topic, to_partition=place.partition, to_end=position.place_end,
@@ -28,10 +28,12 @@ def booked(position: Position, at: int, writer: str) -> Booked:
     )  # fmt: skip
 
 
-def note_books(journal: Journal, image: LedgerState) -> None:
+def note_ledger(journal: Journal, image: LedgerState) -> None:
     """What the ledger says now about every source partition."""
     at = journal.now()
-    journal.add(*(booked(position, at, str(position.generation)) for position in image.positions.values()))
+    journal.add(
+        *(ledger_position(position, at, str(position.generation)) for position in image.positions.values())
+    )
 
 
 def note_offset_map(journal: Journal, servers: str, mirror: str) -> None:

@@ -10,10 +10,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from faults.events import Booked, Damage, Drained, Mapped, Translated, Verdict
+from faults.events import Damage, Drained, LedgerPosition, Mapped, Translated, Verdict
 from faults.exemptions import Exemptions, compacted_away
 from faults.history import History
-from faults.invariant_result import Anomaly, InvariantResult, rule
+from faults.invariant_result import Anomaly, InvariantResult, decide
 from faults.trace import Log, Original, Trace
 
 
@@ -21,11 +21,11 @@ def translation(history: History, traced: Trace) -> InvariantResult:
     """I7: the map leads from each record to itself, and a group that fails over skips nothing."""
     runs, groups = history.of(Mapped), history.of(Translated)
     if not runs and not groups:
-        return rule("I7", [], ["no offset map and no translated positions in the history"])
+        return decide("I7", [], ["no offset map and no translated positions in the history"])
     doubts = (
         [] if any(side == "destination" for side, _ in traced.drains) else ["the destination was not read"]
     )
-    return rule("I7", [*_mapped(traced, runs), *_groups(traced, groups)], doubts)
+    return decide("I7", [*_mapped(traced, runs), *_groups(traced, groups)], doubts)
 
 
 def _mapped(traced: Trace, runs: list[Mapped]) -> Iterator[Anomaly]:
@@ -82,11 +82,11 @@ def _furthest(traced: Trace) -> dict[tuple[Log, str, int], list[tuple[int, Origi
     return found
 
 
-def books(history: History, traced: Trace, exempt: Exemptions) -> InvariantResult:
+def ledger_correct(history: History, traced: Trace, exempt: Exemptions) -> InvariantResult:
     """I8: the books balance, only move on, and say neither more nor less than what is there."""
-    entries = _by_log(history.of(Booked))
+    entries = _by_log(history.of(LedgerPosition))
     if not entries:
-        return rule("I8", [], ["no books in the history"])
+        return decide("I8", [], ["no books in the history"])
     broken: list[Anomaly] = []
     doubts: list[str] = []
     cut = {
@@ -112,16 +112,16 @@ def books(history: History, traced: Trace, exempt: Exemptions) -> InvariantResul
             ]
         if not _read_after(traced, rows):
             doubts.append(f"the destination of {log} was not read after its books")
-    return rule("I8", broken, doubts)
+    return decide("I8", broken, doubts)
 
 
-def _over_time(log: Log, rows: list[Booked]) -> Iterator[Anomaly]:
-    previous: Booked | None = None
+def _over_time(log: Log, rows: list[LedgerPosition]) -> Iterator[Anomaly]:
+    previous: LedgerPosition | None = None
     for row in _steps(rows):
         counted = row.delivered + row.filtered + row.quarantined + row.holes + row.gone
         if row.offset - row.start != counted:
             what = f"{row.offset - row.start} offsets since {row.start}, {counted} accounted for"
-            yield Anomaly("I8", "books-unbalanced", f"{log}@{row.offset}", what)
+            yield Anomaly("I8", "ledger-unbalanced", f"{log}@{row.offset}", what)
         if previous is not None:
             if row.offset < previous.offset:
                 what = f"the position went back from {previous.offset}"
@@ -135,7 +135,7 @@ def _over_time(log: Log, rows: list[Booked]) -> Iterator[Anomaly]:
         previous = row
 
 
-def _against_verdicts(history: History, log: Log, rows: list[Booked]) -> Iterator[Anomaly]:
+def _against_verdicts(history: History, log: Log, rows: list[LedgerPosition]) -> Iterator[Anomaly]:
     """What the books skip and set aside is what was declared gone, and what lies in the quarantine."""
     said = _said_of(history, log)
     row = rows[-1]
@@ -150,7 +150,7 @@ def _against_verdicts(history: History, log: Log, rows: list[Booked]) -> Iterato
 
 
 def _against_records(
-    history: History, traced: Trace, exempt: Exemptions, log: Log, rows: list[Booked]
+    history: History, traced: Trace, exempt: Exemptions, log: Log, rows: list[LedgerPosition]
 ) -> Iterator[Anomaly]:
     """The last entry before the destination was read promises no more, the first after it no less."""
     originals = traced.originals.get(log, [])
@@ -197,7 +197,7 @@ def one_writer(history: History) -> InvariantResult:
     """I13: once another instance has advanced a partition, the former one never does again."""
     broken: list[Anomaly] = []
     writers: set[str] = set()
-    for log, rows in _by_log(history.of(Booked)).items():
+    for log, rows in _by_log(history.of(LedgerPosition)).items():
         past: list[str] = []
         for row in _steps(rows):
             if row.writer and (not past or row.writer != past[-1]):
@@ -206,21 +206,21 @@ def one_writer(history: History) -> InvariantResult:
                     broken.append(Anomaly("I13", "two-writers", f"{log}@{row.offset}", what))
                 past.append(row.writer)
         writers.update(past)
-    return rule("I13", broken, [] if len(writers) > 1 else ["no second instance wrote to the books"])
+    return decide("I13", broken, [] if len(writers) > 1 else ["no second instance wrote to the books"])
 
 
 def _said_of(history: History, log: Log) -> list[Verdict]:
     return [one for one in history.of(Verdict) if Log(one.topic, one.topic_id, one.partition) == log]
 
 
-def _by_log(rows: Iterable[Booked]) -> dict[Log, list[Booked]]:
-    found: dict[Log, list[Booked]] = defaultdict(list)
+def _by_log(rows: Iterable[LedgerPosition]) -> dict[Log, list[LedgerPosition]]:
+    found: dict[Log, list[LedgerPosition]] = defaultdict(list)
     for row in sorted(rows, key=lambda row: row.at):
         found[Log(row.topic, row.topic_id, row.partition)].append(row)
     return found
 
 
-def _steps(rows: list[Booked]) -> list[Booked]:
+def _steps(rows: list[LedgerPosition]) -> list[LedgerPosition]:
     """What the books went through: a later reading tells the same once more."""
     return list(dict.fromkeys(replace(row, at=0) for row in rows))
 
@@ -235,7 +235,7 @@ def _places_read(traced: Trace, log: Log) -> list[Drained]:
     ]  # fmt: skip
 
 
-def _read_after(traced: Trace, rows: list[Booked]) -> bool:
+def _read_after(traced: Trace, rows: list[LedgerPosition]) -> bool:
     log = Log(rows[0].topic, rows[0].topic_id, rows[0].partition)
     drains = _places_read(traced, log) if log.topic in traced.routes else []
     return bool(drains) and any(row.at <= drain.began for row in rows for drain in drains)

@@ -27,15 +27,17 @@ When = Literal["running", "held", "cut off", "away"]
 def removed(when: When) -> Injection:
     @contextmanager
     def act(target: FaultTarget, random: Random) -> Iterator[None]:
-        """Some of what was not carried yet, or all of it, in one partition or in all."""
+        """Some of what was not replicated yet, or all of it, in one partition or in all."""
         data_faults, topic = DataFaults(target.scenario, target.mirror), target.scenario.topic(LOSING)
         with _meanwhile(target, when):
-            carried = data_faults.ends(topic)
+            replicated = data_faults.ends(topic)
             data_faults.write_some(RECORDS, LOSING)
             data_faults.know(LOSING)
             ends = data_faults.ends(topic)
             for partition in random.sample(sorted(ends), random.randint(1, len(ends))):
-                to = random.choice([ends[partition], random.randint(carried[partition] + 1, ends[partition])])
+                to = random.choice(
+                    [ends[partition], random.randint(replicated[partition] + 1, ends[partition])]
+                )
                 data_faults.remove("source", topic, partition, to)
             yield
 

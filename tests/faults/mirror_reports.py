@@ -93,7 +93,7 @@ class MirrorReports:
         return self.stands_still(code)
 
     def nothing_came_since(self) -> bool:
-        """Whether the destination holds just what it held when everything was carried."""
+        """Whether the destination holds just what it held when everything was replicated."""
         seen = [one for one in self.scenario.journal.history().of(Seen) if one.side == "destination"]
         before = {(one.topic, one.partition, one.offset): one.token for one in seen}
         journal = Journal(self.scenario.directory / "afterwards.jsonl")

@@ -1,6 +1,6 @@
 """The mirror under test: what a scenario needs to know of it, and Causeway as one that can be asked.
 
-How far a mirror is, a scenario sees by itself. What a mirror says of itself (`note_books`, `note_map`,
+How far a mirror is, a scenario sees by itself. What a mirror says of itself (`note_ledger`, `note_map`,
 `at_end`) is extra: a tool that keeps no books notes nothing, and is at its end when asked.
 """
 
@@ -21,9 +21,9 @@ from causeway.core.task_order import ledger_topic, offset_map_topic
 from causeway.kafka.ledger import read_image
 from causeway.local_kafka import EmbeddedCluster
 from causeway.rules.ledger_state import LedgerState
-from faults.events import Booked, Side
+from faults.events import LedgerPosition, Side
 from faults.history import Journal
-from faults.ledger_events import booked, note_offset_map
+from faults.ledger_events import ledger_position, note_offset_map
 from support.process import Causeway
 from support.records import read_offsets
 
@@ -32,7 +32,7 @@ class Mirror(Protocol):
     """Any tool that carries topics whose names begin with `<name>.` from a source to a destination."""
 
     name: str
-    keeps_books: bool
+    has_ledger: bool
 
     def start(self) -> object: ...
 
@@ -54,7 +54,7 @@ class Mirror(Protocol):
     def pids(self) -> dict[str, list[int]]:
         """Its processes by their roles."""
 
-    def note_books(self, journal: Journal, *, whole: bool) -> None:
+    def note_ledger(self, journal: Journal, *, whole: bool) -> None:
         """Where it says it is; `whole`: and every step on the way there."""
 
     def note_map(self, journal: Journal) -> None: ...
@@ -70,7 +70,7 @@ class CausewayMirror:
     None leaves one out.
     """
 
-    keeps_books = True
+    has_ledger = True
 
     def __init__(
         self, directory: Path, source: EmbeddedCluster, destination: EmbeddedCluster, *,
@@ -154,8 +154,8 @@ class CausewayMirror:
     def ledger(self) -> LedgerState:
         return read_image(Cluster("dst", {"bootstrap.servers": self._destination}), self.name)
 
-    def note_books(self, journal: Journal, *, whole: bool) -> None:
-        rows = self._books(journal.now())
+    def note_ledger(self, journal: Journal, *, whole: bool) -> None:
+        rows = self._positions(journal.now())
         newest = {(row.topic, row.topic_id, row.partition): row for row in rows}
         journal.add(*(rows if whole else newest.values()))
 
@@ -169,7 +169,7 @@ class CausewayMirror:
         reached = {(source.topic, source.partition): p.offset for source, p in image.positions.items()}
         return all(reached.get(one, 0) >= end for one, end in ends.items() if one not in stopped)
 
-    def _books(self, at: int) -> list[Booked]:
+    def _positions(self, at: int) -> list[LedgerPosition]:
         """Every position that the ledger still holds, by generation and in the order of its log.
 
         Who wrote one is told by the heartbeat before it: positions do not name an instance.
@@ -177,7 +177,7 @@ class CausewayMirror:
         topic = ledger_topic(self.name)
         if not self._has(topic):
             return []
-        found: list[tuple[int, int, Booked]] = []
+        found: list[tuple[int, int, LedgerPosition]] = []
         for partition, entries in read_offsets(self._destination, topic).items():
             lease = 0
             for offset, entry in entries:
@@ -186,7 +186,7 @@ class CausewayMirror:
                     lease = record.lease
                 elif isinstance(record, Position):
                     writer = max(lease, record.generation)
-                    found.append((record.generation, offset, booked(record, at, str(writer))))
+                    found.append((record.generation, offset, ledger_position(record, at, str(writer))))
         return [row for _, _, row in sorted(found, key=lambda one: one[:2])]
 
     def _has(self, topic: str) -> bool:

@@ -155,7 +155,7 @@ def _network_kinds(side: Side, brokers: int) -> list[FaultKind]:
         found.append(kind("one line cut", injections.one_line_cut(side), 2, seconds=(1.0, 6.0)))
     if side == "destination":
         asks = frozenset({side, "mirror"})  # they wait for a commit, and who stands still asks for none
-        found.append(kind("commit unanswered", injections.commit_unanswered, 3, touches=asks))
+        found.append(kind("commit response lost", injections.commit_response_lost, 3, touches=asks))
         found.append(kind("commit late", injections.commit_late, 2, seconds=(1.0, 4.0), touches=asks))
     return found
 

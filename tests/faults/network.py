@@ -18,7 +18,7 @@ from confluent_kafka import Producer
 
 from causeway.local_kafka import EmbeddedCluster
 from faults.content import content, token
-from faults.events import Answered, Sent
+from faults.events import DeliveryReport, Sent
 from faults.scenario import Scenario
 from support.proxy import FETCH, PRODUCE, Proxy
 from support.wire import Way
@@ -121,7 +121,7 @@ def backlog(scenario: Scenario, topic: str, megabytes: float, *, record_bytes: i
             nonlocal answered
             assert error is None, error
             answered += 1
-            scenario.journal.add(Answered(scenario.journal.now(), token_of, "ok", message.offset()))
+            scenario.journal.add(DeliveryReport(scenario.journal.now(), token_of, "ok", message.offset()))
 
         return answer
 

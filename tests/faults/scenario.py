@@ -36,7 +36,7 @@ from faults.workload import Workload
 from support.process import eventually
 from support.world import UNBOUNDED
 
-BOOKS = ("I7", "I8", "I12")
+LEDGER = ("I7", "I8", "I12")
 """What a mirror with books and an offset map is held to besides."""
 _ON_ITS_WAY_MS = 1_000
 
@@ -195,7 +195,7 @@ class Scenario:
                 drain(self.servers[side], name, side, self.journal, topic_id=known, seconds=seconds)
 
     def end(self, *also: str, judge: bool = True, catch_up: bool = True, seconds: float = 60.0) -> Report:
-        """The evening: nothing may be broken, and what can be known must hold; `also` more invariants.
+        """The finish: nothing may be broken, and what can be known must hold; `also` more invariants.
 
         A mirror that is meant to have ended by itself cannot `catch_up`. Without `judge` the report is
         only handed over, whatever it says.
@@ -213,9 +213,9 @@ class Scenario:
             code = self.mirror.stop()
             self.journal.add(Exited(self.journal.now(), "run", code))
             assert code == 0, f"the mirror ended with {code}\n{self.mirror.output[-4000:]}"
-        self.mirror.note_books(self.journal, whole=True)
+        self.mirror.note_ledger(self.journal, whole=True)
         self.drain("destination", seconds)
-        self.mirror.note_books(self.journal, whole=False)
+        self.mirror.note_ledger(self.journal, whole=False)
         self.mirror.note_map(self.journal)
         note_topics(self.journal, self.admins["source"], "source")
         self._over = None
@@ -225,7 +225,7 @@ class Scenario:
         (self.directory / "verdict.txt").write_text(f"{report}\n")
         if judge:
             required = [*RECORDS, "I9", *also, *(["I11"] if history.of(Fault) else [])]
-            required += BOOKS if self.mirror.keeps_books else ()
+            required += LEDGER if self.mirror.has_ledger else ()
             report.require(*required)
         return report
 
@@ -252,7 +252,7 @@ class Scenario:
     def _keep(self) -> Path:
         """What a directory of the scenario does not hold yet: clusters and their logs go with the session.
 
-        A scenario that never came to its evening is judged as far as it went.
+        A scenario that never came to its finish is judged as far as it went.
         """
         for side, cluster in self.clusters.items():
             for broker in cluster.brokers:

@@ -16,7 +16,7 @@ from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 from faults import processes
 from faults.contenders import Contender
 from faults.content import TOKEN_HEADER, content, token
-from faults.events import Answered, Sent
+from faults.events import DeliveryReport, Sent
 from faults.scenario import Scenario
 from support.mirrormaker2 import TRANSACTION_TIMEOUT_MS
 from support.process import eventually
@@ -90,12 +90,12 @@ def overtaken(target: MirrorTarget) -> None:
     """Retention, or whoever deletes records, is faster than a mirror that is away."""
     scenario, mirror = target.scenario, target.mirror
     topic = scenario.topic("u")
-    _all_carried(target)
+    _all_replicated(target)
     assert mirror.stop() == 0
-    carried = _ends(scenario, topic)[0]
-    _write(scenario, lambda: _ends(scenario, topic)[0] > carried + MORE)
-    to = (carried + _ends(scenario, topic)[0]) // 2
-    with scenario.fault("records deleted before they were carried"):
+    replicated = _ends(scenario, topic)[0]
+    _write(scenario, lambda: _ends(scenario, topic)[0] > replicated + MORE)
+    to = (replicated + _ends(scenario, topic)[0]) // 2
+    with scenario.fault("records deleted before they were replicated"):
         for future in scenario.admins["source"].delete_records([TopicPartition(topic, 0, to)]).values():
             future.result()
         scenario.damage("removed", "source", topic, 0, to)
@@ -106,7 +106,7 @@ def overtaken(target: MirrorTarget) -> None:
 def recreated_meanwhile(target: MirrorTarget) -> None:
     """Longer than the mirror's position: its offset exists in the new topic, and means another record."""
     scenario, mirror = target.scenario, target.mirror
-    _all_carried(target)
+    _all_replicated(target)
     assert mirror.stop() == 0
     with scenario.fault("topic recreated while the mirror was away"):
         _recreate(scenario)
@@ -116,7 +116,7 @@ def recreated_meanwhile(target: MirrorTarget) -> None:
 
 def recreated_under_it(target: MirrorTarget) -> None:
     scenario = target.scenario
-    _all_carried(target)
+    _all_replicated(target)
     with scenario.fault("topic recreated under the mirror"):
         _recreate(scenario)
     scenario.write(scenario.topics)
@@ -148,7 +148,7 @@ SCHEDULE = (
 )
 
 
-def _all_carried(target: MirrorTarget) -> None:
+def _all_replicated(target: MirrorTarget) -> None:
     """Nobody writes, everything has arrived, and what the source holds is known before it is changed."""
     scenario = target.scenario
     scenario.quiet()
@@ -202,5 +202,5 @@ def _send(scenario: Scenario, topic: str, size: int) -> int:
     )  # fmt: skip
     producer.flush(30)
     assert offsets and offsets[0] >= 0, "the large record was not taken by the source"
-    scenario.journal.add(Answered(scenario.journal.now(), name, "ok", offsets[0]))
+    scenario.journal.add(DeliveryReport(scenario.journal.now(), name, "ok", offsets[0]))
     return offsets[0]

@@ -35,7 +35,7 @@ from faults.supervised import HARMED, PATIENCE_SECONDS, TOPICS, SoakScenario, Su
 
 GOES_ON: dict[str, Any] = {"on_gap": "continue", "on_recreate": "restart"}
 PAUSE_SECONDS = 0.2
-"""Between rounds of the workload: two cores carry everything, and the checker has to bear the history."""
+"""Between rounds of the workload: two cores replicate everything, and the checker has to bear the history."""
 SAMPLE_SECONDS = 1.0
 
 
@@ -64,7 +64,7 @@ def soak(options: argparse.Namespace, directory: Path) -> bool:
                     _faults(scenario, schedule(options.seed, known), options.seconds, options.faults)
                 else:
                     _quiet(scenario, options.seconds)
-                print("quiet: the rest is carried, both sides are read, the checker decides", flush=True)
+                print("quiet: the rest is replicated, both sides are read, the checker decides", flush=True)
                 scenario.said.note(scenario.journal)  # whatever it has said: unfounded verdicts, too
                 report = scenario.end(judge=False, seconds=PATIENCE_SECONDS)
                 for source in mirror.ledger().stopped:  # policies say to go on

@@ -48,7 +48,7 @@ def wrong(
     """
     after_faults = ["I11", "I12", *(["I13"] if restarted else [])] if history.of(Fault) else []
     required = [*RECORDS, "I7", "I8", "I9", *after_faults, *(["I10"] if history.of(Damage) else [])]
-    unknown = [report.results[name] for name in required if report.results[name].answer == "unknown"]
+    unknown = [report.results[name] for name in required if report.results[name].status == "unknown"]
     used = [one.at for one in history.of(Usage)]
     short = not used or used[-1] - used[0] < LONG_MS
     return [
@@ -88,7 +88,7 @@ def summary(
             for name in sorted(kinds, key=lambda name: -max(times.get(name, [0])))
         ),
         *_use(history),
-        "  ".join(f"{name} {result.answer}" for name, result in report.results.items()),
+        "  ".join(f"{name} {result.status}" for name, result in report.results.items()),
     ]
     lines += [f"ANOMALY {one}" for one in wrong[:50]]
     return [*lines, f"… and {len(wrong) - 50} more"] if len(wrong) > 50 else lines

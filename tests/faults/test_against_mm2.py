@@ -129,8 +129,8 @@ def test_words_are_for_anomalies_that_the_checker_knows() -> None:
 
 
 def test_a_cell_counts_what_the_checker_named() -> None:
-    found = cell(outcome(anomalies={"lost": 85, "silent-gap": 1, "no-recovery": 1, "books-unbalanced": 2}))
-    assert found == ["85 lost", "1 skipped silently", "1 lag stays", "2 books-unbalanced"]
+    found = cell(outcome(anomalies={"lost": 85, "silent-gap": 1, "no-recovery": 1, "ledger-unbalanced": 2}))
+    assert found == ["85 lost", "1 skipped silently", "1 lag stays", "2 ledger-unbalanced"]
 
 
 def test_a_replaced_topic_that_nobody_spoke_of_is_told_apart_from_a_gap() -> None:

@@ -70,7 +70,7 @@ Injection = Callable[[Scenario, CausewayMirror, Sides], None]
 
 
 def leader_killed(scenario: Scenario, mirror: CausewayMirror, sides: Sides) -> None:
-    """kill -9 of the leader of a partition; the others carry on, and it comes back."""
+    """kill -9 of the leader of a partition; the others replicate on, and it comes back."""
     broker = sides.brokers.leader(_a_topic(scenario, mirror, sides))
     with scenario.fault(f"kill -9 of a leader on the {sides.side}"), sides.brokers.without(broker):
         scenario.advances()
@@ -137,7 +137,7 @@ def all_away(scenario: Scenario, mirror: CausewayMirror, sides: Sides) -> None:
     """kill -9 of all, for longer than a transaction may take."""
     with scenario.fault(f"all brokers of the {sides.side} away"), sides.brokers.all_away():
         gone = scenario.journal.now()
-        scenario.until(lambda: "waiting for an answer" in mirror.output, "it says that it waits")
+        scenario.until(lambda: "waiting for a response" in mirror.output, "it says that it waits")
         scenario.until(
             lambda: scenario.journal.now() - gone > 2_000 * TRANSACTION_SECONDS,
             "any transaction has timed out",
@@ -285,7 +285,7 @@ def test_what_causeway_creates_outlives_any_one_broker(
     sides = with_three("destination")
     mirror = sides.mirror(tmp_path)
     with Scenario(tmp_path, sides.source, sides.destination, mirror, {"t": 2}) as scenario:
-        assert mirror.start("--stop-at-end").wait() == 0, mirror.output  # nothing to carry: it only prepares
+        assert mirror.start("--stop-at-end").wait() == 0, mirror.output  # only prepares
         own = [ledger_topic(mirror.name), offset_map_topic(mirror.name), mirror.named(scenario.topic("t"))]
 
         found = sides.brokers.partitions([*own, TRANSACTION_STATE])
@@ -333,7 +333,7 @@ def test_brokers_come_and_go_and_every_record_arrives_once(
             scenario.recovered()
         report = scenario.end(judge=exactly)
         assert exactly or {one.invariant for one in report.anomalies} <= {"I4"}, report
-        assert all(report.results[name].answer == "holds" for name in BUT_REPEATS), report
+        assert all(report.results[name].status == "holds" for name in BUT_REPEATS), report
 
 
 @pytest.mark.deep

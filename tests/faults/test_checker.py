@@ -11,13 +11,13 @@ import pytest
 from faults.checker import check
 from faults.content import Content, fingerprint
 from faults.events import (
-    Answered,
     Applied,
-    Booked,
+    DeliveryReport,
     Drained,
     Exited,
     Fault,
     Lag,
+    LedgerPosition,
     Mapped,
     Scanned,
     Seen,
@@ -59,17 +59,17 @@ def added(*events: object, history: History = HONEST) -> History:
     return History([*history.events, *events])
 
 
-def last_books(**changes: Any) -> Booked:
-    return replace([row for row in HONEST.of(Booked) if row.partition == 0][-1], **changes)
+def last_positions(**changes: Any) -> LedgerPosition:
+    return replace([row for row in HONEST.of(LedgerPosition) if row.partition == 0][-1], **changes)
 
 
 def drained(side: str) -> Drained:
     return next(one for one in HONEST.of(Drained) if (one.side, one.partition) == (side, 0))
 
 
-def with_books(rows_from_end: int = 2, **changes: Any) -> History:
+def with_ledger(rows_from_end: int = 2, **changes: Any) -> History:
     """The last entries of the books, around the reading of the destination, say something else."""
-    rows = [row for row in HONEST.of(Booked) if row.partition == 0][-rows_from_end:]
+    rows = [row for row in HONEST.of(LedgerPosition) if row.partition == 0][-rows_from_end:]
     return replaced(HONEST, [(row, replace(row, **changes)) for row in rows])
 
 
@@ -140,7 +140,7 @@ ONE_BAD_THING: dict[str, tuple[History, set[str]]] = {
             *(
                 replace(stranger(), token=s.token, content=s.content)
                 for s in HONEST.of(Sent)
-                if s.token in {a.token for a in HONEST.of(Answered) if a.outcome == "failed"}
+                if s.token in {a.token for a in HONEST.of(DeliveryReport) if a.outcome == "failed"}
             )
         ),
         {"I2 phantom copy[0]@7"},
@@ -223,36 +223,36 @@ ONE_BAD_THING: dict[str, tuple[History, set[str]]] = {
         {"I7 translation-back group orders[0]@12"},
     ),
     "the books do not balance": (
-        with_books(holes=5),
-        {"I8 books-unbalanced orders[0]@13"},
+        with_ledger(holes=5),
+        {"I8 ledger-unbalanced orders[0]@13"},
     ),
     "the books leave an offset out": (
-        with_books(holes=3),
-        {"I8 books-unbalanced orders[0]@13"},
+        with_ledger(holes=3),
+        {"I8 ledger-unbalanced orders[0]@13"},
     ),
     "a position goes back": (
-        added(last_books(at=990, offset=12, holes=3)),
+        added(last_positions(at=990, offset=12, holes=3)),
         {"I8 position-back orders[0]@12", "I12 position-short orders[0]@12"},
     ),
     "the start moves": (
-        with_books(start=1, holes=3),
+        with_ledger(start=1, holes=3),
         {"I8 start-moved orders[0]@13", "I8 tally-wrong orders[0]@13"},
     ),
     "the tally goes back": (
-        added(last_books(at=990, delivered=8, holes=5)),
+        added(last_positions(at=990, delivered=8, holes=5)),
         {"I8 tally-back orders[0]@13"},
     ),
-    "the tally is wrong": (with_books(delivered=8, holes=5), {"I8 tally-wrong orders[0]@13"}),
+    "the tally is wrong": (with_ledger(delivered=8, holes=5), {"I8 tally-wrong orders[0]@13"}),
     "the position is ahead of the source": (
-        with_books(offset=14, holes=5),
+        with_ledger(offset=14, holes=5),
         {"I8 ledger-ahead orders[0]@14"},
     ),
     "the position is ahead of the destination": (
-        with_books(to_end=13),
+        with_ledger(to_end=13),
         {"I8 ledger-ahead orders[0]@13"},
     ),
     "the position is behind what is visible": (
-        with_books(1, offset=12, holes=3),
+        with_ledger(1, offset=12, holes=3),
         {"I8 ledger-behind orders[0]@12", "I8 position-back orders[0]@12", "I12 position-short orders[0]@12"},
     ),
     "the source holds a record that nobody wrote": (
@@ -311,7 +311,7 @@ ONE_BAD_THING: dict[str, tuple[History, set[str]]] = {
     ),
     "verify differs": (added(Exited(990, "verify", 9)), {"I12 verify-differs verify"}),
     "two write": (
-        added(last_books(at=990, writer="1")),
+        added(last_positions(at=990, writer="1")),
         {"I13 two-writers orders[0]@13"},
     ),
     "a secret is shown": (added(Scanned(990, "/metrics", ("sasl_password",))), {"I14 secret-shown /metrics"}),
@@ -339,4 +339,4 @@ def test_one_bad_thing_is_named_with_its_coordinates(name: str) -> None:
     history, wanted = ONE_BAD_THING[name]
     assert found(history) == wanted, str(check(history))
     for invariant in {text.split()[0] for text in wanted}:
-        assert check(history).results[invariant].answer == "broken"
+        assert check(history).results[invariant].status == "broken"

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from faults.checker import RECORDS, check
 from faults.content import Content, token
-from faults.events import Answered, Drained, Ended, Fault, Route, Seen, Sent, Terms, Translated
+from faults.events import DeliveryReport, Drained, Ended, Fault, Route, Seen, Sent, Terms, Translated
 from faults.history import History
 from faults.history_builder import TO, TOPIC
 
@@ -15,7 +15,7 @@ def contents(count: int, keys: int) -> list[Content]:
     return [Content(f"1:k{n % keys}", f"9:v{n}", (), 1000 + n) for n in range(count)]
 
 
-def carried(
+def replicated(
     order: list[int],
     terms: Terms | None = None,
     route: Route | None = None,
@@ -28,7 +28,7 @@ def carried(
     names = [token("t", n) for n in range(10)]
     events: list[object] = [terms or Terms(), route or Route(TOPIC, TO)]
     for n, record in enumerate(records):
-        events += [Sent(1, names[n], TOPIC, 0, record), Answered(2, names[n], "ok", n)]
+        events += [Sent(1, names[n], TOPIC, 0, record), DeliveryReport(2, names[n], "ok", n)]
         events.append(Seen(3, "source", TOPIC, 0, n, names[n], record))
     events += [
         Drained(4, 3, "source", TOPIC, 0, 0, 10),
@@ -48,55 +48,59 @@ STRAIGHT = list(range(10))
 
 def test_a_replay_after_a_crash_is_within_the_terms_of_at_least_once() -> None:
     replayed = [0, 1, 2, 3, 4, 2, 3, 4, 5, 6, 7, 8, 9]
-    assert carried(replayed, AT_LEAST_ONCE, crashes=1) == set()
-    assert carried(replayed, crashes=1) == {f"repeated orders[0]@{n}" for n in (2, 3, 4)}
-    assert carried(replayed, Terms(replay=3), crashes=1) == {f"repeated orders[0]@{n}" for n in (2, 3, 4)}
-    assert carried(replayed, AT_LEAST_ONCE) == {f"repeated orders[0]@{n}" for n in (2, 3, 4)}
-    assert carried([0, 1, 2, 3, 0, *STRAIGHT[1:]], AT_LEAST_ONCE, crashes=1) == {"repeated orders[0]@3"}
+    assert replicated(replayed, AT_LEAST_ONCE, crashes=1) == set()
+    assert replicated(replayed, crashes=1) == {f"repeated orders[0]@{n}" for n in (2, 3, 4)}
+    assert replicated(replayed, Terms(replay=3), crashes=1) == {f"repeated orders[0]@{n}" for n in (2, 3, 4)}
+    assert replicated(replayed, AT_LEAST_ONCE) == {f"repeated orders[0]@{n}" for n in (2, 3, 4)}
+    assert replicated([0, 1, 2, 3, 0, *STRAIGHT[1:]], AT_LEAST_ONCE, crashes=1) == {"repeated orders[0]@3"}
 
 
 def test_each_crash_may_replay_once() -> None:
     twice = [0, 1, 2, 1, 2, 3, 4, 5, 4, 5, 6, 7, 8, 9]
-    assert carried(twice, AT_LEAST_ONCE, crashes=2) == set()
-    assert carried(twice, AT_LEAST_ONCE, crashes=1) == {f"repeated orders[0]@{n}" for n in (4, 5)}
+    assert replicated(twice, AT_LEAST_ONCE, crashes=2) == set()
+    assert replicated(twice, AT_LEAST_ONCE, crashes=1) == {f"repeated orders[0]@{n}" for n in (4, 5)}
     inside = [0, 1, 2, 3, 1, 2, 1, 2, 3, 4, 5, 6, 7, 8, 9]
-    assert carried(inside, AT_LEAST_ONCE, crashes=2) == set()
-    assert carried(inside, AT_LEAST_ONCE, crashes=1) == {f"repeated orders[0]@{n}" for n in (1, 2, 3)}
+    assert replicated(inside, AT_LEAST_ONCE, crashes=2) == set()
+    assert replicated(inside, AT_LEAST_ONCE, crashes=1) == {f"repeated orders[0]@{n}" for n in (1, 2, 3)}
 
 
 def test_a_replay_that_leaves_out_records_is_none() -> None:
-    assert carried([0, 1, 2, 3, 1, 3, *STRAIGHT[4:]], AT_LEAST_ONCE, crashes=1) == {
+    assert replicated([0, 1, 2, 3, 1, 3, *STRAIGHT[4:]], AT_LEAST_ONCE, crashes=1) == {
         "broken-replay orders[0]@3"
     }
-    assert carried([0, 1, 2, 3, 1, *STRAIGHT[4:]], AT_LEAST_ONCE, crashes=1) == {"broken-replay orders[0]@4"}
-    assert carried([0, 1, 3, 2, *STRAIGHT[4:]], AT_LEAST_ONCE, crashes=1) == {"out-of-order orders[0]@2"}
-    assert carried([0, 1, 2, 1, 2, 4, 3, *STRAIGHT[5:]], AT_LEAST_ONCE, crashes=1) == {
+    assert replicated([0, 1, 2, 3, 1, *STRAIGHT[4:]], AT_LEAST_ONCE, crashes=1) == {
+        "broken-replay orders[0]@4"
+    }
+    assert replicated([0, 1, 3, 2, *STRAIGHT[4:]], AT_LEAST_ONCE, crashes=1) == {"out-of-order orders[0]@2"}
+    assert replicated([0, 1, 2, 1, 2, 4, 3, *STRAIGHT[5:]], AT_LEAST_ONCE, crashes=1) == {
         "out-of-order orders[0]@3"
     }
 
 
 def test_records_before_the_start_need_not_arrive_but_all_others_must() -> None:
     later = Route(TOPIC, TO, starts=((0, 4),))
-    assert carried(STRAIGHT[4:], route=later) == set()
-    assert carried(STRAIGHT[5:], route=later) == {"lost orders[0]@4"}
+    assert replicated(STRAIGHT[4:], route=later) == set()
+    assert replicated(STRAIGHT[5:], route=later) == {"lost orders[0]@4"}
 
 
 def test_by_key_a_key_has_one_partition_and_its_order() -> None:
     by_key = Route(TOPIC, TO, placement="key")
     homes = {n: n % 2 for n in range(10)}
-    assert carried(STRAIGHT, route=by_key, keys=4, partition_of=homes) == set()
-    assert carried(STRAIGHT, route=by_key, keys=4, partition_of={**homes, 4: 1}) == {"key-split orders[0]@4"}
-    assert carried([2, 1, 0, *STRAIGHT[3:]], route=by_key, keys=4, partition_of=homes) == {
+    assert replicated(STRAIGHT, route=by_key, keys=4, partition_of=homes) == set()
+    assert replicated(STRAIGHT, route=by_key, keys=4, partition_of={**homes, 4: 1}) == {
+        "key-split orders[0]@4"
+    }
+    assert replicated([2, 1, 0, *STRAIGHT[3:]], route=by_key, keys=4, partition_of=homes) == {
         "out-of-order orders[0]@0"
     }
-    assert carried(STRAIGHT, keys=4, partition_of={3: 1}) == {"misplaced orders[0]@3"}
+    assert replicated(STRAIGHT, keys=4, partition_of={3: 1}) == {"misplaced orders[0]@3"}
 
 
 def test_compaction_may_take_what_a_later_record_replaces() -> None:
     compacted = Route(TOPIC, TO, compacted=True)
-    assert carried(STRAIGHT[5:], route=compacted, keys=5) == set()
-    assert carried([0, 1, 2, 3, 5, 6, 7, 8], route=compacted, keys=5) == {"unseen orders[0]@9"}
-    assert carried(STRAIGHT[5:], keys=5) == {f"lost orders[0]@{n}" for n in range(5)}
+    assert replicated(STRAIGHT[5:], route=compacted, keys=5) == set()
+    assert replicated([0, 1, 2, 3, 5, 6, 7, 8], route=compacted, keys=5) == {"unseen orders[0]@9"}
+    assert replicated(STRAIGHT[5:], keys=5) == {f"lost orders[0]@{n}" for n in range(5)}
 
 
 def test_records_without_a_token_are_known_by_their_content() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import assume, given, settings
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from faults.checker import RECORDS, check
 from faults.content import Content, fingerprint
-from faults.events import Booked, Drained, Mapped, Seen, Sent, Usage, Verdict
+from faults.events import Drained, LedgerPosition, Mapped, Seen, Sent, Usage, Verdict
 from faults.history import History
 from faults.history_builder import TO, TOPIC, HistoryBuilder, WorkloadStep, records_of, replaced
 from faults.trace import trace
@@ -69,7 +69,7 @@ def arrivals(history: History, partition: int | None = None) -> list[Seen]:
 def test_an_honest_scenario_is_clean(history: History) -> None:
     report = check(history)
     report.require(*RECORDS)
-    if history.of(Booked):
+    if history.of(LedgerPosition):
         report.require(*[name for name in EVERY if name != "I10"])
 
 
@@ -83,12 +83,12 @@ def later(event: Any, by: int) -> Any:
 @given(scenarios(), st.randoms(use_true_random=False), st.integers(0, 10**9))
 def test_what_does_not_matter_changes_nothing(history: History, random: Random, by: int) -> None:
     """Another clock, records noted in another order, a second reading, other people's topics, the disk."""
-    before = {name: result.answer for name, result in check(history).results.items()}
+    before = {name: result.status for name, result in check(history).results.items()}
     others = [
         replace(seen, topic="unrelated", token="", content=Content(None, None, (), 1))
         for seen in arrivals(history)
     ]
-    read_again = [] if history.of(Booked) else [later(drain, 900) for drain in history.of(Drained)]
+    read_again = [] if history.of(LedgerPosition) else [later(drain, 900) for drain in history.of(Drained)]
     seen: list[object] = [*records_of(history, "source"), *arrivals(history), *arrivals(history), *others]
     random.shuffle(seen)
     changed = [event for event in history.events if not isinstance(event, Seen)] + seen + read_again
@@ -98,7 +98,7 @@ def test_what_does_not_matter_changes_nothing(history: History, random: Random, 
         after = check(History.read(path))
 
     assert not after.anomalies, str(after)
-    assert {name: result.answer for name, result in after.results.items()} == before
+    assert {name: result.status for name, result in after.results.items()} == before
 
 
 @few
@@ -109,7 +109,7 @@ def test_a_dropped_record_is_found(history: History, data: st.DataObject) -> Non
     name = "lost" if behind else "unseen"
     bad = replaced(history, [(gone, None)])
     assert names(bad, *RECORDS) == {f"I1 {name} {origin(history, gone)}"}
-    if history.of(Booked):
+    if history.of(LedgerPosition):
         assert f"I8 ledger-ahead {origin(history, gone)}" in names(bad)
 
 
@@ -191,16 +191,16 @@ def test_a_misplaced_record_is_found(history: History, data: st.DataObject) -> N
     full_scenarios(), st.data(), st.sampled_from(["delivered", "filtered", "quarantined", "holes", "gone"])
 )
 def test_books_that_do_not_balance_are_found(history: History, data: st.DataObject, column: str) -> None:
-    row = data.draw(st.sampled_from(history.of(Booked)))
+    row = data.draw(st.sampled_from(history.of(LedgerPosition)))
     wrong = getattr(row, column) + data.draw(st.integers(1, 5))
     bad = replaced(history, [(row, replace(row, **{column: wrong}))])
-    assert f"I8 books-unbalanced {TOPIC}[{row.partition}]@{row.offset}" in names(bad)
+    assert f"I8 ledger-unbalanced {TOPIC}[{row.partition}]@{row.offset}" in names(bad)
 
 
 @few
 @given(full_scenarios(), st.data())
 def test_a_position_that_goes_back_is_found(history: History, data: st.DataObject) -> None:
-    row = [row for row in history.of(Booked) if row.partition == 0][-1]
+    row = [row for row in history.of(LedgerPosition) if row.partition == 0][-1]
     back = data.draw(st.integers(1, row.offset))
     earlier = replace(row, at=10**6, offset=row.offset - back, holes=row.holes - back)
     assert f"I8 position-back {TOPIC}[0]@{row.offset - back}" in names(History([*history.events, earlier]))
@@ -220,7 +220,7 @@ def test_a_position_ahead_of_what_is_visible_is_found(history: History, data: st
 @given(full_scenarios(), st.data())
 def test_books_behind_what_is_visible_are_found(history: History, data: st.DataObject) -> None:
     """A record became visible without its position."""
-    last = [row for row in history.of(Booked) if row.partition == 0][-1]
+    last = [row for row in history.of(LedgerPosition) if row.partition == 0][-1]
     visible = [s.offset for s in records_of(history, "source") if s.partition == 0]
     behind = data.draw(st.sampled_from(visible))
     bad = replaced(history, [(last, replace(last, offset=behind))])
@@ -247,15 +247,18 @@ def test_gaps_are_clean_when_they_were_said_and_found_when_not(
     visible = [
         s.offset for s in records_of(HistoryBuilder(certain, 3).history(), "source") if s.partition == 0
     ]
-    carried = data.draw(st.integers(1, len(visible) - 2))
-    removed = data.draw(st.sampled_from(visible[carried + 1 :]))
-    action = data.draw(st.sampled_from(["stop", "continue"]))
-    scenario = HistoryBuilder(certain, 3, extras=extras, removed=removed, carried=carried, action=action)  # type: ignore[arg-type]
+    replicated = data.draw(st.integers(1, len(visible) - 2))
+    removed = data.draw(st.sampled_from(visible[replicated + 1 :]))
+    actions: list[Literal["stop", "continue"]] = ["stop", "continue"]
+    action = data.draw(st.sampled_from(actions))
+    scenario = HistoryBuilder(
+        certain, 3, extras=extras, removed=removed, replicated=replicated, action=action
+    )
     history = scenario.history()
     check(history).require(*(EVERY if extras else [*RECORDS, "I10"]))
 
     unsaid = replaced(history, [(verdict, None) for verdict in history.of(Verdict)])
-    assert f"I10 silent-gap {TOPIC}[0]@{visible[carried]}" in names(unsaid)
+    assert f"I10 silent-gap {TOPIC}[0]@{visible[replicated]}" in names(unsaid)
 
     if action == "stop":
         seen = data.draw(st.sampled_from([s for s in records_of(history, "source") if s.partition == 0]))
@@ -275,4 +278,4 @@ def test_originals_and_arrivals_are_one_to_one_on_an_honest_scenario(history: Hi
 
 def test_usage_is_known_only_with_enough_samples() -> None:
     few = History([Usage(n, "driver", 1, 1, 1) for n in range(5)])
-    assert check(few).results["I15"].answer == "unknown"
+    assert check(few).results["I15"].status == "unknown"

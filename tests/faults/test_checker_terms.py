@@ -10,11 +10,11 @@ import pytest
 from faults.checker import RECORDS, check
 from faults.content import token
 from faults.events import (
-    Answered,
-    Booked,
     Damage,
+    DeliveryReport,
     Drained,
     Exited,
+    LedgerPosition,
     Route,
     Seen,
     Sent,
@@ -56,13 +56,13 @@ def test_an_honest_scenario_is_clean_in_every_invariant_that_it_can_show() -> No
 
 @pytest.mark.parametrize("action", ["stop", "continue"])
 def test_a_gap_that_was_said_is_no_loss(action: Any) -> None:
-    check(HistoryBuilder(CERTAIN, removed=4, carried=2, action=action).history()).require(*EVERY)
+    check(HistoryBuilder(CERTAIN, removed=4, replicated=2, action=action).history()).require(*EVERY)
 
 
 def test_records_are_judged_without_anything_of_the_mirrors_own() -> None:
     report = check(HistoryBuilder(ALL_STEPS, extras=False).history())
     report.require(*RECORDS)
-    assert {name for name, result in report.results.items() if result.answer == "unknown"} == {*EVERY[6:]}, (
+    assert {name for name, result in report.results.items() if result.status == "unknown"} == {*EVERY[6:]}, (
         "what nobody looked at is not known"
     )
 
@@ -106,7 +106,7 @@ def test_what_was_not_looked_at_is_unknown(history: History, unknown: list[str])
     if not history.of(Route):
         history = without(history, Seen)  # without routes nothing can be held against anybody
     report = check(history)
-    assert {name: report.results[name].answer for name in unknown} == dict.fromkeys(unknown, "unknown")
+    assert {name: report.results[name].status for name in unknown} == dict.fromkeys(unknown, "unknown")
     assert all(report.results[name].doubts for name in unknown)
 
 
@@ -117,13 +117,13 @@ def test_a_record_written_after_the_destination_was_read_is_neither_lost_nor_fin
         [
             *honest.events,
             Sent(900, name, TOPIC, 0, late),
-            Answered(901, name, "ok", 3),
+            DeliveryReport(901, name, "ok", 3),
             Seen(902, "source", TOPIC, 0, 3, name, late),
             Drained(903, 902, "source", TOPIC, 0, 0, 4),
         ]
     )
     result = check(history).results["I1"]
-    assert result.answer == "unknown"
+    assert result.status == "unknown"
     assert "1 records were acknowledged after the destination was read" in result.doubts[0]
 
 
@@ -137,7 +137,7 @@ def test_what_a_cut_source_does_not_show_any_more_is_not_called_a_phantom() -> N
     history = replaced(honest, [(drain, replace(drain, start=1)), (seen, None)])
     report = check(history)
     assert not report.anomalies
-    assert report.results["I1"].answer == report.results["I2"].answer == "unknown"
+    assert report.results["I1"].status == report.results["I2"].status == "unknown"
 
 
 def test_what_the_destination_itself_has_deleted_is_not_called_lost() -> None:
@@ -146,7 +146,7 @@ def test_what_the_destination_itself_has_deleted_is_not_called_lost() -> None:
     history = replaced(
         honest, [(drain, replace(drain, start=1)), (records_of(honest, "destination")[0], None)]
     )
-    assert check(history).results["I1"].answer == "unknown"
+    assert check(history).results["I1"].status == "unknown"
 
 
 def test_acknowledgements_are_enough_where_every_outcome_is_known() -> None:
@@ -165,32 +165,32 @@ def test_acknowledgements_are_enough_where_every_outcome_is_known() -> None:
 def test_an_acknowledged_record_without_an_offset_is_not_forgotten() -> None:
     """A broker that has seen a record's number before answers without saying where it is."""
     honest = HistoryBuilder([WorkloadStep("plain", records=3)], partitions=1, extras=False).history()
-    answer = honest.of(Answered)[1]
-    vague = replaced(honest, [(answer, replace(answer, offset=-1))])
+    delivered = honest.of(DeliveryReport)[1]
+    vague = replaced(honest, [(delivered, replace(delivered, offset=-1))])
     check(vague).require(*RECORDS)
     gone = without(without(vague, Seen, offset=1, side="source"), Seen, offset=1, side="destination")
-    assert found(gone) == {f"I1 lost-in-source orders[0] {answer.token}"}
-    assert check(without(gone, Drained, side="source")).results["I1"].answer == "unknown"
+    assert found(gone) == {f"I1 lost-in-source orders[0] {delivered.token}"}
+    assert check(without(gone, Drained, side="source")).results["I1"].status == "unknown"
 
 
 def test_a_record_from_after_the_last_reading_of_the_source_is_not_the_sources_loss() -> None:
     honest = HistoryBuilder([WorkloadStep("plain", records=3)], partitions=1, extras=False).history()
     name = token("late", 1)
-    late = [Sent(900, name, TOPIC, 0, raw(name, 1, 5)), Answered(901, name, "ok", 3)]
+    late = [Sent(900, name, TOPIC, 0, raw(name, 1, 5)), DeliveryReport(901, name, "ok", 3)]
     history = History([*honest.events, *late, Drained(990, 980, "destination", TO, 0, 0, 9)])
     assert found(history) == {"I1 unseen orders[0]@3"}
 
 
 def test_one_writer_alone_shows_nothing() -> None:
     honest = HistoryBuilder(ALL_STEPS).history()
-    alone = replaced(honest, [(row, replace(row, writer="1")) for row in honest.of(Booked)])
-    assert check(alone).results["I13"].answer == "unknown"
+    alone = replaced(honest, [(row, replace(row, writer="1")) for row in honest.of(LedgerPosition)])
+    assert check(alone).results["I13"].status == "unknown"
 
 
 # ── damage ───────────────────────────────────────────────────────────────────────────────────────
 
-STOPPED = HistoryBuilder(CERTAIN, removed=4, carried=2, extras=False).history()
-WENT_ON = HistoryBuilder(CERTAIN, removed=4, carried=2, action="continue", extras=False).history()
+STOPPED = HistoryBuilder(CERTAIN, removed=4, replicated=2, extras=False).history()
+WENT_ON = HistoryBuilder(CERTAIN, removed=4, replicated=2, action="continue", extras=False).history()
 
 
 def test_a_gap_that_was_not_said_is_named() -> None:
@@ -211,7 +211,7 @@ def test_a_gap_that_was_half_said_is_named() -> None:
     }  # fmt: skip
 
 
-def test_a_second_gap_does_not_answer_for_the_first() -> None:
+def test_a_second_gap_does_not_cover_the_first() -> None:
     """What one of them took is no concern of the other; what neither was said to take is missed."""
     taken = next(one for one in records_of(WENT_ON, "source") if (one.partition, one.offset) == (0, 9))
     (there,) = (one for one in records_of(WENT_ON, "destination") if one.token == taken.token)
@@ -266,7 +266,7 @@ def test_a_verdict_before_its_damage_is_a_false_alarm() -> None:
     assert "I10 false-alarm orders[0]" in found(late)
 
 
-def test_a_cut_that_took_what_was_carried_must_be_said() -> None:
+def test_a_cut_that_took_what_was_replicated_must_be_said() -> None:
     """The source ends at 2 again; the third record is only on the destination."""
     honest = HistoryBuilder([WorkloadStep("plain", records=3)], partitions=1, extras=False).history()
     drain = next(one for one in honest.of(Drained) if one.side == "source")
@@ -275,20 +275,20 @@ def test_a_cut_that_took_what_was_carried_must_be_said() -> None:
     assert found(history) == {"I10 silent-truncation orders[0]@2"}
     said = History([*history.events, Verdict(901, "truncated", TOPIC, 0, 3, 2)])
     assert found(said) == set()
-    not_carried = without(history, Seen, side="destination", offset=2)
-    assert found(not_carried) == set(), "the source took it back before anybody saw it"
+    not_replicated = without(history, Seen, side="destination", offset=2)
+    assert found(not_replicated) == set(), "the source took it back before anybody saw it"
     wrong = History([*history.events, Verdict(901, "truncated", TOPIC, 0, 3, 1)])
     assert found(wrong) == {"I10 misnamed orders[0]@3"}
 
 
 def recreated(*more: object) -> History:
-    """orders[0] had three records, all carried; it was created again with two more."""
+    """orders[0] had three records, all replicated; it was created again with two more."""
     old = HistoryBuilder([WorkloadStep("plain", records=3)], partitions=1, extras=False).history()
     fresh = [raw(token("new", n), 1, 100 + n) for n in range(2)]
     events: list[object] = [*old.events, Damage(800, "recreated", "source", TOPIC, 0)]
     for n, record in enumerate(fresh):
         name = token("new", n)
-        events += [Sent(801, name, TOPIC, 0, record, topic_id="B"), Answered(802, name, "ok", n)]
+        events += [Sent(801, name, TOPIC, 0, record, topic_id="B"), DeliveryReport(802, name, "ok", n)]
         events.append(Seen(803, "source", TOPIC, 0, n, name, record, "B"))
     events.append(Drained(805, 803, "source", TOPIC, 0, 0, 2, "B"))
     return History([*events, *more, Drained(999, 998, "destination", TO, 0, 0, 9)])
@@ -325,7 +325,7 @@ def test_the_last_word_about_a_replaced_topic_is_where_it_was_left() -> None:
         for n in (0, 1)
     ]
     left = Verdict(900, "recreated", TOPIC, 0, 3, action="continue")
-    leftover = Booked(1_000, TOPIC, 0, 0, 1, 1)
+    leftover = LedgerPosition(1_000, TOPIC, 0, 0, 1, 1)
     assert "I8 ledger-behind orders[0]@1" in found(recreated(*both, leftover))
     assert found(recreated(*both, left, leftover)) == set()
     too_early = replace(left, expected=2)

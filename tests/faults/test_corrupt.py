@@ -1,4 +1,4 @@
-"""A source whose disk turned a bit: nothing of the batch is carried, nothing behind it, and it is said.
+"""A source whose disk turned a bit: nothing of the batch is replicated, nothing behind it, and it is said.
 
 The client that meets such a batch goes on somewhere inside it, and takes what it finds there for records.
 """

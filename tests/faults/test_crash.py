@@ -42,7 +42,7 @@ def test_a_worker_the_whole_tree_and_a_busy_driver_end_one_after_the_other(
             mirror.kill()
         mirror.start()
         scenario.recovered()
-        scenario.advances()  # all may have been carried before the kill: it is to be at work
+        scenario.advances()  # all may have been replicated before the kill: it is to be at work
         with scenario.fault("SIGTERM in a busy moment"):
             assert mirror.stop() == 0, mirror.output
             assert not scenario.held_back(), "a transaction is open after a clean stop"
@@ -95,17 +95,17 @@ def test_the_plug_is_pulled_between_two_slices(new_scenario: NewScenario, tmp_pa
 
 @deep
 @pytest.mark.parametrize("point", POINTS)
-@pytest.mark.parametrize("carried", [{"carrier": "object"}, {"delivery": "at-least-once"}], ids=str)
-def test_other_ways_of_carrying_die_at_a_step_of_a_transaction(
-    new_scenario: NewScenario, tmp_path: Path, carried: dict[str, str], point: str
+@pytest.mark.parametrize("replicated", [{"carrier": "object"}, {"delivery": "at-least-once"}], ids=str)
+def test_other_ways_of_replicating_die_at_a_step_of_a_transaction(
+    new_scenario: NewScenario, tmp_path: Path, replicated: dict[str, str], point: str
 ) -> None:
     """Without transactions a crash may repeat what was under way, and nothing else."""
     most = 200
-    delivery: Any = carried.get("delivery", "exactly-once")
+    delivery: Any = replicated.get("delivery", "exactly-once")
     flag = tmp_path / "flag"
     scenario, _ = new_scenario(
         terms=Terms(delivery, replay=0 if delivery == "exactly-once" else 2 * most),
-        env=failing(point, 30, "kill", flag), slice="3s", max_transaction_records=most, **carried,
+        env=failing(point, 30, "kill", flag), slice="3s", max_transaction_records=most, **replicated,
     )  # fmt: skip
     with scenario:
         scenario.start()
@@ -184,7 +184,7 @@ def test_workers_die_at_any_moment(
 def test_everything_dies_at_any_moment(
     new_scenario: NewScenario, who: str, seed: int, slice_seconds: int
 ) -> None:
-    """Also when there is nothing to carry: whoever comes next finds nothing to do, and nothing open."""
+    """Also when there is nothing to replicate: whoever comes next finds nothing to do, and nothing open."""
     random = Random(seed)
     scenario, mirror = new_scenario(max_transaction_records=100, slice=f"{slice_seconds}s")
     with scenario:

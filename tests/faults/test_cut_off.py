@@ -72,5 +72,5 @@ def test_a_log_is_cut_off_where_the_last_record_seen_does_not_come(world: World,
         assert "Traceback" not in run.output
 
     for topic in stopped:
-        assert world.read(topic)[0] == before[topic], "nothing of the other history was carried"
+        assert world.read(topic)[0] == before[topic], "nothing of the other history was replicated"
     assert len(world.read(compacted)[0]) == COUNT + 21, "compaction took a record, and nothing else happened"

@@ -114,14 +114,14 @@ def test_a_refused_record_stops_its_partition_until_the_destination_takes_it(
 @deep
 @pytest.mark.parametrize("what", ["deleted", "recreated"])
 @pytest.mark.parametrize("when", ["running", "away"])
-def test_a_destination_topic_that_is_not_the_one_carried_to_stops_its_partitions(
+def test_a_destination_topic_that_is_not_the_one_replicated_to_stops_its_partitions(
     new_scenario: NewScenario, what: str, when: str
 ) -> None:
     scenario, mirror = new_scenario({"t": 1, "u": 2})
     with scenario:
         data_faults = DataFaults(scenario, mirror)
         scenario.start()
-        data_faults.all_carried()
+        data_faults.all_replicated()
         with (
             scenario.fault(f"the destination's topic is {what}, the mirror is {when}"),
             data_faults.meanwhile(when),
@@ -147,7 +147,7 @@ def test_records_deleted_at_the_destination_are_its_own_business(new_scenario: N
     with scenario:
         data_faults = DataFaults(scenario, mirror)
         scenario.start()
-        data_faults.all_carried()
+        data_faults.all_replicated()
         with scenario.fault("records are deleted at the destination"):
             data_faults.delete_delivered("u", 0)
             data_faults.delete_delivered("u", 1, all_of_them=True)
@@ -166,7 +166,7 @@ def test_a_destination_that_lost_the_end_of_a_log_stops_the_partition(frail_scen
         data_faults = DataFaults(scenario, mirror)
         scenario.start()
         scenario.advances(500)
-        data_faults.all_carried()
+        data_faults.all_replicated()
         (broker,) = scenario.clusters["destination"].brokers
         with scenario.fault("the destination's broker loses the end of a log"):
             broker.kill()
@@ -184,7 +184,7 @@ def test_a_destination_that_lost_the_end_of_a_log_stops_the_partition(frail_scen
 
 
 @deep
-def test_a_log_that_was_cut_while_nobody_ran_is_judged_although_nothing_is_left_to_carry(
+def test_a_log_that_was_cut_while_nobody_ran_is_judged_although_nothing_is_left_to_replicate(
     source: EmbeddedCluster, frail: EmbeddedCluster, tmp_path: Path
 ) -> None:
     """All positions are at the source's ends: only the destination itself tells."""

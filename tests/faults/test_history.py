@@ -13,7 +13,7 @@ from faults.history_builder import ALL_STEPS, HistoryBuilder
 
 
 def test_every_kind_of_event_comes_back_from_disk(tmp_path: Path) -> None:
-    history = HistoryBuilder(ALL_STEPS, removed=4, carried=2).history()
+    history = HistoryBuilder(ALL_STEPS, removed=4, replicated=2).history()
     assert {type(event) for event in history.events} == set(KINDS), "the made scenario lacks a kind of event"
     history.write(tmp_path / "history.jsonl")
 

@@ -1,4 +1,4 @@
-"""A ledger that is gone, put back, or cut: it is noticed, never trusted, and nothing is carried again."""
+"""A ledger that is gone, put back, or cut: it is noticed, never trusted, and nothing is replicated again."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_a_ledger_that_is_deleted_under_the_mirror_ends_it_and_an_older_one_is_n
         scenario.start()
         older = ledger.copy()
         scenario.advances(200)
-        data_faults.all_carried()
+        data_faults.all_replicated()
         with scenario.fault("the ledger is deleted under the mirror"):
             ledger.delete()
             writing = scenario.write(scenario.topics)
@@ -115,12 +115,12 @@ def test_a_ledger_that_is_deleted_under_the_mirror_ends_it_and_an_older_one_is_n
             assert "a new mirror name" in mirror.output
             assert "Traceback" not in mirror.output
             writing.stop()
-            refused(scenario, mirror, "is missing, but its offset map holds what it has carried")
+            refused(scenario, mirror, "is missing, but its offset map holds what it has replicated")
             ledger.restore(older)
             refused(scenario, mirror, "this ledger is a copy")
             ledger.delete()
             ledger.restore(older, disguised=True)
-            refused(scenario, mirror, "the ledger is older than what was carried")
+            refused(scenario, mirror, "the ledger is older than what was replicated")
         assert data_faults.nothing_came_since()
 
 
@@ -136,12 +136,12 @@ def test_a_ledger_that_was_touched_while_the_mirror_was_away_is_refused(
         scenario.advances(100)
         older = ledger.copy()
         scenario.advances(200)
-        data_faults.all_carried()
+        data_faults.all_replicated()
         assert mirror.stop() == 0, mirror.output
         words = {
             "deleted": "is missing, but its offset map",
             "copy": "this ledger is a copy",
-            "disguised": "the ledger is older than what was carried",
+            "disguised": "the ledger is older than what was replicated",
         }.get(what, "does not begin at offset 0")
         with scenario.fault(f"the ledger is {what}"):
             if what.startswith("trimmed"):
@@ -167,13 +167,13 @@ def test_a_ledger_of_at_least_once_that_lost_more_than_one_commit_is_refused_by_
         scenario.advances(100)
         older = ledger.copy()
         scenario.advances(200)
-        data_faults.all_carried()
+        data_faults.all_replicated()
         assert mirror.stop() == 0, mirror.output
         mirror.write_config(delivery="exactly-once")
         with scenario.fault("the ledger is of an older scenario"):
             ledger.delete()
             ledger.restore(older, disguised=True)
-            refused(scenario, mirror, "the ledger is older than what was carried")
+            refused(scenario, mirror, "the ledger is older than what was replicated")
         assert data_faults.nothing_came_since()
 
 
@@ -189,7 +189,7 @@ def test_a_ledger_that_is_touched_under_a_running_mirror_is_not_written_to(
         scenario.start()
         older = ledger.copy()
         scenario.advances(200)
-        data_faults.all_carried()
+        data_faults.all_replicated()
         with scenario.fault(f"the ledger is {what} under the mirror"):
             if what == "trimmed":
                 ledger.trim(1)

@@ -114,7 +114,7 @@ def test_the_next_transaction_under_the_id_decides_what_becomes_of_it(
 
 
 class Scene:
-    """A mirror of one partition that has carried a record, and a broker that forgets what its shard began."""
+    """A mirror of one partition after its first record, and a broker that forgets its shard's transaction."""
 
     def __init__(
         self, directory: Path, source: EmbeddedCluster, destination: EmbeddedCluster, placement: str
@@ -125,13 +125,13 @@ class Scene:
         self._sender = Producer({"bootstrap.servers": source.bootstrap_servers})
         assert look(source).create_topic(self.topic, 1, 1, {})
         self.send(b"before")
-        self.carry()
+        self.replicate()
 
     def send(self, value: bytes) -> None:
         self._sender.produce(self.topic, value, b"k", 0)
         assert self._sender.flush(10) == 0
 
-    def carry(self) -> None:
+    def replicate(self) -> None:
         assert self.mirror.start("--stop-at-end").wait() == 0, self.mirror.output
 
     def place(self, value: bytes) -> Entry:
@@ -143,10 +143,10 @@ class Scene:
         ((source, known),) = self.mirror.ledger().positions.items()
         at = look(self.destination).all_offsets([(self.topic, 0)], "latest")[self.topic, 0]
         end = at + 1 if known.place.partition >= 0 else -1
-        carried = Replicated(
+        replicated = Replicated(
             known.offset + 1, known.epoch, delivered=1, place_end=end, waits=Waits(), seen=known.offset + 1
         )
-        position = advance(known, carried, known.at)
+        position = advance(known, replicated, known.at)
         to = list(known.place._replace(partition=0))
         runs = {"v": 1, "topic_id": known.topic_id, "to": to, "runs": [(known.offset, at, 1)]}
         key = f"{source.cluster}|{source.topic}|{source.partition}"
@@ -165,7 +165,7 @@ class Scene:
     def found(self) -> list[bytes | None]:
         return [record.value for record in read_all(self.destination.bootstrap_servers, self.topic)[0]]
 
-    def carried(self, committed: str, forgotten: str) -> None:
+    def replicated(self, committed: str, forgotten: str) -> None:
         """A record of which a broker has committed these parts, and forgotten the others."""
         self.send(b"amid")
         for _ in range(TRIES):
@@ -196,10 +196,10 @@ def scene(
     ],
 )
 def test_a_record_is_there_once_whatever_was_forgotten(scene: Scene, committed: str, forgotten: str) -> None:
-    scene.carried(committed, forgotten)
+    scene.replicated(committed, forgotten)
 
     scene.send(b"behind")
-    scene.carry()
+    scene.replicate()
 
     assert scene.found == [b"before", b"amid", b"behind"]
     assert scene.mirror.ledger().positions.popitem()[1].offset == 3
@@ -207,11 +207,11 @@ def test_a_record_is_there_once_whatever_was_forgotten(scene: Scene, committed: 
 
 
 @deep
-def test_what_was_thrown_away_although_it_counted_stops_the_mirror_until_it_is_carried_again(
+def test_what_was_thrown_away_although_it_counted_stops_the_mirror_until_it_is_replicated_again(
     scene: Scene, tmp_path: Path
 ) -> None:
     """The next transaction would have brought it back; it was aborted, and took it along."""
-    scene.carried("ledger map", "place")
+    scene.replicated("ledger map", "place")
     scene.send(b"behind")
     env = failing("after-flush", 1, "kill", tmp_path / "killed")
     assert scene.mirror.start("--stop-at-end", env=env).wait() == 6, scene.mirror.output
@@ -222,7 +222,7 @@ def test_what_was_thrown_away_although_it_counted_stops_the_mirror_until_it_is_c
     skip = ["--topic", scene.topic, "--partition", "0", "--to", "1", "--back", "--yes"]
     moved = Causeway("offsets", "skip", scene.mirror.config, *skip, log=tmp_path / "skip.log")
     assert moved.wait() == 0, moved.output
-    scene.carry()
+    scene.replicate()
 
     assert scene.found == [b"before", b"amid", b"behind"]
     assert not scene.mirror.ledger().hidden
@@ -232,7 +232,7 @@ def test_what_was_thrown_away_although_it_counted_stops_the_mirror_until_it_is_c
 @pytest.mark.parametrize("scene", ["preserve", "by-key"], indirect=True)
 def test_what_was_aborted_before_the_ledger_could_list_it_stops_the_mirror(scene: Scene) -> None:
     """The producer that committed it did not know of the restart, and its next transaction was aborted."""
-    scene.carried("ledger map", "place")
+    scene.replicated("ledger map", "place")
     again = writer(scene.destination, transactional_id(scene.mirror.name, 1))
     again.begin_transaction()
     again.produce(scene.topic, b"next", b"k", 0)
@@ -254,14 +254,14 @@ def test_what_a_stranger_leaves_open_holds_nobody_up(scene: Scene) -> None:
     assert stranger.flush(10) == 0
 
     scene.send(b"behind")
-    scene.carry()
+    scene.replicate()
     scene.send(b"later")
-    scene.carry()
+    scene.replicate()
 
     assert [one.spot for one in scene.mirror.ledger().hidden] == [(scene.topic, 0)]
     stranger.abort_transaction(10)
     scene.send(b"last")
-    scene.carry()
+    scene.replicate()
     assert scene.found == [b"before", b"behind", b"later", b"last"]
     assert not scene.mirror.ledger().hidden
 
@@ -273,7 +273,7 @@ def test_what_the_driver_left_open_holds_nobody_up(scene: Scene) -> None:
     assert any(leave_open(scene.destination, transactional_id(name, 0), beat) for _ in range(TRIES))
 
     scene.send(b"behind")
-    scene.carry()
+    scene.replicate()
 
     assert scene.found == [b"before", b"behind"]
 

@@ -91,7 +91,7 @@ def go_through(behind: Behind, trouble: Trouble) -> None:
         trouble.begin(here)
         scenario.until(lambda: trouble.felt(here), f"{trouble} has its effect")
         if trouble.noticed:
-            waits = re.compile("waiting for an answer: .*" + ("src" if side == "source" else "dst"))
+            waits = re.compile("waiting for a response: .*" + ("src" if side == "source" else "dst"))
             scenario.until(lambda: waits.search(mirror.output[said:]), "it says what it waits for")
         if trouble.outlasts:
             over = began + 2 * TIMEOUT_SECONDS
@@ -99,10 +99,10 @@ def go_through(behind: Behind, trouble: Trouble) -> None:
         here.each(Proxy.heal)
     scenario.recovered(RECOVERY_SECONDS)
     if trouble.noticed:
-        answers = f"the {side} answers again"
-        scenario.until(lambda: answers in mirror.output[said:], "it says that it is over")
+        responds = f"the {side} responds again"
+        scenario.until(lambda: responds in mirror.output[said:], "it says that it is over")
         other = "destination" if side == "source" else "source"
-        assert f"the {other} answers again" not in mirror.output[said:], "it was never away"
+        assert f"the {other} responds again" not in mirror.output[said:], "it was never away"
     show_restarts(mirror, said)
 
 
@@ -158,7 +158,7 @@ def test_a_backlog_gets_through_a_thin_line(
     with scenario:
         scenario.start()
         said = len(mirror.output)
-        with scenario.fault(f"{side}: 1 MB/s and {megabytes} MB to carry"):
+        with scenario.fault(f"{side}: 1 MB/s and {megabytes} MB to replicate"):
             here.each(lambda proxy: proxy.limit(1_000_000))
             backlog(scenario, scenario.topic("t"), megabytes)
             mark, began = scenario.journal.now(), time.monotonic()
@@ -192,7 +192,7 @@ def test_at_least_once_keeps_the_order_over_cuts_as_long_as_a_record_may_wait(
         finally:
             here.each(Proxy.heal)
     assert {one.invariant for one in report.anomalies} <= {"I4"}, report
-    assert all(report.results[name].answer == "holds" for name in BUT_REPEATS), report
+    assert all(report.results[name].status == "holds" for name in BUT_REPEATS), report
 
 
 def cut_amid_a_backlog(behind: Behind, seconds: float) -> None:
@@ -258,7 +258,7 @@ def test_a_commit_whose_fate_is_unknown_commits_nothing_twice_and_nothing_alone(
     with scenario:
         scenario.start()
         for hang_up in (True, False):
-            lose_the_answer(scenario, mirror, proxy, shard, hang_up=hang_up)
+            lose_commit_response(scenario, mirror, proxy, shard, hang_up=hang_up)
         go_through(now, dead("answers", late=False))
         late = LateCommit(proxy, shard, ledger_topic(mirror.name).encode(), mirror.kill)
         with scenario.fault("a commit is delivered late, and the mirror killed", crash=True):
@@ -270,7 +270,7 @@ def test_a_commit_whose_fate_is_unknown_commits_nothing_twice_and_nothing_alone(
         scenario.end("I13")
 
 
-def lose_the_answer(
+def lose_commit_response(
     scenario: Scenario, mirror: CausewayMirror, proxy: Proxy, shard: bytes, *, hang_up: bool
 ) -> None:
     said = len(mirror.output)

@@ -1,4 +1,4 @@
-"""What the mirror does where it was told to go on: each offset it does not carry is in the ledger."""
+"""What the mirror does where it was told to go on: each offset it does not replicate is in the ledger."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def test_gaps_and_new_topics_are_gone_over_where_that_is_allowed_and_stay_in_the
 
     run = world.run(config)
 
-    run.until(lambda: world.carried() == 180 + 50, "everything that is left is carried")
+    run.until(lambda: world.carried() == 180 + 50, "everything that is left is replicated")
     assert [len(found) for found in world.read(gap).values()] == [100, 80]
     assert world.read(again)[0] == [rec for _, rec in first] + world.read(again, "source")[0]
     recreate(world, "again")
     world.produce(again, world.numbers(20, 1, 2_000))
-    run.until(lambda: len(world.read(again)[0]) == 80, "the third topic of that name is carried too")
+    run.until(lambda: len(world.read(again)[0]) == 80, "the third topic of that name is replicated too")
     assert run.stop() == 0, run.output
     assert world.read(again)[0][60:] == world.read(again, "source")[0]
     assert f"{gap}[1]: offsets 50 to 69" in run.output

@@ -13,7 +13,7 @@ import pytest
 
 from faults.conftest import NewScenario
 from faults.content import Content
-from faults.events import Answered, Ended, Route, Seen, Sent, Side, Verdict
+from faults.events import DeliveryReport, Ended, Route, Seen, Sent, Side, Verdict
 from faults.history import History, Journal
 from faults.processes import held, is_held, kill, usage
 from faults.unseen import PendingRecords
@@ -41,13 +41,17 @@ def sent(token: str, transaction: str = "", topic: str = "t", partition: int = 0
 def test_only_what_is_acknowledged_is_owed(journal: Journal, owed: PendingRecords) -> None:
     journal.add(sent("a"), sent("b"), sent("c"), sent("d"))
     assert owed.count() == 0
-    journal.add(Answered(10, "a", "ok", 0), Answered(20, "b", "failed"), Answered(30, "c", "unknown"))
+    journal.add(
+        DeliveryReport(10, "a", "ok", 0),
+        DeliveryReport(20, "b", "failed"),
+        DeliveryReport(30, "c", "unknown"),
+    )
     assert owed.count() == 1
     assert owed.count(before=9) == 0
     owed.arrived |= {"a", "d"}
     assert owed.count() == 0
     assert owed.newest() == 1, "nobody has acknowledged the other one"
-    journal.add(replace(sent("e"), at=12), Answered(15, "e", "ok", 1))
+    journal.add(replace(sent("e"), at=12), DeliveryReport(15, "e", "ok", 1))
     owed.arrived |= {"e"}
     assert owed.newest() == 12, "sent, whenever somebody heard of it"
 
@@ -56,7 +60,7 @@ def test_a_transaction_is_owed_when_it_is_committed_and_then_as_a_whole(
     journal: Journal, owed: PendingRecords
 ) -> None:
     journal.add(sent("a", "x"), sent("b", "x"), sent("c", "y"), sent("d", "z"))
-    journal.add(*(Answered(10, token, "ok", 0) for token in "abcd"))
+    journal.add(*(DeliveryReport(10, token, "ok", 0) for token in "abcd"))
     assert owed.count() == 0
     journal.add(Ended(20, "x", "committed"), Ended(21, "y", "aborted"), Ended(22, "z", "unknown"))
     assert (owed.count(before=19), owed.count()) == (0, 2)
@@ -65,7 +69,7 @@ def test_a_transaction_is_owed_when_it_is_committed_and_then_as_a_whole(
 def test_what_a_reader_of_the_source_has_seen_is_owed_whatever_its_producer_was_told(
     journal: Journal, owed: PendingRecords
 ) -> None:
-    journal.add(sent("a"), Answered(10, "a", "unknown"), sent("b", "z"), Ended(11, "z", "unknown"))
+    journal.add(sent("a"), DeliveryReport(10, "a", "unknown"), sent("b", "z"), Ended(11, "z", "unknown"))
     journal.add(*(Seen(30, "source", "t", 0, n, token, CONTENT) for n, token in enumerate("ab")))
     assert owed.count() == 2
     owed.arrived |= {"a", "b"}
@@ -74,7 +78,7 @@ def test_what_a_reader_of_the_source_has_seen_is_owed_whatever_its_producer_was_
 
 def test_what_the_mirror_has_given_up_is_not_waited_for(journal: Journal, owed: PendingRecords) -> None:
     journal.add(*(sent(token, partition=n) for n, token in enumerate("abc")))
-    journal.add(*(Answered(10, token, "ok", 5) for token in "abc"))
+    journal.add(*(DeliveryReport(10, token, "ok", 5) for token in "abc"))
     assert owed.count() == 3
     journal.add(Verdict(20, "gap", "t", 0, 3, 9), Verdict(20, "gap", "t", 1, 3, 5, "continue"))
     assert owed.count() == 2, "one stands still; the gap of the other ends before its record"
@@ -86,14 +90,17 @@ def test_what_the_mirror_has_given_up_is_not_waited_for(journal: Journal, owed: 
 
 def test_topics_without_a_route_are_nobodys_business(journal: Journal, owed: PendingRecords) -> None:
     journal.add(
-        sent("a", topic="elsewhere"), Answered(10, "a", "ok", 0), sent("b"), Answered(11, "b", "ok", 0)
+        sent("a", topic="elsewhere"),
+        DeliveryReport(10, "a", "ok", 0),
+        sent("b"),
+        DeliveryReport(11, "b", "ok", 0),
     )
     assert (owed.count(), owed.count(topic="t"), owed.count(topic="u")) == (1, 1, 0)
 
 
 def test_what_is_given_up_with_a_topic_is_not_its_successors(journal: Journal, owed: PendingRecords) -> None:
     journal.add(replace(sent("a"), topic_id="old"), replace(sent("b"), topic_id="new"))
-    journal.add(*(Answered(10, token, "ok", 5) for token in "ab"))
+    journal.add(*(DeliveryReport(10, token, "ok", 5) for token in "ab"))
     journal.add(Verdict(20, "recreated", "t", 0, 3, -1, "continue", topic_id="old"))
     assert owed.count() == 1
 
@@ -101,7 +108,7 @@ def test_what_is_given_up_with_a_topic_is_not_its_successors(journal: Journal, o
 def test_whoever_must_go_on_is_waited_for_while_it_stands_still(
     journal: Journal, owed: PendingRecords
 ) -> None:
-    journal.add(sent("a"), Answered(10, "a", "ok", 5), Verdict(20, "deleted", "t", 0, 3))
+    journal.add(sent("a"), DeliveryReport(10, "a", "ok", 5), Verdict(20, "deleted", "t", 0, 3))
     assert owed.count() == 0
     owed.excuses_stops = False
     assert owed.count() == 1

@@ -74,7 +74,7 @@ def test_a_full_disk_at_the_destination_is_waited_for(
                 scenario.until(lambda: not broker.is_up, "the broker ends for lack of room", 120)
                 said = len(mirror.output)
                 scenario.until(
-                    lambda: "waiting for an answer" in mirror.output[said:], "it says that it waits"
+                    lambda: "waiting for a response" in mirror.output[said:], "it says that it waits"
                 )
                 ballast.unlink()
                 broker.start()
@@ -94,7 +94,7 @@ def test_a_quota_makes_it_slow_and_costs_nothing_else(
     with Scenario(tmp_path, source, destination, mirror, {"t": 2, "u": 1}, largest=400_000) as scenario:
         data_faults = DataFaults(scenario, mirror)
         scenario.start()
-        data_faults.all_carried()
+        data_faults.all_replicated()
         with (
             scenario.fault(f"a quota of the {side}, {when}", crash=when == "away"),
             quota(clusters[side], side),

@@ -75,7 +75,7 @@ def test_only_faults_that_touch_different_things_come_together(three: Side) -> N
 
 
 @sides
-@pytest.mark.parametrize("waits_for", ["commit unanswered", "commit late", "torn frame", "files gone"])
+@pytest.mark.parametrize("waits_for", ["commit response lost", "commit late", "torn frame", "files gone"])
 def test_what_waits_for_the_mirror_does_not_come_with_what_holds_it_up(three: Side, waits_for: str) -> None:
     """Neither of them would ever begin."""
     for kind in kinds(three):
@@ -134,7 +134,7 @@ def test_faults_that_came_together_have_the_time_of_the_slower_one() -> None:
 def test_what_was_not_shown_is_wrong_too() -> None:
     honest = scenario(Fault(1_000, CUT, 2_000), Lag(3_000, 0, 0))
     report = check(honest)
-    report.results["I13"] = replace(report.results["I13"], answer="unknown", doubts=("nobody looked",))
+    report.results["I13"] = replace(report.results["I13"], status="unknown", doubts=("nobody looked",))
 
     assert soak_summary.wrong(honest, report, LIMITS) == ["I13 is not shown to hold: nobody looked"]
     assert soak_summary.wrong(honest, report, LIMITS, restarted=False) == []
@@ -181,7 +181,7 @@ def test_what_processes_use_is_judged_in_long_runs_alone(minutes: int, told: int
 
     report, wrong = judged(scenario(Fault(1_000, CUT, 2_000), Lag(3_000, 0), *usage))
 
-    assert report.results["I15"].answer == "broken"
+    assert report.results["I15"].status == "broken"
     assert sum("I15 memory-grow" in one for one in wrong) == len(wrong) == told
 
 

@@ -61,18 +61,20 @@ def test_a_gap_and_a_longer_new_topic_stop_a_mirror_and_are_gone_over_where_that
     with scenario:
         data_faults = DataFaults(scenario, mirror)
         scenario.start()
-        data_faults.all_carried()
+        data_faults.all_replicated()
         assert mirror.stop() == 0, mirror.output
         with scenario.fault("records deleted and a topic recreated while the mirror was away"):
-            carried = data_faults.position("u", 1)
+            replicated = data_faults.position("u", 1)
             data_faults.write_more(200, "t", "u")
             removed = data_faults.delete_records("u", 1)
             data_faults.recreate("again", records=data_faults.position("again", 0) + 50)
             stopped = data_faults.stands_still(6)
-        assert stopped["u", 1] == ("gap", carried, removed, removed - carried)
+        assert stopped["u", 1] == ("gap", replicated, removed, removed - replicated)
         verdict, expected, found, _ = stopped["again", 0]
         assert (verdict, expected, found) == ("recreated", data_faults.position("again", 0), 0)
-        assert f"{scenario.topic('u')}[1] begins at offset {removed} now, {carried} is next" in mirror.output
+        assert (
+            f"{scenario.topic('u')}[1] begins at offset {removed} now, {replicated} is next" in mirror.output
+        )
         assert f"{scenario.topic('again')} was deleted and created again" in mirror.output
         with scenario.fault("both are gone over"):
             mirror.start(on_gap="continue", on_recreate="restart")
@@ -82,7 +84,7 @@ def test_a_gap_and_a_longer_new_topic_stop_a_mirror_and_are_gone_over_where_that
         scenario.recovered()
         assert data_faults.gaps() == {
             ("again", 0, "recreated", expected, 0),
-            ("u", 1, "gap", carried, removed),
+            ("u", 1, "gap", replicated, removed),
         }
         assert not mirror.ledger().stopped
         scenario.end("I10")
@@ -92,7 +94,7 @@ def test_a_gap_and_a_longer_new_topic_stop_a_mirror_and_are_gone_over_where_that
 @pytest.mark.parametrize("policy", ["stop", "continue"])
 @pytest.mark.parametrize("when", ["away", "behind"])
 @pytest.mark.parametrize("how", ["delete-records", "retention"])
-def test_what_is_deleted_before_it_is_carried_is_named(
+def test_what_is_deleted_before_it_is_replicated_is_named(
     brisk_scenario: NewScenario, how: str, when: str, policy: str
 ) -> None:
     scenario, mirror = brisk_scenario({"t": 1, "u": 2}, on_gap=policy)
@@ -100,7 +102,7 @@ def test_what_is_deleted_before_it_is_carried_is_named(
         data_faults = DataFaults(scenario, mirror)
         data_faults.alter("source", scenario.topic("u"), **{"segment.ms": "200"})
         scenario.start()
-        data_faults.all_carried()
+        data_faults.all_replicated()
         with scenario.fault(f"{how} overtakes a mirror that is {when}"), data_faults.meanwhile(when):
             data_faults.write_more(300, "t", "u")
             removed = (
@@ -110,7 +112,7 @@ def test_what_is_deleted_before_it_is_carried_is_named(
         (gap,) = data_faults.heard("gap", "u", 1)
         assert gap.action == policy
         assert gap.expected < gap.found == removed
-        assert "offsets were deleted before they were carried" in mirror.output
+        assert "offsets were deleted before they were replicated" in mirror.output
         scenario.write(scenario.topics)
         scenario.advances(100)
         if policy == "stop":
@@ -128,17 +130,17 @@ def test_what_is_deleted_before_it_is_carried_is_named(
 def test_a_recreated_topic_is_never_taken_for_the_old_one(
     new_scenario: NewScenario, length: str, when: str, policy: str
 ) -> None:
-    """Away and behind, some of the old topic's last records are never carried: they are declared gone."""
+    """Away and behind, some of the old topic's last records are never replicated: they are declared gone."""
     scenario, mirror = new_scenario({"t": 1, "u": 2}, on_recreate=policy)
     with scenario:
         data_faults = DataFaults(scenario, mirror)
         scenario.start()
-        data_faults.all_carried()
+        data_faults.all_replicated()
         with scenario.fault(f"recreated {length}, the mirror is {when}"), data_faults.meanwhile(when):
             if when != "running":
                 data_faults.write_more(50, "t", "u")
-            carried = max(data_faults.position("u", 0), data_faults.position("u", 1))
-            data_faults.recreate("u", records=carried + 100 if length == "longer" else 5)
+            replicated = max(data_faults.position("u", 0), data_faults.position("u", 1))
+            data_faults.recreate("u", records=replicated + 100 if length == "longer" else 5)
         scenario.until(
             lambda: data_faults.heard_of("u", policy), "it says what happened, for both partitions"
         )
@@ -162,7 +164,7 @@ def test_a_deleted_topic_is_missed(new_scenario: NewScenario, when: str) -> None
     with scenario:
         data_faults = DataFaults(scenario, mirror)
         scenario.start()
-        data_faults.all_carried()
+        data_faults.all_replicated()
         with scenario.fault(f"a topic is deleted, the mirror is {when}"), data_faults.meanwhile(when):
             data_faults.delete("u")
         scenario.until(lambda: data_faults.heard_of("u", "stop"), "it says so, for both partitions")
@@ -186,7 +188,7 @@ def test_a_topic_recreated_with_fewer_partitions_is_missed_in_all_of_the_old_one
     with scenario:
         data_faults = DataFaults(scenario, mirror)
         scenario.start()
-        data_faults.all_carried()
+        data_faults.all_replicated()
         with (
             scenario.fault(f"recreated with one partition, the mirror is {when}"),
             data_faults.meanwhile(when),
@@ -209,7 +211,7 @@ def test_a_topic_recreated_with_fewer_partitions_is_missed_in_all_of_the_old_one
 
 
 @deep
-def test_new_partitions_are_carried_from_their_first_record(new_scenario: NewScenario) -> None:
+def test_new_partitions_are_replicated_from_their_first_record(new_scenario: NewScenario) -> None:
     scenario, mirror = new_scenario({"t": 1, "u": 2})
     with scenario:
         data_faults = DataFaults(scenario, mirror)
@@ -227,7 +229,7 @@ def test_new_partitions_are_carried_from_their_first_record(new_scenario: NewSce
 def test_compaction_makes_holes_and_loses_nothing_that_counts(
     brisk: EmbeddedCluster, destination: EmbeddedCluster, tmp_path: Path
 ) -> None:
-    """Segments roll and are cleaned while they are carried, and while the mirror is away."""
+    """Segments roll and are cleaned while they are replicated, and while the mirror is away."""
     mirror = CausewayMirror(tmp_path, brisk, destination)
     topic = f"{mirror.name}.c"
     tidy = {"cleanup.policy": "compact", "segment.ms": "300", "min.cleanable.dirty.ratio": "0.01"}
@@ -241,12 +243,12 @@ def test_compaction_makes_holes_and_loses_nothing_that_counts(
         eventually(
             lambda: overwrite(data_faults, "c", 2, 200) and holes(scenario, topic) > 100, "it is compacted"
         )
-        with scenario.fault("compaction of what was not carried yet"):
+        with scenario.fault("compaction of what was not replicated yet"):
             assert mirror.stop() == 0, mirror.output
             before = holes(scenario, topic)
             eventually(
                 lambda: overwrite(data_faults, "c", 2, 100) and holes(scenario, topic) > before + 300,
-                "what was not carried is compacted",
+                "what was not replicated is compacted",
             )
             mirror.start()
         scenario.recovered()

@@ -46,13 +46,13 @@ def fill(line: ProxiedCluster, topic: str, *records: tuple[bytes | None, bytes])
     assert producer.flush(10) == 0
 
 
-def lose_the_next_answer(line: ProxiedCluster, to: int = LIST_OFFSETS) -> None:
+def lose_next_response(line: ProxiedCluster, to: int = LIST_OFFSETS) -> None:
     (proxy,) = line.proxies
     proxy.lose_answer(to, hang_up=False)
 
 
 @contextlib.contextmanager
-def no_answers(line: ProxiedCluster, to: int = LIST_OFFSETS) -> Iterator[None]:
+def no_responses(line: ProxiedCluster, to: int = LIST_OFFSETS) -> Iterator[None]:
     """However often one asks."""
     (proxy,) = line.proxies
 
@@ -77,23 +77,23 @@ def test_without_an_answer_there_is_no_offset(
     end = 0 if at in ("earliest", 1) else 10
 
     assert view.offsets([spot], at) == {spot: end}
-    lose_the_next_answer(line)
+    lose_next_response(line)
     assert view.offsets([spot], at) == {spot: end}, "whoever does not answer is asked again"
-    with no_answers(line):
+    with no_responses(line):
         assert view.offsets([spot], at) == {}
-    with no_answers(line), pytest.raises(Unreachable, match="does not answer"):
+    with no_responses(line), pytest.raises(Unreachable, match="does not answer"):
         view.all_offsets([spot], at)
     assert view.offsets([spot], now_ms() + 60_000) == {spot: 10}, "from now on"
 
 
 def test_a_ledger_whose_end_is_not_known_is_asked_again(line: ProxiedCluster, view: ClusterView) -> None:
-    """Taken for empty, it would have everything carried once more."""
+    """Taken for empty, it would have everything replicated once more."""
     ensure_topics(view, "unanswered", 1, 1)
     source = SourcePartition("c", "t", 0)
     position = Position(source, "id", 0, 7, -1, Place("t", "id", 0), 0, 7, 1, now_ms())
     key, value = encode(position)
     fill(line, ledger_topic("unanswered"), (key, value))
-    lose_the_next_answer(line)
+    lose_next_response(line)
 
     image = read_image(view.cluster, "unanswered")
 
@@ -107,7 +107,7 @@ def test_a_ledger_is_not_made_anew_while_nobody_knows_whether_there_was_one(
     fill(line, "__causeway.lost.offsets", (b"c|t|0", b"{}"))
     view._admin.delete_topics([ledger_topic("lost")])[ledger_topic("lost")].result()
 
-    with no_answers(line), pytest.raises(Unreachable, match="does not answer"):
+    with no_responses(line), pytest.raises(Unreachable, match="does not answer"):
         ensure_topics(view, "lost", 1, 1)
 
     assert not view.describe([ledger_topic("lost")])
@@ -118,6 +118,6 @@ def test_settings_that_are_not_answered_are_asked_for_again(
 ) -> None:
     """Running mirrors ask every few seconds: what was lost on the way must not look like an outage."""
     assert view.create_topic(topic_name, 1, 1, {"message.timestamp.type": "LogAppendTime"})
-    lose_the_next_answer(line, DESCRIBE_CONFIGS)
+    lose_next_response(line, DESCRIBE_CONFIGS)
 
     assert view.configs([topic_name])[topic_name]["message.timestamp.type"] == "LogAppendTime"

@@ -1,6 +1,6 @@
 """A source that loses what it had acknowledged: a follower that missed the last records leads uncleanly.
 
-What was carried of them is on the destination alone, and the same offsets may be given to other records:
+What was replicated of them is on the destination alone, and the same offsets may be given to other records:
 going on from the position would mix two histories, and skip the beginning of the second in silence.
 """
 
@@ -77,7 +77,7 @@ def test_what_an_unclean_election_cut_off_stops_its_partition_and_no_other(
             lambda: end(brokers, weak) > missed + 20, "the leader takes records that nobody else has"
         )
         scenario.quiet()
-        scenario.until(lambda: scenario.unseen.count() == 0, "they are carried")
+        scenario.until(lambda: scenario.unseen.count() == 0, "they are replicated")
         with scenario.fault("unclean leader election"):
             found = cut(brokers, weak)
             scenario.damage("truncated", "source", weak, 0, found)
@@ -116,7 +116,7 @@ def test_a_log_that_was_cut_and_has_grown_again_is_not_taken_for_the_old_one(
         (stop,) = world.ledger().stopped.values()
         assert (stop.verdict, stop.topic, stop.expected) == ("truncated", weak, 150), run.output
 
-    assert len(world.read(weak)[0]) == 150, "nothing of the other history was carried"
+    assert len(world.read(weak)[0]) == 150, "nothing of the other history was replicated"
     assert len(world.read(other)[0]) == 20, "the other topic goes on"
     world.close()
 

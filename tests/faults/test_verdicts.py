@@ -9,7 +9,7 @@ import pytest
 
 from causeway.core.ledger_record import Gap, Stopped
 from faults.checker import check
-from faults.events import Booked, Damage, Drained, Verdict
+from faults.events import Damage, Drained, LedgerPosition, Verdict
 from faults.history import History
 from faults.history_builder import ALL_STEPS, TO, TOPIC, HistoryBuilder, WorkloadStep, records_of, replaced
 from faults.verdicts import verdict_of
@@ -43,12 +43,14 @@ def test_a_ledger_record_becomes_a_verdict(record: Stopped | Gap, said: Verdict)
     assert verdict_of(record, 7) == said
 
 
-def set_aside(*offsets: int, said: tuple[int, ...] | None = None, booked: int | None = None) -> History:
+def set_aside(
+    *offsets: int, said: tuple[int, ...] | None = None, ledger_position: int | None = None
+) -> History:
     """Some of six records were refused: they are not there, the books count them, the quarantine has them."""
     there = records_of(HONEST, "destination")
     changes: list[tuple[object, object | None]] = [(there[n], None) for n in offsets]
-    count = len(offsets) if booked is None else booked
-    for row in HONEST.of(Booked):
+    count = len(offsets) if ledger_position is None else ledger_position
+    for row in HONEST.of(LedgerPosition):
         if row.offset == 6:
             changes.append((row, replace(row, delivered=6 - len(offsets), quarantined=count, holes=0)))
         else:
@@ -87,11 +89,11 @@ def test_another_record_in_the_quarantine_is_named() -> None:
 
 
 def test_books_that_do_not_count_what_was_set_aside_are_named() -> None:
-    assert "I8 books-unbalanced orders[0]@6" in found(set_aside(1, 4, booked=1))
+    assert "I8 ledger-unbalanced orders[0]@6" in found(set_aside(1, 4, ledger_position=1))
 
 
 def test_offsets_that_books_skip_without_a_declared_gap_are_named() -> None:
-    rows = [row for row in HONEST.of(Booked) if row.offset == 6]
+    rows = [row for row in HONEST.of(LedgerPosition) if row.offset == 6]
     history = replaced(
         HONEST,
         [(row, replace(row, delivered=4, gone=2)) for row in rows]
@@ -122,7 +124,7 @@ def test_a_stop_at_the_destination_says_an_offset_of_the_destination() -> None:
 
 
 def test_books_that_were_read_again_have_not_gone_back() -> None:
-    rows = HONEST.of(Booked)
+    rows = HONEST.of(LedgerPosition)
     again = [replace(row, at=row.at + 10_000) for row in rows]
     assert found(History([*HONEST.events, *again])) == set()
     back = replace(rows[-1], at=99_000, offset=rows[-1].offset - 1, holes=-1)
@@ -130,15 +132,15 @@ def test_books_that_were_read_again_have_not_gone_back() -> None:
 
 
 def test_books_of_a_partition_that_nobody_read_leave_a_doubt_unless_they_are_empty() -> None:
-    row = Booked(99_000, TOPIC, 7, 0, 0, 0, topic_id="B")
-    assert check(History([*HONEST.events, row])).results["I8"].answer == "holds"
-    carried = replace(row, offset=3, delivered=3)
-    assert check(History([*HONEST.events, carried])).results["I8"].answer == "unknown"
+    row = LedgerPosition(99_000, TOPIC, 7, 0, 0, 0, topic_id="B")
+    assert check(History([*HONEST.events, row])).results["I8"].status == "holds"
+    replicated = replace(row, offset=3, delivered=3)
+    assert check(History([*HONEST.events, replicated])).results["I8"].status == "unknown"
 
 
 def test_a_position_in_a_topic_that_was_given_up_need_not_come_to_its_end() -> None:
     """Behind its last record the old topic had a marker, which nobody will ever pass."""
-    (last,) = [row for row in HONEST.of(Booked) if row.offset == 6][-1:]
+    (last,) = [row for row in HONEST.of(LedgerPosition) if row.offset == 6][-1:]
     read = next(one for one in HONEST.of(Drained) if one.side == "source")
     longer = replaced(HONEST, [(read, replace(read, end=7))])
     history = History([*longer.events, replace(last, at=50_000)])

@@ -13,10 +13,10 @@ from confluent_kafka import KafkaError
 from causeway.local_kafka import EmbeddedCluster
 from faults.checker import RECORDS, check
 from faults.content import content, token, token_in
-from faults.events import Answered, Ended, Route, Seen, Sent, Terms
+from faults.events import DeliveryReport, Ended, Route, Seen, Sent, Terms
 from faults.history import History, Journal
 from faults.history_builder import records_of, replaced
-from faults.ledger_events import note_books, note_offset_map, note_topics, topic_ids
+from faults.ledger_events import note_ledger, note_offset_map, note_topics, topic_ids
 from faults.reader import drain
 from faults.record_generator import random_record
 from faults.trace import trace
@@ -61,8 +61,8 @@ def test_only_what_is_certain_is_called_failed(tmp_path: Path, code: int | None,
         message = Namespace(offset=lambda: 7)
         report(KafkaError(code) if code is not None else None, message)
         report(None, message)  # nobody is answered for twice
-        (answer,) = journal.history().of(Answered)
-    assert (answer.outcome, answer.offset) == (outcome, 7 if outcome == "ok" else -1)
+        (report_event,) = journal.history().of(DeliveryReport)
+    assert (report_event.outcome, report_event.offset) == (outcome, 7 if outcome == "ok" else -1)
 
 
 def test_what_never_left_has_failed_for_certain(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_an_abort_is_believed_when_the_connection_held_until_its_markers_were_th
         assert journal.history().of(Ended)[0].outcome == outcome
 
 
-def test_one_mirror_run_holds_every_promise_about_records_and_books(world: World, tmp_path: Path) -> None:
+def test_one_mirror_run_holds_every_promise_about_records_and_positions(world: World, tmp_path: Path) -> None:
     topic, other = world.topic("t", 3), world.topic("u", 1)
     ids = topic_ids(world.admin(), [topic, other])
     with Journal(tmp_path / "history.jsonl") as journal:
@@ -109,10 +109,10 @@ def test_one_mirror_run_holds_every_promise_about_records_and_books(world: World
 
         for name in places:
             drain(world.servers["source"], name, "source", journal, topic_id=ids[name])
-        note_books(journal, world.ledger())
+        note_ledger(journal, world.ledger())
         for name in places:
             drain(world.servers["destination"], name, "destination", journal)
-        note_books(journal, world.ledger())
+        note_ledger(journal, world.ledger())
         note_offset_map(journal, world.servers["destination"], world.mirror)
         note_topics(journal, world.admin(), "source")
 
@@ -155,7 +155,7 @@ def test_a_workload_survives_its_brokers_and_never_says_failed_of_what_is_there(
     history = History.read(tmp_path / "history.jsonl")
     report = check(history)
     assert not report.anomalies, str(report)
-    assert report.results["I1"].answer == "unknown", "nobody has read a destination"
+    assert report.results["I1"].status == "unknown", "nobody has read a destination"
     fates = Counter(trace(history).fates.values())
     assert fates.total() == workload.counts["sent"]
     assert fates["visible"] == workload.visible

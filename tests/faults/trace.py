@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from faults.content import Content, alike
-from faults.events import Answered, Drained, Ended, Route, Seen, Sent
+from faults.events import DeliveryReport, Drained, Ended, Route, Seen, Sent
 from faults.history import History
 
 Fate = Literal["visible", "hidden", "unknown"]
 _OF_TRANSACTION: dict[str, Fate] = {"committed": "visible", "aborted": "hidden"}
-_OF_ANSWER: dict[str, Fate] = {"ok": "visible", "failed": "hidden"}
+_OF_OUTCOME: dict[str, Fate] = {"ok": "visible", "failed": "hidden"}
 
 
 class Log(NamedTuple):
@@ -64,7 +64,7 @@ class Trace:
     routes: dict[str, Route]
     sent: dict[str, Sent]
     fates: dict[str, Fate]
-    answers: dict[str, Answered]
+    reports: dict[str, DeliveryReport]
     originals: dict[Log, list[Original]]  # in the order of offsets
     arrivals: dict[Log, list[Arrival]]  # by place, in the order of offsets
     conflicts: list[tuple[str, Seen]]  # side, a record at an offset where another one was read
@@ -85,13 +85,13 @@ class Trace:
 
 def trace(history: History) -> Trace:
     sent = {event.token: event for event in history.of(Sent)}
-    answers = {event.token: event for event in history.of(Answered)}
+    reports = {event.token: event for event in history.of(DeliveryReport)}
     ended = {event.transaction: event for event in history.of(Ended)}
     traced = Trace(
         routes={route.topic: route for route in history.of(Route)},
         sent=sent,
-        fates=_fates(sent, answers, ended),
-        answers=answers,
+        fates=_fates(sent, reports, ended),
+        reports=reports,
         originals={},
         arrivals={},
         conflicts=[],
@@ -108,12 +108,14 @@ def trace(history: History) -> Trace:
     return traced
 
 
-def _fates(sent: dict[str, Sent], answers: dict[str, Answered], ended: dict[str, Ended]) -> dict[str, Fate]:
+def _fates(
+    sent: dict[str, Sent], reports: dict[str, DeliveryReport], ended: dict[str, Ended]
+) -> dict[str, Fate]:
     def fate(record: Sent) -> Fate:
         if record.transaction:
             outcome = ended[record.transaction].outcome if record.transaction in ended else "unknown"
             return _OF_TRANSACTION.get(outcome, "unknown")
-        return _OF_ANSWER.get(answers[record.token].outcome if record.token in answers else "", "unknown")
+        return _OF_OUTCOME.get(reports[record.token].outcome if record.token in reports else "", "unknown")
 
     return {token: fate(record) for token, record in sent.items()}
 
@@ -127,9 +129,9 @@ def _originals(
     def visible_from(token: str) -> int | None:
         if traced.fates.get(token) != "visible":
             return None
-        record, answer = traced.sent[token], traced.answers.get(token)
+        record, report = traced.sent[token], traced.reports.get(token)
         end = ended[record.transaction].at if record.transaction else 0
-        return max(end, answer.at if answer else record.at)
+        return max(end, report.at if report else record.at)
 
     for log, records in shown.items():
         for offset, seen in records.items():
@@ -141,12 +143,12 @@ def _originals(
         at_latest = visible_from(token)
         if token in tokens or at_latest is None or record.topic not in traced.routes:
             continue
-        answer = traced.answers.get(token)
+        report = traced.reports.get(token)
         log = Log(record.topic, record.topic_id, record.partition)
-        if answer is None or answer.offset < 0:
+        if report is None or report.offset < 0:
             traced.unplaced.append(record)
         else:
-            found[log].append(Original(log, answer.offset, token, record.content, at_latest, False))
+            found[log].append(Original(log, report.offset, token, record.content, at_latest, False))
     return {
         log: sorted(records, key=lambda one: one.offset)
         for log, records in found.items()

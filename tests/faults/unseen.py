@@ -18,7 +18,7 @@ from typing import NamedTuple
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
 
 from faults.content import token_in
-from faults.events import Answered, Ended, Route, Seen, Sent, Verdict
+from faults.events import DeliveryReport, Ended, Route, Seen, Sent, Verdict
 from faults.history import Journal
 
 _QUIET = logging.Logger("follower")
@@ -45,7 +45,7 @@ class PendingRecords:
         self._journal = journal
         self._read = 0  # events of the journal
         self._sent: dict[str, Sent] = {}  # not yet answered for
-        self._answers: dict[str, int] = {}  # offsets of records whose transaction goes on
+        self._open_offsets: dict[str, int] = {}  # offsets of records whose transaction goes on
         self._in_transaction: dict[str, list[str]] = defaultdict(list)
         self._due: dict[str, _Due] = {}
         self._stopped: set[tuple[str, int]] = set()
@@ -66,7 +66,7 @@ class PendingRecords:
     def newest(self) -> int:
         """When the youngest record that has arrived was sent.
 
-        Not when it was acknowledged: producers hear of that later than a mirror may have carried it, and
+        Not when it was acknowledged: producers hear of that later than a mirror may have replicated it, and
         one that is dead by then would seem to have come back.
         """
         with self._lock:
@@ -95,14 +95,14 @@ class PendingRecords:
                     self._sent[event.token] = event
                     if event.transaction:
                         self._in_transaction[event.transaction].append(event.token)
-                case Answered(outcome="ok") if event.token in self._sent:
+                case DeliveryReport(outcome="ok") if event.token in self._sent:
                     if self._sent[event.token].transaction:
-                        self._answers[event.token] = event.offset
+                        self._open_offsets[event.token] = event.offset
                     else:
                         self._owe(event.token, event.at, event.offset)
                 case Ended():
                     for token in self._in_transaction.pop(event.transaction, ()):
-                        offset = self._answers.pop(token, -1)
+                        offset = self._open_offsets.pop(token, -1)
                         if event.outcome == "committed":
                             self._owe(token, event.at, offset)
                 case Seen(side="source") if event.token and event.token in self._sent:
@@ -146,7 +146,7 @@ class Unseen(PendingRecords):
 
     @property
     def seen(self) -> int:
-        """Records that have arrived, as far as they carry tokens."""
+        """Records that have arrived, as far as they replicate tokens."""
         return len(self.arrived)
 
     def close(self) -> None:

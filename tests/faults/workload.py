@@ -26,7 +26,7 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from faults.content import content, token
-from faults.events import Answered, Ended, Sent
+from faults.events import DeliveryReport, Ended, Sent
 from faults.history import Journal
 from faults.record_generator import random_record
 
@@ -119,7 +119,7 @@ class Workload:
         while self._left_open and time.monotonic() < deadline:
             self._fenced()
         for name in sorted(self._waiting):
-            self._answer(name, "unknown", why="nobody answered", plain=True)
+            self._note_outcome(name, "unknown", why="nobody answered", plain=True)
 
     def _send(self, producer: Producer, transaction: str) -> bool:
         """Hand over one record. False where it was not taken."""
@@ -147,10 +147,10 @@ class Workload:
             except BufferError:
                 producer.poll(0.1)
                 if self.stopping.is_set():
-                    self._answer(name, "failed", why="never handed over", plain=plain)
+                    self._note_outcome(name, "failed", why="never handed over", plain=plain)
                     return False
             except KafkaException as error:  # a producer that cannot go on takes nothing any more
-                self._answer(name, "failed", why=str(error), plain=plain)
+                self._note_outcome(name, "failed", why=str(error), plain=plain)
                 if plain:
                     self._give_up(producer)
                     self._plain = None
@@ -160,19 +160,21 @@ class Workload:
         def report(error: Any, message: Any) -> None:
             if error is None:
                 offset = message.offset()
-                self._answer(name, "ok", offset=-1 if offset is None or offset < 0 else offset, plain=plain)
+                self._note_outcome(
+                    name, "ok", offset=-1 if offset is None or offset < 0 else offset, plain=plain
+                )
             else:
-                self._answer(
+                self._note_outcome(
                     name, "failed" if error.code() in CERTAIN else "unknown", str(error), plain=plain
                 )
 
         return report
 
-    def _answer(self, name: str, outcome: Any, why: str = "", offset: int = -1, *, plain: bool) -> None:
+    def _note_outcome(self, name: str, outcome: Any, why: str = "", offset: int = -1, *, plain: bool) -> None:
         if name in self._waiting:
             self._waiting.discard(name)
             self.counts[f"{'plain' if plain else 'transactional'} {outcome}"] += 1
-            self._journal.add(Answered(self._journal.now(), name, outcome, offset, why))
+            self._journal.add(DeliveryReport(self._journal.now(), name, outcome, offset, why))
 
     def _transaction(self, count: int, *, commit: bool) -> None:
         tx = self._transactional = self._transactional or self._fenced()

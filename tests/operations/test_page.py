@@ -55,7 +55,7 @@ def test_an_operator_sees_a_gap_and_goes_on_behind_it(world: World) -> None:
 
     code, said = typed(run)
     assert code == 6, said
-    assert "20 offsets were deleted before they were carried" in said
+    assert "20 offsets were deleted before they were replicated" in said
     code, said = typed(show)
     assert code == 0, said
     assert f"{topic}[1]: stopped (gap) since " in said

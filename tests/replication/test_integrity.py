@@ -26,7 +26,7 @@ def test_records_that_retention_took_before_they_were_carried_are_named(world: W
     run = world.run(config, "--stop-at-end")
 
     assert run.wait() == 6, run.output
-    assert f"{topic}[1] begins at offset 70 now, 50 is next to carry: 20 offsets" in run.output
+    assert f"{topic}[1] begins at offset 70 now, 50 is next to replicate: 20 offsets" in run.output
     assert len(world.read(topic)[0]) == 100, "the other partition goes on"
     assert len(world.read(topic)[1]) == 50
     assert len(world.read(other)[0]) == 10
@@ -202,7 +202,7 @@ def test_a_destination_that_begins_to_replace_timestamps_is_refused_until_it_sto
 def _replace_timestamps_for_a_while(world: World, run: Causeway, stamped: str, other: str, turn: int) -> None:
     cut = world.ledger().cut
     before = cut.slice if cut else 0
-    why = f"not carried: src:{stamped}: topic {stamped} has message.timestamp.type=LogAppendTime"
+    why = f"not replicated: src:{stamped}: topic {stamped} has message.timestamp.type=LogAppendTime"
     world.alter(stamped, "message.timestamp.type", "LogAppendTime", on="destination")
     run.until(lambda: run.output.count(why) == turn, "it says so")
     run.until(lambda: _slice_ended(world, before), "what was under way has ended")

@@ -180,7 +180,7 @@ def failures(*offsets: int) -> UnreadableLog | None:
         ((20,) * LOOKS, False, True),
         ((20,), True, True),
         ((20, 20, 19, 20), False, False),  # it came further in between, or was moved
-        ((19,) * LOOKS, False, False),  # it is not what is next to carry any more
+        ((19,) * LOOKS, False, False),  # it is not what is next to replicate any more
         ((19,), True, False),
     ],
 )
@@ -192,6 +192,6 @@ def test_a_log_is_damaged_where_it_cannot_be_read_again_and_again(
     if finding is not None:
         assert (finding.verdict, finding.expected) == ("corrupt", 20)
         assert (
-            "orders[3] cannot be read from offset 20 on, which is next to carry (bad at 20)" in finding.what
+            "orders[3] cannot be read from offset 20 on, which is next to replicate (bad at 20)" in finding.what
         )
         assert "causeway offsets skip" in finding.todo

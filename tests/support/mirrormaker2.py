@@ -93,9 +93,9 @@ def properties(flow: Flow, setting: Setting, rest_port: int = 0) -> dict[str, st
 
 
 class MirrorMaker2:
-    """One node, as a mirror that a day can be given: it keeps no books that anybody else could read."""
+    """One node, as a mirror for a scenario: it has no ledger that others could read."""
 
-    keeps_books = False
+    has_ledger = False
 
     def __init__(
         self, directory: Path, source_servers: str, destination_servers: str, setting: Setting, *,
@@ -149,7 +149,7 @@ class MirrorMaker2:
     def pids(self) -> dict[str, list[int]]:
         return {"jvm": [self._process.pid]} if self._process is not None else {}
 
-    def note_books(self, journal: object, *, whole: bool) -> None:
+    def note_ledger(self, journal: object, *, whole: bool) -> None:
         """Its positions are Connect's own business."""
 
     def note_map(self, journal: object) -> None:

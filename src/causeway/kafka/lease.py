@@ -243,7 +243,7 @@ def refuse_copy(lease: Lease | None, ledger_id: str, where: str) -> None:
             "this ledger is a copy: its records were written to a topic that does not exist any more",
             where=where,
             why=f"it was topic id {shown(lease.ledger_id)}, and is {shown(ledger_id)} now",
-            todo="its positions may be of an older day: carry under a new mirror name,"
+            todo="its positions may be of an older day: replicate under a new mirror name,"
             " or `causeway adopt` under it",
         )
 

@@ -37,7 +37,7 @@ def check_ledger(ledger: str, known_id: str, found: TopicFacts | None, alias: st
             "the ledger was deleted and created again under the mirror",
             where=f'topic {ledger} on cluster "{alias}"',
             why=f"topic id {shown(known_id)} then, {shown(found.topic_id)} now",
-            todo="its positions are gone: carry under a new mirror name, or take over what is there:"
+            todo="its positions are gone: replicate under a new mirror name, or take over what is there:"
             " `causeway adopt`",
         )
 
@@ -79,9 +79,9 @@ def _refuse_lost(view: ClusterView, mirror: str, partitions: int) -> None:
     ledger, offsets = ledger_topic(mirror), offset_map_topic(mirror)
     if any(view.all_offsets([(offsets, number) for number in range(partitions)], "latest").values()):
         raise IntegrityError(
-            f'the ledger of mirror "{mirror}" is missing, but its offset map holds what it has carried',
+            f'the ledger of mirror "{mirror}" is missing, but its offset map holds what it has replicated',
             where=f'topic {ledger} on cluster "{view.cluster.alias}"',
-            why="without positions everything would be carried again",
-            todo="carry under a new mirror name, or take over what is there: delete topic"
+            why="without positions everything would be replicated again",
+            todo="replicate under a new mirror name, or take over what is there: delete topic"
             f" {offsets} and `causeway adopt`",
         )

@@ -17,15 +17,15 @@ def refuse_older(view: ClusterView, mirror: str, image: LedgerState) -> None:
     if offsets not in known:
         return
     spots = [(offsets, number) for number in range(known[offsets].partitions)]
-    carried = contradicted(tail(view, spots), image.positions, image.gaps.values())
-    if carried is None:
+    entry = contradicted(tail(view, spots), image.positions, image.gaps.values())
+    if entry is None:
         return
-    position = image.positions.get(carried.source)
+    position = image.positions.get(entry.source)
     raise IntegrityError(
-        f"the ledger is older than what was carried: {carried.source} was carried up to offset {carried.end},"
+        f"the ledger is older than what was replicated: {entry.source} up to offset {entry.end},"
         + (f" the ledger says {position.offset}" if position else " the ledger does not know it"),
         where=f'topic {ledger_topic(mirror)} on cluster "{view.cluster.alias}"',
         why=f"the offset map, written with it, says so ({offsets})",
-        todo="somebody restored or changed the ledger; going on would repeat records:"
-        " carry under a new mirror name, or `causeway adopt` under it",
+        todo="the ledger was restored or changed; to continue would repeat records:"
+        " replicate under a new mirror name, or `causeway adopt` under it",
     )

@@ -120,7 +120,7 @@ def _source_topic(lane: Lane, position: Position | None, found: LogFacts) -> Fin
         return Finding(
             "deleted",
             f"the source topic {source.topic} does not exist any more"
-            + (f"; carried up to offset {position.offset}" if position else ""),
+            + (f"; replicated up to offset {position.offset}" if position else ""),
             "take it out of `topics`; where it is created again, on_recreate decides",
             expected,
         )
@@ -129,9 +129,9 @@ def _source_topic(lane: Lane, position: Position | None, found: LogFacts) -> Fin
             "recreated",
             f"the source topic {source.topic} was deleted and created again"
             f" (topic id {shown(topic_id)} then, {shown(found.topic_id)} now);"
-            f" its offsets {found.log_start}…{found.log_end} are not the ones carried"
+            f" its offsets {found.log_start}…{found.log_end} are not the ones replicated"
             + (f" up to {position.offset}: what the old one held from there on is gone" if position else ""),
-            'on_recreate = "restart" carries the new topic from its beginning, behind what is there',
+            'on_recreate = "restart" replicates the new topic from its beginning, after what is there',
             expected,
             found.log_start,
         )
@@ -144,8 +144,8 @@ def _source_log(lane: Lane, position: Position, found: LogFacts) -> Finding | No
         gone = found.log_start - position.offset
         return Finding(
             "gap",
-            f"{source} begins at offset {found.log_start} now, {position.offset} is next to carry:"
-            f" {gone} offsets were deleted before they were carried",
+            f"{source} begins at offset {found.log_start} now, {position.offset} is next to replicate:"
+            f" {gone} offsets were deleted before they were replicated",
             "raise the source's retention; to go on without them: `causeway offsets skip`,"
             ' or on_gap = "continue"',
             position.offset,
@@ -161,8 +161,8 @@ def truncated(source: SourcePartition, expected: int, end: int) -> Finding:
     """The source lost records that were replicated."""
     return Finding(
         "truncated",
-        f"{source} ends at offset {end} now, {expected} is next to carry:"
-        f" {expected - end} offsets that were carried are gone from the source",
+        f"{source} ends at offset {end} now, {expected} is next to replicate:"
+        f" {expected - end} offsets that were replicated are gone from the source",
         "the source lost records (unclean leader election?); source and destination have diverged there:"
         f" `causeway offsets skip --back` goes on from offset {end}",
         expected,
@@ -178,8 +178,8 @@ def diverged(source: SourcePartition, expected: int, why: str) -> Finding:
     """
     return Finding(
         "truncated",
-        f"{source} was truncated before offset {expected}, which is next to carry, and written again ({why}):"
-        " what was carried is not what the source holds now",
+        f"{source} was truncated before offset {expected}, which is next to replicate, and rewritten ({why}):"
+        " what was replicated is not what the source holds now",
         "find where both sides part (`causeway verify`); `causeway offsets skip --back` goes on from there",
         expected,
     )
@@ -227,7 +227,7 @@ def corrupt(
         return None
     return Finding(
         "corrupt",
-        f"{source} cannot be read from offset {expected} on, which is next to carry ({unreadable.why}):"
+        f"{source} cannot be read from offset {expected} on, which is next to replicate ({unreadable.why}):"
         " what the source holds there is damaged",
         "restore the partition from a replica that is whole, and start again; or find where the batch ends"
         " (`kafka-dump-log.sh`), and go on without it: `causeway offsets skip --to` the offset behind it",
@@ -249,14 +249,14 @@ def _place_topic(lane: Lane, position: Position | None, found: LogFacts) -> Find
             "destination-recreated",
             f"the destination topic {place.topic} was deleted and created again"
             f" (topic id {shown(topic_id)} then, {shown(found.place_topic_id)} now)",
-            "what was carried is gone from it: a new mirror name starts from the beginning",
+            "what was replicated is gone from it: a new mirror name starts from the beginning",
         )
     if place.partition >= found.place_partitions:
         return Finding(
             "destination-shrunk",
             f"the destination topic {place.topic} has {found.place_partitions} partitions,"
             f" {lane.source} goes to partition {place.partition}",
-            f"what was carried there is gone; kafka-topics.sh --alter --topic {place.topic}"
+            f"what was replicated there is gone; kafka-topics.sh --alter --topic {place.topic}"
             f" --partitions {place.partition + 1} makes the partition, a new mirror name fills it again",
         )
     return None
@@ -269,7 +269,7 @@ def _place_log(lane: Lane, position: Position, found: LogFacts) -> Finding | Non
         return None
     return Finding(
         "destination-truncated",
-        f"{place.topic}[{place.partition}] ends at offset {end} now, but {lane.source} was carried up to"
+        f"{place.topic}[{place.partition}] ends at offset {end} now, but {lane.source} was replicated up to"
         f" {position.place_end} there: {position.place_end - end} offsets are gone from the destination",
         "the destination lost records (unclean leader election?): a new mirror name starts anew",
         position.place_end,

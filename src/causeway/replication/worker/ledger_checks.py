@@ -35,7 +35,7 @@ def find_ledger(order: TaskOrder, destination: ClusterView, memory: TaskState) -
             "the ledger was deleted under the mirror",
             where=f'topic {order.ledger} on cluster "{order.destination.alias}"',
             why=str(error),
-            todo="its positions are gone: carry under a new mirror name, or take over what is there:"
+            todo="its positions are gone: replicate under a new mirror name, or take over what is there:"
             f" delete topic {order.offset_map} and `causeway adopt`",
         ) from None
     memory.without_ledger = 0
@@ -103,6 +103,6 @@ def check_reached(order: TaskOrder, found: Mapping[SourcePartition, Position], m
                 where=f"{order.ledger}[{order.shard}]",
                 why=f"{told}, {least}",
                 todo="it was changed, or cut off by an unclean election: going on would repeat records;"
-                " carry under a new mirror name, or `causeway adopt` under it",
+                " replicate under a new mirror name, or `causeway adopt` under it",
             )
     memory.short_ledger = 0
