@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from causeway.core.ledger_record import CONTROL, RouteClaim, encode
-from causeway.core.plan import Plan
 from causeway.core.route import ClusterTopic, Placement, Route
 from causeway.core.task_order import ledger_topic
 from causeway.core.topic import TopicFacts
@@ -24,8 +23,9 @@ from causeway.planning.plan import Survey
 from causeway.planning.route_conflicts import refuse_claimed
 from causeway.planning.routing import Neighbours
 from causeway.planning.topology import UNKNOWN
-from causeway.replication import driver
-from causeway.replication.driver import Driver
+from causeway.replication import replanning
+from causeway.replication.event_log import EventLog
+from causeway.replication.replanning import Planner
 from causeway.rules.ledger_state import LedgerState
 
 Read = Callable[[Any, str, Collection[str], Collection[ClusterTopic]], list[OtherLedger]]
@@ -146,14 +146,14 @@ def test_a_claim_keeps_whether_its_topic_came_later(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("uncompared", [True, False])
 def test_a_running_mirror_compares_again(monkeypatch: pytest.MonkeyPatch, uncompared: bool) -> None:
     """Where no topic changed, and nothing is refused."""
-    monkeypatch.setattr(driver, "shape_of", lambda *_asked: UNKNOWN)
-    looks: list[bool] = []
-    running: Any = object.__new__(Driver)
-    running.__dict__ |= {"mirror": None, "_views": {}, "_view": None, "stop_at_end": False, "_next": {}}
-    running.__dict__ |= {"_shape": UNKNOWN, "_plan": Plan((), (), {}), "_uncompared": uncompared}
-    running.__dict__ |= {"replan": lambda: looks.append(True)}
-    assert running._changed() == ""
-    assert looks == ([True] if uncompared else [])
+    monkeypatch.setattr(replanning, "shape_of", lambda *_asked: UNKNOWN)
+    plans: list[bool] = []
+    setup: Any = SimpleNamespace(mirror=None, sources={}, destination=None, stop_at_end=False)
+    planner: Any = Planner(setup, EventLog("m", lambda _mirror, _event: None))
+    planner._uncompared = uncompared
+    planner.make_plan = lambda _ledger, *, starting: plans.append(starting)
+    assert not planner.changed(None, starting=False)
+    assert plans == ([False] if uncompared else [])
 
 
 def test_a_claim_that_was_compared_with_all_is_settled(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,7 +33,7 @@ def start(config: Path) -> Run:
         run.prepare()
     finally:
         for driver in run._drivers:
-            driver._control.close()
+            driver._setup.control.close()
     return run
 
 

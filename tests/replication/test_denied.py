@@ -47,7 +47,7 @@ def test_a_topic_that_may_not_even_be_described_stops_alone(world: World, rights
     world.produce(later, world.numbers(10))
     run.until(lambda: world.carried() == 40, "the others go on, new ones too")
     assert run.stop() == 0, run.output
-    assert "waiting for an answer" not in run.output
+    assert "waiting for a response" not in run.output
 
     again = world.run(config)
     world.produce(open_, world.numbers(10, 1, 20))

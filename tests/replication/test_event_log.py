@@ -11,21 +11,21 @@ GAP = Stopped("c", "orders", 1, "gap", "20 offsets are gone", "skip them", 5, ex
 
 def test_a_stop_is_told_once_with_its_coordinates() -> None:
     said: list[tuple[str, EventView]] = []
-    telling = EventLog("m", lambda mirror, event: said.append((mirror, event)))
+    events = EventLog("m", lambda mirror, event: said.append((mirror, event)))
 
-    telling.stopped(GAP)
-    telling.stopped(GAP)
+    events.report_stopped(GAP)
+    events.report_stopped(GAP)
 
     [(mirror, event)] = said
     assert (mirror, event.level, event.todo) == ("m", "error", "skip them")
     assert event.what == "orders[1] stopped (gap): 20 offsets are gone"
     assert (event.topic, event.partition, event.offset) == ("orders", 1, 50)
     assert (event.expected, event.found, event.gone) == (50, 70, 20)
-    assert telling.kept == (event,)
+    assert events.kept == (event,)
 
 
 def test_other_events_have_no_numbers_of_a_stop() -> None:
-    telling = EventLog("m", lambda mirror, event: None)
-    telling.tell("info", "slice 3 began")
-    [event] = telling.kept
+    events = EventLog("m", lambda mirror, event: None)
+    events.report("info", "slice 3 began")
+    [event] = events.kept
     assert (event.expected, event.found, event.gone) == (-1, -1, -1)

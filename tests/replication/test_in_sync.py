@@ -40,7 +40,7 @@ class Told:
     def __init__(self) -> None:
         self.lines: list[str] = []
 
-    def tell(self, _level: str, what: str, **_more: Any) -> None:
+    def report(self, _level: str, what: str, **_more: Any) -> None:
         self.lines.append(what)
 
 

@@ -23,7 +23,7 @@ def test_what_shards_wrote_last_is_told_and_a_mirror_that_is_done_stays_done(wor
     driver.prepare(1)
     assert len(driver.orders()) == 1
     lease = world.ledger().newest_lease()
-    cluster_id = driver._views["src"].cluster_id()
+    cluster_id = driver._setup.sources["src"].cluster_id()
 
     delivery = IdempotentProducer(
         Cluster("dst", {"bootstrap.servers": world.servers["destination"]}), LIMITS, "none"
@@ -42,5 +42,5 @@ def test_what_shards_wrote_last_is_told_and_a_mirror_that_is_done_stays_done(wor
     whats = [event.what for event in told]
     assert whats[-4:-2] == ["first", "second, under the same key"]
     assert "stopped (gap)" in whats[-2]
-    assert whats[-1] == "carried by: native"
-    assert (driver.state, driver.outlook.progress.state) == ("done", "done")
+    assert whats[-1] == "carrier: native"
+    assert (driver.state, driver.status.progress.state) == ("done", "done")

@@ -65,7 +65,7 @@ def grown(world: World) -> tuple[str, Path, Causeway]:
     run = world.run(config)
     run.until(lambda: delivered(world) == {0: 10, 1: 10}, "the mirror tails", 90)
     grow(world, topic, 3)
-    run.until(lambda: "not carried" in run.output, "it is said", 30)
+    run.until(lambda: "not replicated" in run.output, "it is said", 30)
     world.produce(topic, world.numbers(30, 3))
     return topic, config, run
 
@@ -82,7 +82,7 @@ def test_partitions_that_have_a_place_go_on_and_the_others_are_told(world: World
         {"ready": False, "reasons": [f"{world.mirror} does not replicate {topic}[2]: {why}"]},
     )
     (finding,) = asked(api)[1]["findings"]
-    assert (finding["level"], finding["what"]) == ("error", f"{topic}[2] stands still (unroutable): {why}")
+    assert (finding["level"], finding["what"]) == ("error", f"{topic}[2] is stopped (unroutable): {why}")
     assert "kafka-topics.sh --alter" in finding["todo"]
     said = Causeway("status", config, "--url", run.page(), log=tmp_path / "status.log")
     assert said.wait() == 6, said.output

@@ -1,4 +1,4 @@
-"""When a slice is handed to Spark, cut short, or taken back. Spark and Kafka are stood in for."""
+"""When a slice is submitted to Spark, cut short, or withdrawn. Spark and Kafka are replaced by fakes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 
 from causeway.core.executor import Executor
 from causeway.replication import slice_loop
+from causeway.replication.cut_reason import CutCause, CutReason
 from causeway.replication.driver import Driver
 from causeway.replication.liveness import Liveness
 from causeway.replication.slice_job import Slice
@@ -17,7 +18,7 @@ from causeway.replication.slice_job import Slice
 NO_SPARK = cast(Executor, None)
 
 
-class Piece:
+class FakeSlice:
     """A slice whose end the test decides."""
 
     def __init__(self, number: int, ends: Callable[[], bool] = lambda: False) -> None:
@@ -43,157 +44,181 @@ class Piece:
         self.failure = why
 
 
-class Told:
-    """A driver that looks at nothing; `reasons` is what its ticks answer, one after the other."""
+class FakeDriver:
+    """A driver that checks nothing; `causes` is what its ticks return, one after the other."""
 
-    def __init__(self, *reasons: str, length: float = 0.4, stop_at_end: bool = False) -> None:
-        self.pulse = Liveness()
+    def __init__(self, *causes: CutCause | None, length: float = 0.4, stop_at_end: bool = False) -> None:
+        self.liveness = Liveness()
         self.mirror = type("Mirror", (), {"slice": length})()
         self.stop_at_end = stop_at_end
-        self.cuts: list[str] = []
-        self.said: list[str] = []
+        self.cuts: list[CutReason] = []
+        self.reported: list[str] = []
         self.ticks = 0
         self.leaving: list[bool] = []
-        self._reasons = list(reasons)
+        self._reasons = [cause and CutReason(cause, f"because {cause.name}") for cause in causes]
 
-    def tick(self, seconds: float, *, leaving: bool = False) -> str:
+    def tick(self, seconds: float, *, leaving: bool = False) -> CutReason | None:
         self.ticks += 1
         self.leaving.append(leaving)
         threading.Event().wait(0.01)
-        return self._reasons.pop(0) if self._reasons else ""
+        return self._reasons.pop(0) if self._reasons else None
 
-    def cut(self, reason: str) -> None:
+    def cut(self, reason: CutReason) -> None:
         self.cuts.append(reason)
 
-    def tell(self, level: str, what: str) -> None:
-        self.said.append(what)
+    def report(self, level: str, what: str) -> None:
+        self.reported.append(what)
+
+    @property
+    def causes(self) -> list[CutCause]:
+        return [reason.cause for reason in self.cuts]
 
 
 @pytest.fixture
-def handed(monkeypatch: pytest.MonkeyPatch) -> list[Piece]:
-    """What was handed over early."""
-    made: list[Piece] = []
+def submitted(monkeypatch: pytest.MonkeyPatch) -> list[FakeSlice]:
+    """What was submitted early."""
+    made: list[FakeSlice] = []
 
-    def hand_over(driver: Driver, executor: Executor, after: int = 0) -> Slice:
-        made.append(Piece(after + 1))
+    def submit(driver: Driver, executor: Executor, after: int = 0) -> Slice:
+        made.append(FakeSlice(after + 1))
         return cast(Slice, made[-1])
 
-    monkeypatch.setattr(slice_loop, "_hand_over", hand_over)
+    monkeypatch.setattr(slice_loop, "_submit", submit)
     return made
 
 
-def watched(driver: Told, piece: Piece, stopping: threading.Event | None = None) -> Slice | None:
+def watched(driver: FakeDriver, piece: FakeSlice, stopping: threading.Event | None = None) -> Slice | None:
     for shard in piece.shards:
-        driver.pulse.heard(shard, piece.number, 0.0)
+        driver.liveness.on_heartbeat(shard, piece.number, 0.0)
     return slice_loop.watch(cast(Driver, driver), cast(Slice, piece), NO_SPARK, stopping or threading.Event())
 
 
-def test_the_next_slice_is_handed_over_once_before_this_one_ends(handed: list[Piece]) -> None:
+def test_the_next_slice_is_submitted_once_before_this_one_ends(submitted: list[FakeSlice]) -> None:
     ends_after = 20
-    driver = Told()
-    piece = Piece(3, lambda: bool(handed) and driver.ticks > ends_after)
+    driver = FakeDriver()
+    piece = FakeSlice(3, lambda: bool(submitted) and driver.ticks > ends_after)
 
-    assert watched(driver, piece) is cast(Any, handed[0])
-    assert [one.number for one in handed] == [4]
-    assert not handed[0].cancelled
+    assert watched(driver, piece) is cast(Any, submitted[0])
+    assert [each.number for each in submitted] == [4]
+    assert not submitted[0].cancelled
     assert driver.cuts == []
 
 
-def test_nothing_is_handed_over_before_all_shards_have_begun(handed: list[Piece]) -> None:
-    driver = Told()
-    driver.pulse.heard(1, 3, 0.0)
-    piece = Piece(3, lambda: driver.ticks > 60)
+def test_nothing_is_submitted_before_all_shards_have_begun(submitted: list[FakeSlice]) -> None:
+    driver = FakeDriver()
+    driver.liveness.on_heartbeat(1, 3, 0.0)
+    piece = FakeSlice(3, lambda: driver.ticks > 60)
     assert slice_loop.watch(cast(Driver, driver), cast(Slice, piece), NO_SPARK, threading.Event()) is None
-    assert handed == []
+    assert submitted == []
 
 
-def test_a_run_with_an_end_hands_over_nothing(handed: list[Piece]) -> None:
-    driver = Told(stop_at_end=True)
-    assert watched(driver, Piece(1, lambda: driver.ticks > 60)) is None
-    assert handed == []
+def test_a_run_with_an_end_submits_nothing(submitted: list[FakeSlice]) -> None:
+    driver = FakeDriver(stop_at_end=True)
+    assert watched(driver, FakeSlice(1, lambda: driver.ticks > 60)) is None
+    assert submitted == []
 
 
-def test_where_a_slot_is_missing_nothing_is_handed_over(handed: list[Piece]) -> None:
-    driver = Told()
-    piece = Piece(3, lambda: driver.ticks > 60)
+def test_where_a_slot_is_missing_nothing_is_submitted(submitted: list[FakeSlice]) -> None:
+    driver = FakeDriver()
+    piece = FakeSlice(3, lambda: driver.ticks > 60)
     piece.there = 1
     assert watched(driver, piece) is None
-    assert handed == []
+    assert submitted == []
 
 
-def test_what_was_handed_over_is_taken_back_when_the_slice_is_cut(handed: list[Piece]) -> None:
-    driver = Told(*[""] * 50, "paused")
-    piece = Piece(3, lambda: bool(driver.cuts))
+def test_what_was_submitted_is_withdrawn_when_the_slice_is_cut(submitted: list[FakeSlice]) -> None:
+    driver = FakeDriver(*[None] * 50, CutCause.PAUSED)
+    piece = FakeSlice(3, lambda: bool(driver.cuts))
 
     assert watched(driver, piece) is None
-    assert (driver.cuts, [one.cancelled for one in handed]) == (["paused"], [True])
+    assert (driver.causes, [each.cancelled for each in submitted]) == ([CutCause.PAUSED], [True])
 
 
-def test_what_was_handed_over_is_taken_back_when_the_slice_fails(handed: list[Piece]) -> None:
-    piece = Piece(3, lambda: bool(handed))
+def test_what_was_submitted_is_withdrawn_when_the_slice_fails(submitted: list[FakeSlice]) -> None:
+    piece = FakeSlice(3, lambda: bool(submitted))
     piece.failure = "a lost JVM"
 
-    assert watched(Told(), piece) is None
-    assert [one.cancelled for one in handed] == [True]
+    assert watched(FakeDriver(), piece) is None
+    assert [each.cancelled for each in submitted] == [True]
 
 
-def test_after_a_cut_nothing_is_handed_over(handed: list[Piece]) -> None:
-    driver = Told("topics or partitions changed")
-    assert watched(driver, Piece(3, lambda: driver.ticks > 60)) is None
-    assert handed == []
+def test_after_a_cut_nothing_is_submitted(submitted: list[FakeSlice]) -> None:
+    driver = FakeDriver(CutCause.TOPICS_CHANGED)
+    assert watched(driver, FakeSlice(3, lambda: driver.ticks > 60)) is None
+    assert submitted == []
 
 
 def test_a_shard_that_does_not_end_with_its_slice_is_noticed(
-    handed: list[Piece], monkeypatch: pytest.MonkeyPatch
+    submitted: list[FakeSlice], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(slice_loop, "OVERDUE_SECONDS", 0.1)
-    driver = Told()
+    driver = FakeDriver()
 
     def ends() -> bool:
-        if handed:
-            driver.pulse.heard(1, 4, 0.0)  # the other shard is at work on the next slice already
+        if submitted:
+            driver.liveness.on_heartbeat(1, 4, 0.0)  # the other shard is at work on the next slice already
         return bool(driver.cuts)
 
-    assert watched(driver, Piece(3, ends)) is None
-    assert driver.cuts == ["a shard did not end with its slice"]
+    assert watched(driver, FakeSlice(3, ends)) is None
+    assert driver.causes == [CutCause.SHARD_OVERDUE]
 
 
-def test_a_stop_cuts_the_slice_and_takes_the_next_one_back(handed: list[Piece]) -> None:
+def test_a_stop_cuts_the_slice_and_withdraws_the_next_one(submitted: list[FakeSlice]) -> None:
     stopping = threading.Event()
-    driver = Told()
+    driver = FakeDriver()
 
     def ends() -> bool:
-        if handed:
+        if submitted:
             stopping.set()
         return bool(driver.cuts)
 
-    assert watched(driver, Piece(3, ends), stopping) is None
-    assert (driver.cuts, handed[0].cancelled) == (["stopped"], True)
+    assert watched(driver, FakeSlice(3, ends), stopping) is None
+    assert (driver.causes, submitted[0].cancelled) == ([CutCause.STOPPED], True)
 
 
-def test_no_source_is_asked_any_more_once_a_slice_is_cut_short(handed: list[Piece]) -> None:
-    driver = Told("", "topics or partitions changed", length=60.0)
-    assert watched(driver, Piece(3, lambda: driver.ticks > 4)) is None
+def test_no_source_is_asked_any_more_once_a_slice_is_cut_short(submitted: list[FakeSlice]) -> None:
+    driver = FakeDriver(None, CutCause.TOPICS_CHANGED, length=60.0)
+    assert watched(driver, FakeSlice(3, lambda: driver.ticks > 4)) is None
     assert driver.leaving == [False, False, True, True, True]
 
 
-def test_nor_by_a_mirror_that_is_told_to_stop(handed: list[Piece]) -> None:
-    stopping, driver = threading.Event(), Told(length=60.0)
+def test_nor_by_a_mirror_that_is_told_to_stop(submitted: list[FakeSlice]) -> None:
+    stopping, driver = threading.Event(), FakeDriver(length=60.0)
     stopping.set()
-    assert watched(driver, Piece(3, lambda: driver.ticks > 1), stopping) is None
+    assert watched(driver, FakeSlice(3, lambda: driver.ticks > 1), stopping) is None
     assert driver.leaving == [True, True]
 
 
-def test_whatever_is_raised_leaves_no_task_behind(handed: list[Piece]) -> None:
-    driver = Told()
-    piece = Piece(3)
+def test_whatever_is_raised_leaves_no_task_behind(submitted: list[FakeSlice]) -> None:
+    driver = FakeDriver()
+    piece = FakeSlice(3)
 
-    def tick(seconds: float, *, leaving: bool = False) -> str:
-        if handed:
+    def tick(seconds: float, *, leaving: bool = False) -> CutReason | None:
+        if submitted:
             raise RuntimeError("superseded, say")
-        return Told.tick(driver, seconds)
+        return FakeDriver.tick(driver, seconds)
 
     driver.tick = tick  # type: ignore[method-assign]
     with pytest.raises(RuntimeError):
         watched(driver, piece)
-    assert (piece.cancelled, handed[0].cancelled) == (True, True)
+    assert (piece.cancelled, submitted[0].cancelled) == (True, True)
+
+
+@pytest.mark.parametrize("slots", [1, 2])
+def test_a_shard_without_heartbeats_is_reported_with_the_slots_that_are_missing(
+    submitted: list[FakeSlice], slots: int
+) -> None:
+    driver = FakeDriver(CutCause.NO_HEARTBEAT)
+    piece = FakeSlice(3, lambda: bool(driver.cuts))
+    piece.there = slots
+    assert watched(driver, piece) is None
+    missing = " (Spark has 1 slots for 2 shards)" if slots < 2 else ""
+    assert driver.reported == [f"because NO_HEARTBEAT{missing}: ordering its work again"]
+
+
+def test_other_reasons_are_not_reported(submitted: list[FakeSlice]) -> None:
+    """Also where their text looks the same: the cause decides."""
+    driver = FakeDriver()
+    driver._reasons = [CutReason(CutCause.TOPICS_CHANGED, "no heartbeat from shard 1")]
+    assert watched(driver, FakeSlice(3, lambda: bool(driver.cuts))) is None
+    assert (driver.causes, driver.reported) == ([CutCause.TOPICS_CHANGED], [])

@@ -46,12 +46,12 @@ class Scene:
     def __init__(self) -> None:
         self.image = LedgerState()
         self.paris, self.rome = Source("paris"), Source("rome")
-        self._outlook = Status(mirror())
+        self._status = Status(mirror())
         self.refused: dict[SourcePartition, Refusal] = {}
 
     def look(self, *sources: SourcePartition) -> None:
         views: Any = {"paris": self.paris, "rome": self.rome}
-        self._outlook.look_at_logs(views, sources or (HERE, THERE), self.image, starts=True)
+        self._status.look_at_logs(views, sources or (HERE, THERE), self.image, starts=True)
 
     def carried(self, source: SourcePartition, offset: int) -> None:
         tally = Tally(delivered=offset)
@@ -63,11 +63,11 @@ class Scene:
 
     def all_shown(self) -> tuple[PartitionView, ...]:
         aliases = {"paris-id": "paris", "rome-id": "rome"}
-        self._outlook.measure(mirror(), LANES, self.refused, self.image, aliases, 1, None)
-        return self._outlook.view.partitions
+        self._status.measure(mirror(), LANES, self.refused, self.image, aliases, 1, None)
+        return self._status.view.partitions
 
     def finish(self) -> None:
-        self._outlook.settle_logs(self.image)
+        self._status.settle_logs(self.image)
 
 
 @pytest.fixture

@@ -26,10 +26,10 @@ class EventLog:
     def __init__(self, mirror: str, say: SayEvent) -> None:
         self._mirror = mirror
         self._say = say
-        self._said: set[str] = set()
+        self._reported: set[str] = set()
         self._kept: deque[EventView] = deque(maxlen=KEPT)
 
-    def tell(
+    def report(
         self,
         level: EventLevel,
         what: str,
@@ -38,25 +38,31 @@ class EventLog:
         shard: int = 0,
         source: SourcePartition | None = None,
         offset: int = -1,
-        at: int = 0,
+        at: int | None = None,
         stop: Stopped | None = None,
     ) -> None:
         topic, partition = (source.topic, source.partition) if source else ("", -1)
         numbers = (stop.expected, stop.found, stop.gone) if stop else ()
-        event = EventView(at or now_ms(), level, what, todo, shard, topic, partition, offset, *numbers)
+        at = now_ms() if at is None else at
+        event = EventView(at, level, what, todo, shard, topic, partition, offset, *numbers)
         self._kept.appendleft(event)
         self._say(self._mirror, event)
 
-    def once(self, level: EventLevel, what: str, **more: Any) -> None:
+    def report_once(self, level: EventLevel, what: str, **more: Any) -> None:
         """Report the same text only once."""
-        if what not in self._said:
-            self._said.add(what)
-            self.tell(level, what, **more)
+        if what not in self._reported:
+            self._reported.add(what)
+            self.report(level, what, **more)
 
-    def stopped(self, stop: Stopped) -> None:
+    def report_all(self, level: EventLevel, texts: list[str]) -> None:
+        """Report each of these texts, and remove it from the list."""
+        while texts:
+            self.report(level, texts.pop(0))
+
+    def report_stopped(self, stop: Stopped) -> None:
         """Report a stopped partition: the same finding only once, however often it is judged again."""
         what = f"{stop.source} stopped ({stop.verdict}): {stop.what}"
-        self.once("error", what, todo=stop.todo, source=stop.source, offset=stop.expected, stop=stop)
+        self.report_once("error", what, todo=stop.todo, source=stop.source, offset=stop.expected, stop=stop)
 
     @property
     def kept(self) -> tuple[EventView, ...]:

@@ -29,9 +29,9 @@ this long."""
 class InSync:
     """Whether too few replicas of the destination's partitions were in sync at the last check."""
 
-    def __init__(self, mirror: MirrorSettings, view: ClusterView, telling: EventLog) -> None:
+    def __init__(self, mirror: MirrorSettings, view: ClusterView, events: EventLog) -> None:
         self._view = view
-        self._telling = telling
+        self._events = events
         self._own = {ledger_topic(mirror.name), offset_map_topic(mirror.name)}
         if mirror.on_poison == "quarantine":
             self._own.add(quarantine_topic(mirror.name))
@@ -69,9 +69,9 @@ class InSync:
         except CausewayError:
             return  # the destination does not respond: its replicas are unknown
         if self.short is not None and (before is None or before.topics != self.short.topics):
-            self._telling.tell("warning", self.short.what, todo=self.short.todo)
+            self._events.report("warning", self.short.what, todo=self.short.todo)
         elif before is not None and self.short is None:
-            self._telling.tell(
+            self._events.report(
                 "info", f'"{self._view.cluster.alias}": no partition lacks in-sync replicas now'
             )
 

@@ -42,7 +42,7 @@ class Run:
     def prepare(self) -> None:
         """Prepare every driver: whatever can fail at the start fails here, before Spark starts."""
         for driver in self._drivers:
-            driver.others = partial(self._others, driver)
+            driver.know_others(partial(self._others, driver))
             driver.prepare(os.cpu_count() or 1)
         self._prepared = True
 
@@ -93,12 +93,12 @@ class Run:
         now = now_ms()
         awake = [one for one in self._drivers if one.state not in ("starting", *ENDED)]
         return Snapshot(
-            at=min((one.outlook.measured_at for one in awake), default=now),
+            at=min((one.status.measured_at for one in awake), default=now),
             version=__version__,
             host=socket.gethostname(),
             pid=os.getpid(),
             started_at=self._started_at,
-            mirrors=tuple(one.outlook.view for one in self._drivers),
+            mirrors=tuple(one.status.view for one in self._drivers),
             prepared=self._prepared,
         )
 
@@ -108,10 +108,10 @@ class Run:
             if driver.name == mirror:
                 if driver.state in ENDED:
                     raise UsageError(f"this mirror has {driver.state}", where=f'mirror "{mirror}"')
-                driver.wish(paused, by)
+                driver.request(paused, by)
 
     def progress(self) -> Sequence[MirrorProgress]:
-        return [driver.outlook.progress for driver in self._drivers]
+        return [driver.status.progress for driver in self._drivers]
 
     def finish(self) -> None:
         """Wait for all mirrors, stop Spark, and raise the most serious error, if there was one."""
@@ -130,8 +130,8 @@ class Run:
         except CausewayError as error:
             # The other mirrors continue; the process ends with this error when they have ended too.
             self._errors.append(error)
-            driver.tell("error", f"this mirror has stopped: {error}", todo=error.todo)
-            driver.restate()
+            driver.report("error", f"this mirror has stopped: {error}", todo=error.todo)
+            driver.publish()
         except Exception as error:
             self._errors.append(
                 CausewayError(f"unexpected: {type(error).__name__}: {error}", where=driver.name)

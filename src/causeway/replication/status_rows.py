@@ -42,7 +42,7 @@ class Shards:
         self.fences: dict[int, int] = {}
         self._before: dict[int, tuple[ShardCounts, tuple[int, ...]]] = {}
 
-    def heard(self, beat: Heartbeat) -> None:
+    def apply(self, beat: Heartbeat) -> None:
         last = self.last.get(beat.shard)
         if last is not None and last.slice != beat.slice:
             counts, carrying = self.totals(beat.shard)

@@ -1,0 +1,42 @@
+"""What a mirror's driver is made of before it connects: settings, filters, clients."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from causeway.config import MirrorSettings, Settings
+from causeway.core.filtering import FilterSpec
+from causeway.kafka.admin import ClusterView
+from causeway.kafka.lease import Control
+from causeway.planning.clusters import cluster_of, filters_of, limits_of
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorSetup:
+    mirror: MirrorSettings
+    stop_at_end: bool
+    filters: tuple[FilterSpec, ...]
+    sources: Mapping[str, ClusterView]  # by alias
+    destination: ClusterView
+    control: Control  # writes the ledger's control partition
+
+    @staticmethod
+    def of(settings: Settings, mirror: MirrorSettings, stop_at_end: bool) -> MirrorSetup:
+        destination = cluster_of(settings, mirror.destination)
+        return MirrorSetup(
+            mirror,
+            stop_at_end,
+            filters_of(mirror),
+            {alias: ClusterView(cluster_of(settings, alias)) for alias in mirror.source},
+            ClusterView(destination),
+            Control(destination, mirror.name, mirror.delivery, limits_of(mirror)),
+        )
+
+    @property
+    def name(self) -> str:
+        return self.mirror.name
+
+    def aliases(self) -> dict[str, str]:
+        """The sources' aliases, by cluster id."""
+        return {view.cluster_id(): alias for alias, view in self.sources.items()}

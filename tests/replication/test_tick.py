@@ -1,0 +1,220 @@
+"""What a check of both sides leads to: a cluster to wait for, a slice to cut short, a pause."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from causeway.config import MirrorSettings
+from causeway.core.ledger_record import LedgerRecord, Paused
+from causeway.core.plan import Plan
+from causeway.errors import IntegrityError, PlanRefused, Superseded, Unreachable
+from causeway.kafka.task_errors import Again
+from causeway.replication.cut_reason import CutCause
+from causeway.replication.event_log import EventLog
+from causeway.replication.liveness import STARTING_SECONDS, Liveness
+from causeway.replication.tick import PauseRequest, Ticker
+
+MIRROR = MirrorSettings(name="m", source=["paris"], destination="tokyo", topics=["t"])
+
+
+def nothing(*_asked: Any, **_more: Any) -> None:
+    return None
+
+
+class Scene:
+    """A ticker whose clusters respond, until a test replaces one of these functions."""
+
+    def __init__(self) -> None:
+        self.reported: list[str] = []
+        self.waits: list[tuple[str, str]] = []
+        self.responses: list[str] = []
+        self.written: list[LedgerRecord] = []
+        self.requests: deque[PauseRequest] = deque()
+        self.liveness = Liveness()
+        self.image = SimpleNamespace(paused=None)
+        self.poll: Callable[[float], list[LedgerRecord]] = lambda _seconds: []
+        self.record: Callable[[list[LedgerRecord]], None] = self._record
+        self.check_topic: Callable[[Any], None] = nothing
+        self.check_lease: Callable[[str], None] = nothing
+        self.fetch_log_ends: Callable[[Any], None] = nothing
+        self.changed: Callable[..., bool] = lambda _ledger, *, starting: False
+        self.state = SimpleNamespace(
+            events=EventLog("m", lambda _mirror, event: self.reported.append(event.what)),
+            in_sync=SimpleNamespace(watch=nothing, short=None, hides_heartbeats=False),
+            current="running",
+            slice_number=3,
+            fetch_log_ends=lambda image: self.fetch_log_ends(image),
+            measure=nothing,
+            responded=self.responses.append,
+            wait_for=lambda side, cluster: self.waits.append((side, cluster)),
+            waits_for=lambda _side: False,
+        )
+
+    def _record(self, records: list[LedgerRecord]) -> None:
+        self.written += records
+        for record in records:
+            assert isinstance(record, Paused)
+            self.image.paused = record
+
+    def ticker(self) -> Ticker:
+        scene = self
+
+        class Ledger:
+            image = scene.image
+            reader = SimpleNamespace(poll=lambda seconds: scene.poll(seconds))
+
+            @property
+            def paused_by(self) -> str:
+                return scene.image.paused.by if scene.image.paused else ""
+
+            def record(self, records: list[LedgerRecord]) -> None:
+                scene.record(records)
+
+            def check_topic(self, view: Any) -> None:
+                scene.check_topic(view)
+
+            def check_lease(self, mirror: str) -> None:
+                scene.check_lease(mirror)
+
+        control = SimpleNamespace(heartbeat=nothing, told=[])
+        setup: Any = SimpleNamespace(name="m", mirror=MIRROR, destination=None, control=control)
+        run = SimpleNamespace(lease=7, shards=2)
+        prepared: Any = SimpleNamespace(ledger=Ledger(), run=run, until=None)
+        planner: Any = SimpleNamespace(
+            plan=Plan((), (), {}),
+            changed=lambda ledger, *, starting: scene.changed(ledger, starting=starting),
+        )
+        state: Any = self.state
+        return Ticker(setup, prepared, planner, state, self.liveness, self.requests)
+
+
+def raises(error: Exception) -> Callable[..., Any]:
+    def fail(*_asked: Any, **_more: Any) -> None:
+        raise error
+
+    return fail
+
+
+def test_both_sides_are_checked() -> None:
+    scene = Scene()
+    assert scene.ticker().tick(0) is None
+    assert (scene.responses, scene.waits, scene.reported) == (["destination", "source"], [], [])
+
+
+@pytest.mark.parametrize(
+    ("error", "cluster"),
+    [
+        (Unreachable("listing topics: no response", where='cluster "tokyo"', cluster="tokyo"), "tokyo"),
+        (Again("not acknowledged", cluster="tokyo"), "tokyo"),
+        (Unreachable('topics of "tokyo"', cluster="paris"), "paris"),  # the text decides nothing
+        (Unreachable('no response from "tokyo"'), ""),
+    ],
+)
+def test_the_mirror_waits_for_the_cluster_that_the_error_carries(error: Exception, cluster: str) -> None:
+    scene = Scene()
+    scene.changed = raises(error)
+    assert scene.ticker().tick(0) is None
+    assert scene.waits == [("source", cluster)]
+    assert scene.reported == [f"waiting for a response: {error}"]
+
+
+def test_a_destination_that_does_not_respond_hides_no_source() -> None:
+    scene = Scene()
+    scene.poll = raises(Unreachable("no response", cluster="tokyo"))
+    assert scene.ticker().tick(0) is None
+    assert scene.waits == [("destination", "tokyo")]
+    assert scene.responses == ["source"]
+
+
+def test_while_it_waits_the_same_error_is_not_repeated() -> None:
+    scene = Scene()
+    scene.poll = raises(Unreachable("no response", cluster="tokyo"))
+    ticker = scene.ticker()
+    ticker.tick(0)
+    scene.state.current = "waiting"
+    ticker.tick(0)
+    assert len(scene.reported) == 1
+
+
+@pytest.mark.parametrize("error", [Superseded("a newer one"), PlanRefused("no"), IntegrityError("other ids")])
+def test_what_no_waiting_helps_is_raised(error: Exception) -> None:
+    scene = Scene()
+    scene.changed = raises(error)
+    with pytest.raises(type(error)):
+        scene.ticker().tick(0)
+    assert not scene.waits
+
+
+def test_a_replaced_ledger_is_the_error_that_is_raised() -> None:
+    scene = Scene()
+    ticker = scene.ticker()
+    assert ticker.tick(0) is None
+    scene.check_topic = raises(IntegrityError("the ledger was replaced"))
+    scene.check_lease = raises(IntegrityError("a record that is not understood"))
+    with pytest.raises(IntegrityError, match="the ledger was replaced"):
+        ticker.tick(0)
+
+
+def test_changed_topics_cut_the_slice() -> None:
+    scene = Scene()
+    scene.changed = lambda _ledger, *, starting: not starting
+    reason = scene.ticker().tick(0)
+    assert reason is not None
+    assert (reason.cause, str(reason)) == (CutCause.TOPICS_CHANGED, "topics or partitions changed")
+
+
+def test_a_slice_that_ends_anyway_needs_no_source() -> None:
+    scene = Scene()
+    scene.changed = scene.fetch_log_ends = raises(AssertionError("a source was asked"))
+    assert scene.ticker().tick(0, leaving=True) is None
+
+
+def test_a_pause_is_written_once_and_cuts_the_slice() -> None:
+    scene = Scene()
+    ticker = scene.ticker()
+    scene.requests += [PauseRequest(paused=True, by="ada"), PauseRequest(paused=True, by="bob")]
+    reason = ticker.tick(0)
+    assert reason is not None
+    assert reason.cause is CutCause.PAUSED
+    assert [record.by for record in scene.written if isinstance(record, Paused)] == ["ada"]
+    scene.requests.append(PauseRequest(paused=False, by="bob"))
+    assert ticker.tick(0) is None
+    assert scene.reported == ["paused by ada", "resumed by bob"]
+
+
+def test_a_request_that_could_not_be_written_is_kept() -> None:
+    scene = Scene()
+    ticker = scene.ticker()
+    write, scene.record = scene.record, raises(Again("not acknowledged", cluster="tokyo"))
+    scene.requests.append(PauseRequest(paused=True, by="ada"))
+    ticker.tick(0)
+    assert scene.waits == [("destination", "tokyo")]
+    scene.record = write
+    ticker.tick(0)
+    assert (len(scene.written), len(scene.requests)) == (1, 0)
+
+
+@pytest.mark.parametrize("shown", ["running", "waiting"])
+def test_a_silent_shard_cuts_the_slice_unless_a_cluster_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch, shown: str
+) -> None:
+    scene, now = Scene(), [100.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    scene.state.current = shown
+    scene.liveness.begin([1, 2])
+    scene.liveness.on_warning(2, "no leader", why_silent=False)
+    now[0] += STARTING_SECONDS + 10 * MIRROR.transaction_timeout
+    scene.liveness.on_heartbeat(1, 3, 0.0)
+    reason = scene.ticker().tick(0)
+    if shown == "waiting":
+        assert reason is None
+        return
+    assert reason is not None
+    assert reason.cause is CutCause.NO_HEARTBEAT
+    assert str(reason).startswith("no heartbeat from shard 2 for ")
+    assert str(reason).endswith("(its last warning: no leader)")
