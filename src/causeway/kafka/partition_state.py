@@ -18,6 +18,7 @@ from causeway.rules.holes import Hole, holes_between
 from causeway.rules.integrity import Finding, absent, contradicts, diverged
 from causeway.rules.offset_runs import OffsetRun, contiguous, join
 from causeway.rules.positions import Replicated, Waits, advance, seen
+from causeway.rules.record_admission import Admission, content_admission, offset_admission
 
 NEVER = sys.maxsize
 
@@ -206,11 +207,15 @@ class OpenLane:
         self.poison = {at: finding for at, finding in self.poison.items() if at >= offset}
         self.barrier = min([self.wall, *self.poison])
 
-    def lift(self, offset: int) -> None:
-        """Remove the hole where a record comes at its first offset: the source has it again."""
+    def lift(self, offset: int) -> bool:
+        """Remove the hole where a record comes at its first offset: the source has it again.
+
+        Returns whether the record may pass now.
+        """
         if offset == self.wall:
             self.hole, self.wall = None, NEVER
             self.barrier = min([self.wall, *self.poison])
+        return offset < self.limit
 
     def barred(self, offset: int) -> tuple[int, Finding]:
         """Return where the partition stops, and why, when a record comes at its limit or after it."""
@@ -258,6 +263,37 @@ class OpenLane:
             self._cut_off(why, absent=awaited and offset >= self.seen)
         else:
             self.recognized = True
+
+    def admission(self, offset: int, epoch: int | None, barrier: int) -> Admission:
+        """Whether a record may be replicated, as far as its offset shows; checks the log by it first."""
+        decision = self._offset_admission(offset, barrier)
+        if decision is not Admission.CHECK_LOG:
+            return decision
+        self.recognize(offset, epoch)
+        decision = self._offset_admission(offset, barrier)
+        return Admission.IGNORE if decision is Admission.CHECK_LOG else decision
+
+    def admit(self, offset: int, epoch: int | None, timestamp: int, *, headers_usable: bool) -> Admission:
+        """Whether the next record may be replicated; all before it were produced, or dropped.
+
+        Never returns CHECK_LOG. A record after a lost range stops the partition before the range.
+        """
+        decision = self.admission(offset, epoch, self.barrier)
+        if decision is Admission.BARRIER:
+            self.reached(offset)
+            decision = self._offset_admission(offset, self.barrier)
+        if decision is Admission.REPLICATE:
+            return content_admission(timestamp, headers_usable=headers_usable)
+        return decision
+
+    def _offset_admission(self, offset: int, barrier: int) -> Admission:
+        return offset_admission(
+            offset,
+            stopped=self.finding is not None,
+            recognized=self.recognized,
+            next_offset=self.next,
+            barrier=barrier,
+        )
 
     def _cut_off(self, why: str, *, absent: bool) -> None:
         self.absent = absent

@@ -52,6 +52,7 @@ from causeway.rules.header_names import odd_names
 from causeway.rules.integrity import Finding
 from causeway.rules.provenance import marked
 from causeway.rules.quarantine import Label, labelled
+from causeway.rules.record_admission import Admission
 from causeway.rules.repeats import too_large_for_client, too_large_for_queue
 from causeway.rules.unwritable import no_room_for_mark, odd_header_name, unreadable_headers
 
@@ -178,20 +179,17 @@ class IdempotentProducer(ProducerBase):
                 if meeting and (to_topic, to_partition) in meeting:
                     later.append(message)
                     continue
-                if offset < lane.next or not lane.recognized:
-                    lane.recognize(offset, message.leader_epoch())
-                    if offset < lane.next or lane.finding is not None:
-                        continue
-                if offset >= barrier:
-                    barrier = lane.reached(offset)
-                    if lane.finding is not None:
-                        continue
-                ordinary = offset < barrier and stamp > 0 and message.plain
-                finding = None if ordinary else self._why_not(lane, message, stamp)
-                if finding is not None:
-                    self._take_out(lane, message, finding)
+                if (
+                    not lane.recognized
+                    or offset < lane.next
+                    or offset >= barrier
+                    or stamp <= 0
+                    or not message.plain
+                ):
+                    may_replicate = self._admits(lane, message, stamp)
                     barrier = lane.barrier
-                    continue
+                    if not may_replicate:
+                        continue
                 if self._is_new(lane.lane.place):
                     meeting.add((to_topic, to_partition))
                 stretch = Stretch(offset)
@@ -247,13 +245,22 @@ class IdempotentProducer(ProducerBase):
         self.records += length
         self.bytes += size
 
-    def _why_not(self, lane: OpenLane, message: Any, stamp: int) -> Finding | None:
-        """Return why a record cannot be written to its place unchanged; None where it can."""
-        offset = message.offset()
-        if offset >= lane.barrier or stamp <= 0:
-            return lane.why_not(offset, stamp)
+    def _admits(self, lane: OpenLane, message: Any, stamp: int) -> bool:
+        """Whether a record may be replicated; otherwise quarantines it or stops its partition if need be."""
+        headers = self._headers_finding(lane, message)
+        decision = lane.admit(message.offset(), message.leader_epoch(), stamp, headers_usable=headers is None)
+        if decision is Admission.REPLICATE:
+            return True
+        if decision is not Admission.IGNORE:
+            finding = headers if decision is Admission.HEADERS else lane.why_not(message.offset(), stamp)
+            assert finding is not None
+            self._take_out(lane, message, finding)
+        return False
+
+    def _headers_finding(self, lane: OpenLane, message: Any) -> Finding | None:
+        """Return why the headers of a record cannot be written unchanged; None where they can."""
         if message.unreadable:
-            return unreadable_headers(lane.lane.source, offset, message.unreadable)
+            return unreadable_headers(lane.lane.source, message.offset(), message.unreadable)
         return self._unwritable(lane, message)
 
     def _unwritable(self, lane: OpenLane, message: Any) -> Finding | None:

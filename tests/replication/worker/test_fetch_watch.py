@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,6 +21,7 @@ from causeway.replication.worker import fetch_watch
 from causeway.replication.worker.task import carry
 from causeway.rules.fetch_sizes import FULL, SMALLEST, Fetched, at_level, budget
 from support.ordering import Patience, order_of
+from support.plain_order import plain_order
 from support.records import Rec, end_offsets
 from support.world import World, now_ms
 
@@ -216,7 +216,7 @@ def test_fetches_grow_however_long_a_commit_takes(monkeypatch: pytest.MonkeyPatc
     now = [100.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     monkeypatch.setattr(fetch_watch, "_levels", {})
-    watch = fetch_watch.FetchWatch(SimpleNamespace(mirror="m", shard=1, limits=LIMITS))  # type: ignore[arg-type]
+    watch = fetch_watch.FetchWatch(plain_order(limits=LIMITS))
     backlog: Any = Backlog(watch.limits)
     assert watch.limits == at_level(LIMITS, SMALLEST)
     for _ in range(50):

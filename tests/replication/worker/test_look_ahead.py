@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from causeway.core.choices import CarrierChoice
+from causeway.core.choices import CarrierChoice, OnGap
 from causeway.core.position import Place, Position
-from causeway.core.task_order import Lane
+from causeway.core.task_order import Lane, Policies
 from causeway.kafka.look_ahead import RecordRun, holes_ahead, runs_of
 from causeway.kafka.partition_state import OpenLane
 from causeway.kafka.task_errors import Again
@@ -72,8 +72,10 @@ def test_a_lane_that_stops_passes_nothing() -> None:
     assert holes(lane_at(10, fetch_from=(9, 7)), (9, 1), (12, 5)) == [(10, 12)]
 
 
-def order(on_gap: str) -> Any:
-    return SimpleNamespace(on_gap=on_gap, limits=SimpleNamespace(transaction_timeout=math.inf))
+def order(on_gap: OnGap) -> Any:
+    return SimpleNamespace(
+        policies=Policies(on_gap=on_gap), limits=SimpleNamespace(transaction_timeout=math.inf)
+    )
 
 
 def test_what_nothing_explains_is_not_passed(monkeypatch: pytest.MonkeyPatch) -> None:

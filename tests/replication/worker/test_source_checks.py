@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError
 
+from causeway.core.choices import OnGap
 from causeway.core.position import Place, Position, SourcePartition, Tally
-from causeway.core.task_order import Lane
+from causeway.core.task_order import Lane, Policies
 from causeway.errors import AccessDenied, Unreachable
 from causeway.kafka.batches import Read, Unread, _ended
 from causeway.kafka.partition_state import OpenLane
@@ -107,12 +108,12 @@ class Checked:
         self.start = Position(SOURCE, "id", 0, 0, -1, PLACE, 0, -1, 1, 0)
 
     def check(
-        self, on_gap: str = "stop", ordinary: int = 0, deadline: float = math.inf
+        self, on_gap: OnGap = "stop", ordinary: int = 0, deadline: float = math.inf
     ) -> tuple[Position, list[Any]]:
         lane = OpenLane(Lane(SOURCE, "id", PLACE, None), self.start)
         lane.next = 30
         after = replace(self.start, offset=30, ordinary=ordinary, tally=Tally(delivered=20, holes=10))
-        order: Any = SimpleNamespace(on_gap=on_gap)
+        order: Any = SimpleNamespace(policies=Policies(on_gap=on_gap))
         return check_holes(order, self.view, lane, after, self.runs, self.memory, deadline)
 
 

@@ -166,25 +166,14 @@ class _Native(IdempotentProducer):
     def _decide(self, message: Any, table: LaneTable, lanes: Lanes) -> bool:
         """Handle a message that is not ordinary; returns whether the loop must not get it again."""
         lane = lanes.get((message.topic(), message.partition()))
-        if lane is None or lane.finding is not None:
+        if lane is None:
             return True
-        offset, stamp = message.offset(), message.timestamp()[1]
-        if offset < lane.next or not lane.recognized:
-            lane.recognize(offset, message.leader_epoch())
-            table.show(lane)
-            return offset < lane.next or lane.finding is not None
-        barrier = lane.barrier
-        lane.reached(offset)
-        if lane.finding is not None:  # there is a hole before it
-            table.show(lane)
-            return True
-        finding = self._why_not(lane, message, stamp)
-        if finding is not None:
-            self._take_out(lane, message, finding)
-        elif offset < barrier:
-            raise Again(f"{lane.lane.source} offset {offset}: the loop did not take it")
+        before = (lane.recognized, lane.barrier)
+        may_replicate = self._admits(lane, message, message.timestamp()[1])
         table.show(lane)
-        return finding is not None  # otherwise the barrier was a rejected record that is gone
+        if may_replicate and before == (lane.recognized, lane.barrier):
+            raise Again(f"{lane.lane.source} offset {message.offset()}: the loop did not take it")
+        return not may_replicate  # otherwise the loop takes it now
 
     def _unwritable(self, _lane: OpenLane, _message: Any) -> None:
         """Headers are passed on unchanged; names of quarantined records are written with their sizes."""

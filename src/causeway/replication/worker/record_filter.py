@@ -16,6 +16,7 @@ from causeway.kafka.records import record_of
 from causeway.planning.filters import MadeFilter, make
 from causeway.rules.integrity import Finding
 from causeway.rules.provenance import comes_from
+from causeway.rules.record_admission import Admission
 
 
 class RecordFilter:
@@ -34,16 +35,17 @@ class RecordFilter:
         kept = []
         for message in messages:
             lane = lanes.get((message.topic(), message.partition()))
-            if lane is None or lane.finding is not None:
+            if lane is None:
                 continue
-            if message.offset() < lane.next or not lane.recognized:
-                lane.recognize(message.offset(), message.leader_epoch())
-                if message.offset() < lane.next or lane.finding is not None:
+            offset = message.offset()
+            if lane.finding is not None or not lane.recognized or not lane.next <= offset < lane.barrier:
+                decision = lane.admission(offset, message.leader_epoch(), lane.limit)
+                if decision is Admission.IGNORE:
                     continue
-            lane.lift(message.offset())
-            if message.offset() >= lane.limit:
-                self._stop(lane, *lane.barred(message.offset()))  # filters do not see these
-            elif message.unreadable:
+                if decision is Admission.BARRIER and not lane.lift(offset):
+                    self._stop(lane, *lane.barred(offset))  # filters do not see these
+                    continue
+            if message.unreadable:
                 kept.append((lane, message))  # the producer refuses it: its headers cannot be judged here
             elif self._not_back_to is not None and comes_from(message.headers(), self._not_back_to):
                 self._drop(lane, message)
