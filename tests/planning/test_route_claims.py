@@ -146,7 +146,7 @@ def test_a_claim_keeps_whether_its_topic_came_later(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("uncompared", [True, False])
 def test_a_running_mirror_compares_again(monkeypatch: pytest.MonkeyPatch, uncompared: bool) -> None:
     """Where no topic changed, and nothing is refused."""
-    monkeypatch.setattr(replanning, "shape_of", lambda *_asked: UNKNOWN)
+    monkeypatch.setattr(replanning, "read_topology", lambda *_asked: UNKNOWN)
     plans: list[bool] = []
     setup: Any = SimpleNamespace(mirror=None, sources={}, destination=None, stop_at_end=False)
     planner: Any = Planner(setup, EventLog("m", lambda _mirror, _event: None))

@@ -12,7 +12,7 @@ import pytest
 from causeway.config import MirrorSettings
 from causeway.core.topic import TopicFacts
 from causeway.kafka.admin import ClusterView
-from causeway.planning.topology import UNKNOWN, Shape, refused, shape_of, stamped_since
+from causeway.planning.topology import UNKNOWN, Topology, read_topology, refused, stamped_since
 
 STAMPING = {"message.timestamp.type": "LogAppendTime"}
 
@@ -37,11 +37,11 @@ class View:
         return {name: self._configs[name] for name in self.asked if name in self._configs}
 
 
-def look(there: dict[str, dict[str, str]], before: Shape = UNKNOWN, **more: Any) -> Shape:
+def look(there: dict[str, dict[str, str]], before: Topology = UNKNOWN, **more: Any) -> Topology:
     given = {"name": "m", "source": "src", "destination": "dst", "topics": [".*"], "prefix": "p.", **more}
     mirror = MirrorSettings.model_validate(given)
     source, destination = View("src", {"t": STAMPING, "u": {}}), View("dst", there)
-    return shape_of(mirror, {"src": cast(ClusterView, source)}, cast(ClusterView, destination), before)
+    return read_topology(mirror, {"src": cast(ClusterView, source)}, cast(ClusterView, destination), before)
 
 
 def test_only_topics_that_records_go_to_are_looked_at() -> None:

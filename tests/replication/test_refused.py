@@ -120,7 +120,7 @@ def test_a_topic_that_may_not_grow_keeps_the_places_it_has() -> None:
     (refusal,) = plan.refusals
     assert (refusal.partitions, refusal.partial, refusal.denied) == ((2, 3), True, True)
     assert str(refusal).startswith("paris:t[2, 3]: adding partitions to topic t: access denied; check the")
-    refuse_at_start("m", plan.refusals, goes_on=True)
+    refuse_at_start("m", plan.refusals, allow_partial=True)
     with pytest.raises(AccessDenied):
         refuse_at_start("m", plan.refusals)
 

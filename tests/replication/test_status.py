@@ -51,7 +51,7 @@ class Scene:
 
     def look(self, *sources: SourcePartition) -> None:
         views: Any = {"paris": self.paris, "rome": self.rome}
-        self._status.look_at_logs(views, sources or (HERE, THERE), self.image, starts=True)
+        self._status.fetch_log_ends(views, sources or (HERE, THERE), self.image, starts=True)
 
     def carried(self, source: SourcePartition, offset: int) -> None:
         tally = Tally(delivered=offset)
@@ -67,7 +67,7 @@ class Scene:
         return self._status.view.partitions
 
     def finish(self) -> None:
-        self._status.settle_logs(self.image)
+        self._status.update_positions(self.image)
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ RESTS = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class Topology:
     """The routes, and which of their destination topics replace timestamps or accept only small batches."""
 
     routes: Routes = field(default_factory=dict)
@@ -29,40 +29,40 @@ class Shape:
     again_at: float = field(default=0.0, compare=False)  # when to read them again
 
 
-UNKNOWN = Shape()
+UNKNOWN = Topology()
 
 
-def shape_of(
+def read_topology(
     mirror: MirrorSettings,
     sources: Mapping[str, ClusterView],
     destination: ClusterView,
-    before: Shape = UNKNOWN,
-) -> Shape:
-    found = routes(mirror, sources, destination)
+    before: Topology = UNKNOWN,
+) -> Topology:
+    routed = routes(mirror, sources, destination)
     if mirror.timestamps == "broker":
-        return Shape(found)
+        return Topology(routed)
     began = time.monotonic()
     if began < before.again_at:
-        return replace(before, routes=found)
+        return replace(before, routes=routed)
     at = now_ms()
     # A topic whose settings may not be read any more blocks no other one: its shard reports what is missing.
-    configs = destination.configs({route.to for route in found.values()}, denied=set())
+    configs = destination.configs({route.to for route in routed.values()}, denied=set())
     now = time.monotonic()
     replacing = frozenset(name for name in configs if replaces_timestamps(configs[name]))
     limits = frozenset((name, limit) for name in configs if (limit := limit_of(configs[name])) < LARGEST)
-    return Shape(found, replacing, limits, at, now + RESTS * (now - began))
+    return Topology(routed, replacing, limits, at, now + RESTS * (now - began))
 
 
-def stamped_since(before: Shape, now: Shape, topics: Iterable[str]) -> list[str]:
+def stamped_since(before: Topology, now: Topology, topics: Iterable[str]) -> list[str]:
     """Of these destination topics, those that began to replace timestamps between two checks."""
     return sorted((now.stamping - before.stamping).intersection(topics))
 
 
-def refused(shape: Shape, topics: Iterable[str]) -> list[Refusal]:
+def refused(topology: Topology, topics: Iterable[str]) -> list[Refusal]:
     """Refusals of the routes to these topics, worded as at the start."""
-    wanted, found = set(topics), []
-    for (alias, name), route in shape.routes.items():
+    wanted, refusals = set(topics), []
+    for (alias, name), route in topology.routes.items():
         if route.to in wanted:
             why = stamping(route.to)
-            found.append(Refusal(alias, name, why.why, why.todo))
-    return found
+            refusals.append(Refusal(alias, name, why.why, why.todo))
+    return refusals

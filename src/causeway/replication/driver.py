@@ -142,7 +142,7 @@ class Driver:
             # Every record is reported: a short run's only events may be among the last ones.
             for record in ledger.reader.records_to_end(FINISH_SECONDS):
                 self._ticker.apply(record)
-            self.status.settle_logs(ledger.image)
+            self.status.update_positions(ledger.image)
             self._ticker.measure()
         except (Again, Fenced, CausewayError) as error:
             timeout = self.mirror.transaction_timeout
@@ -154,8 +154,10 @@ class Driver:
             self.leave()
 
     def leave(self) -> None:
-        """Close the clients; the ledger state that was read stays available."""
-        self._ready.ledger.close()
+        """Close the clients, also if `prepare` failed; the ledger state that was read stays available."""
+        self._setup.control.close()
+        if self._prepared is not None:
+            self._prepared.ledger.close()
 
     def stopped(self) -> list[Stopped]:
         """Partitions of the plan that are stopped until an operator acts."""

@@ -83,11 +83,11 @@ class InSync:
             return None
 
     def _found(self, places: Collection[str]) -> Shortage | None:
-        found = self._view.replicas({*places, *self._own})
-        needed = self._needed(suspects(found, MOST_TOPICS))
-        return shortage(too_few(found, needed), self._view.cluster.alias, places)
+        replicas = self._view.replicas({*places, *self._own})
+        needed = self._needed(suspects(replicas, MOST_TOPICS))
+        return shortage(too_few(replicas, needed), self._view.cluster.alias, places)
 
     def _needed(self, topics: list[str]) -> dict[str, int]:
         """`min.insync.replicas` of the topics this user may describe; often not of `__transaction_state`."""
-        found = self._view.configs(topics, denied=set())
-        return {topic: int(one.get("min.insync.replicas", 0)) for topic, one in found.items()}
+        configs = self._view.configs(topics, denied=set())
+        return {topic: int(config.get("min.insync.replicas", 0)) for topic, config in configs.items()}

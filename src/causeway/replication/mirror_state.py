@@ -103,7 +103,7 @@ class MirrorState:
 
     def publish(self) -> None:
         """Publish the driver's own state at once, without waiting for the next measurement."""
-        self.status.restate(self._own_view())
+        self.status.update_state(self._own_view())
 
     def measure(self, image: LedgerState, shards: int, until: Mapping[SourcePartition, int] | None) -> None:
         """Publish a complete view: the ledger compared with the log ends."""
@@ -120,7 +120,7 @@ class MirrorState:
 
     def fetch_log_ends(self, image: LedgerState) -> None:
         """Fetch the log ends of the source partitions, and from time to time the log starts."""
-        self.status.look_at_logs(
+        self.status.fetch_log_ends(
             self._setup.sources,
             [*self._planner.sources(), *self._planner.refused()],
             image,

@@ -40,8 +40,8 @@ class OpenLedger:
     def check_topic(self, destination: ClusterView) -> None:
         """Raise an error if the ledger's topic was deleted or replaced."""
         name = self.topic.name
-        found = destination.describe([name]).get(name)
-        check_ledger(name, self.topic.topic_id, found, destination.cluster.alias)
+        topic = destination.describe([name]).get(name)
+        check_ledger(name, self.topic.topic_id, topic, destination.cluster.alias)
 
     def check_lease(self, mirror: str) -> None:
         """Raise Superseded if a newer instance holds the lease."""

@@ -89,7 +89,7 @@ def _prepare(setup: MirrorSetup, planner: Planner, state: MirrorState, cores: in
     _create_quarantine(setup, state, ledger.image)
     planner.make_plan(ledger, starting=True)
     # A run with --stop-at-end must not succeed if it left out partitions.
-    refuse_at_start(setup.name, planner.plan.refusals, goes_on=not setup.stop_at_end)
+    refuse_at_start(setup.name, planner.plan.refusals, allow_partial=not setup.stop_at_end)
     planner.report_refusals()
     _commit_first_positions(setup, planner.plan, run, ledger, starts)
     until = ends_of_now(setup.sources, planner.sources(), planner.plan.gone) if setup.stop_at_end else None

@@ -87,7 +87,7 @@ class Gauge:
         then, before = self._seen[0]
         seconds = max(now - then, 1e-9)
         still = set(stopped)
-        standing = [source.topic for source in still]
+        stopped_topics = [source.topic for source in still]
         lags: dict[str, int] = {}
         for source, end in ends.items():
             position = positions.get(source)
@@ -108,7 +108,7 @@ class Gauge:
                     lag=lags.get(topic, 0),
                     latency_p50_ms=percentile(recent, 0.5),
                     latency_p99_ms=percentile(recent, 0.99),
-                    stopped=standing.count(topic),
+                    stopped=stopped_topics.count(topic),
                     quarantined=count.quarantined,
                     skipped=count.skipped,
                 )

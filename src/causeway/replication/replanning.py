@@ -15,7 +15,7 @@ from causeway.planning.plan import plan_of, prepare, survey
 from causeway.planning.route_conflicts import refuse_claimed
 from causeway.planning.routing import KnownEdge, Neighbours, edges
 from causeway.planning.starts import met_later
-from causeway.planning.topology import UNKNOWN, refused, shape_of, stamped_since
+from causeway.planning.topology import UNKNOWN, read_topology, refused, stamped_since
 from causeway.replication.event_log import EventLog
 from causeway.replication.mirror_setup import MirrorSetup
 from causeway.replication.open_ledger import OpenLedger
@@ -39,12 +39,12 @@ class Planner:
         self.others: Callable[[], Neighbours] = Neighbours  # the other mirrors of this process
 
     def read_topology(self) -> None:
-        self.topology = shape_of(self._setup.mirror, self._setup.sources, self._setup.destination)
+        self.topology = read_topology(self._setup.mirror, self._setup.sources, self._setup.destination)
 
     def changed(self, ledger: OpenLedger, *, starting: bool) -> bool:
         """Plan again if topics, partitions or settings changed; returns whether the plan's work changed."""
         setup, before, plan = self._setup, self.topology, self.plan
-        now = shape_of(setup.mirror, setup.sources, setup.destination, before)
+        now = read_topology(setup.mirror, setup.sources, setup.destination, before)
         stamped = stamped_since(before, now, plan.places)
         for name in stamped:
             since = f"since {when(before.at)}"

@@ -8,6 +8,7 @@ from causeway.config import MirrorSettings
 from causeway.core.ledger_record import Paused
 from causeway.core.offsets import when
 from causeway.core.plan import Refusal
+from causeway.core.plural import counted
 from causeway.errors import AccessDenied, CausewayError, IntegrityError, PlanRefused, UsageError
 from causeway.kafka.admin import ClusterView
 from causeway.planning.rules.readiness import timeout_too_long
@@ -49,13 +50,13 @@ def refuse_paused(name: str, paused: Paused | None) -> None:
         )
 
 
-def refuse_at_start(name: str, refusals: Sequence[Refusal], *, goes_on: bool = False) -> None:
+def refuse_at_start(name: str, refusals: Sequence[Refusal], *, allow_partial: bool = False) -> None:
     """Refuse the start if topics cannot be replicated as they are. (While it runs, the others continue.)
 
-    With `goes_on`, a partial refusal does not block the start: a topic that was replicated before and has
-    grown has partitions without a place. A restart must not turn that into a refusal of everything.
+    With `allow_partial`, a partial refusal does not block the start: a topic that was replicated before and
+    has grown has partitions without a place. A restart must not turn that into a refusal of everything.
     """
-    refusals = [refusal for refusal in refusals if not (refusal.partial and goes_on)]
+    refusals = [refusal for refusal in refusals if not (refusal.partial and allow_partial)]
     if not refusals:
         return
     where = f'mirror "{name}"'
@@ -67,5 +68,5 @@ def refuse_at_start(name: str, refusals: Sequence[Refusal], *, goes_on: bool = F
         raise AccessDenied(refusals[0].why, where=f"{where}: {topics}", todo=refusals[0].todo)
     problems = tuple(str(refusal) for refusal in refusals)
     raise PlanRefused(
-        f"{len(refusals)} topic(s) cannot be carried as they are", problems=problems, where=where
+        f"{counted(len(refusals), 'topic')} cannot be replicated", problems=problems, where=where
     )

@@ -36,7 +36,7 @@ class Status:
         self.view = empty
         self.measured_at = now_ms()
 
-    def look_at_logs(
+    def fetch_log_ends(
         self,
         views: Mapping[str, ClusterView],
         sources: Sequence[SourcePartition],
@@ -60,17 +60,17 @@ class Status:
             except (Again, CausewayError) as error:
                 failure = error
         ages = self._logs.ages
-        ages.saw(time.monotonic(), ends, {source: one.offset for source, one in positions.items()})
+        ages.saw(time.monotonic(), ends, {source: position.offset for source, position in positions.items()})
         self._logs = Logs(begin, ends, ages, positions)
         if failure is not None:
-            self.settle_logs(image)
+            self.update_positions(image)
             raise failure
 
-    def settle_logs(self, image: LedgerState) -> None:
+    def update_positions(self, image: LedgerState) -> None:
         """Show current positions without fetching ends, at the end of a run or while a source is away."""
         self._logs = self._logs.settled(image.positions)
 
-    def restate(self, base: MirrorView) -> None:
+    def update_state(self, base: MirrorView) -> None:
         """Replace only the driver's own part of the view."""
         self.view = replace(
             self.view,
@@ -95,8 +95,8 @@ class Status:
         """Compute the status from the ledger and the logs, and add it to the driver's own part, `base`."""
         positions, planned = image.positions, {lane.source for lane in lanes}
         stopped = {source: record for source, record in image.stopped.items() if source in planned}
-        stopped |= {source: refused_stop(source, one) for source, one in refused.items()}
-        shown = [*lanes, *(refused_lane(source, one) for source, one in refused.items())]
+        stopped |= {source: refused_stop(source, refusal) for source, refusal in refused.items()}
+        shown = [*lanes, *(refused_lane(source, refusal) for source, refusal in refused.items())]
         progress = self._gauge.measure(
             base.name, base.state, positions, self._logs.ends, stopped, shards, until=until
         )
@@ -123,7 +123,7 @@ class Status:
 
 
 def _renewed(
-    known: Mapping[SourcePartition, int], cluster: str, found: Mapping[SourcePartition, int]
+    known: Mapping[SourcePartition, int], cluster: str, returned: Mapping[SourcePartition, int]
 ) -> dict[SourcePartition, int]:
     """Replace the offsets of one cluster with those it returned now."""
-    return {source: offset for source, offset in known.items() if source.cluster != cluster} | dict(found)
+    return {source: offset for source, offset in known.items() if source.cluster != cluster} | dict(returned)

@@ -30,7 +30,7 @@ class ShardCounts:
 
     def __add__(self, other: ShardCounts) -> ShardCounts:
         return ShardCounts(
-            *(getattr(self, one.name) + getattr(other, one.name) for one in fields(ShardCounts))
+            *(getattr(self, each.name) + getattr(other, each.name) for each in fields(ShardCounts))
         )
 
 
@@ -57,15 +57,15 @@ class Shards:
         beat = self.last.get(shard)
         if beat is None:
             return counts, carrying
-        now = ShardCounts(*(getattr(beat, one.name) for one in fields(ShardCounts)))
+        now = ShardCounts(*(getattr(beat, each.name) for each in fields(ShardCounts)))
         return counts + now, _added(carrying, beat.carrying or NO_LATENCY)
 
     def carrying(self) -> tuple[tuple[int, ...], float]:
         """Records by the time from fetch to commit, and the sum of those times in seconds."""
         counts, total = NO_LATENCY, 0
         for shard in self.last:
-            one, carrying = self.totals(shard)
-            counts, total = _added(counts, carrying), total + one.carrying_ms
+            done, carrying = self.totals(shard)
+            counts, total = _added(counts, carrying), total + done.carrying_ms
         return counts, total / 1_000
 
     @property
@@ -125,13 +125,13 @@ class PartitionRows:
         views = []
         for lane in sorted(lanes, key=lambda lane: lane.source):
             source = lane.source
-            position, standing = logs.positions.get(source), stopped.get(source)
-            made_of = (lane.place, position, standing, logs.starts.get(source), logs.ends.get(source), shards)
+            position, stop = logs.positions.get(source), stopped.get(source)
+            made_of = (lane.place, position, stop, logs.starts.get(source), logs.ends.get(source), shards)
             before = known.get(source)
             if before is not None and before[0] == made_of and not before[1].lag_records:
                 view = before[1]
             else:
-                view = _partition(lane, position, standing, logs, aliases, shards, now)
+                view = _partition(lane, position, stop, logs, aliases, shards, now)
             self._known[source] = made_of, view
             views.append(view)
         return tuple(views)
@@ -207,5 +207,5 @@ def _gap(gap: Gap, aliases: Mapping[str, str]) -> GapView:
     )  # fmt: skip
 
 
-def _added(one: Iterable[int], other: Iterable[int]) -> tuple[int, ...]:
-    return tuple(a + b for a, b in zip(one, other, strict=True))
+def _added(left: Iterable[int], right: Iterable[int]) -> tuple[int, ...]:
+    return tuple(a + b for a, b in zip(left, right, strict=True))
