@@ -20,7 +20,7 @@ import pytest
 from confluent_kafka import Consumer, Producer
 
 from causeway.adoption.adopt import Adoption
-from causeway.adoption.resume_hints import HintRequest
+from causeway.adoption.resume_hints import AdoptOptions
 from causeway.config import load
 from causeway.core.cluster import Cluster
 from causeway.core.filtering import FilterRecord
@@ -95,11 +95,11 @@ def test_takeover_from_four_tools_in_the_middle_of_a_topic(world: World) -> None
     assert "causeway adopt CONFIG --from group|destination-end|timestamp" in refused.output
 
     groups = ("--from", "group", "--mirror", names[0], "--mirror", names[3])
-    looked = adopt(config, *groups, "--dry-run")
-    assert looked.returncode == 0, looked.stderr
-    assert f"{ktm}[0]: committed 240; begins at 251: " in looked.stdout
-    assert f"{reo}[0]: committed 200; begins at 177: " in looked.stdout
-    assert "records that the old tool doubled or lost" in looked.stdout
+    shown = adopt(config, *groups, "--dry-run")
+    assert shown.returncode == 0, shown.stderr
+    assert f"{ktm}[0]: committed 240; begins at 251: " in shown.stdout
+    assert f"{reo}[0]: committed 200; begins at 177: " in shown.stdout
+    assert "records that the old tool doubled or lost" in shown.stdout
     assert not world.ledger().positions
     assert not world.ledger().adopted
 
@@ -137,9 +137,9 @@ def test_takeover_from_four_tools_in_the_middle_of_a_topic(world: World) -> None
 
 def test_what_is_not_clean_is_refused_and_the_operator_may_choose(world: World) -> None:
     """Records are missing in the middle; what was accepted is remembered; it is not asked for twice."""
-    torn, old = copied_topic(world, "torn", [150])
-    behind = [(0, Rec(rec.key, rec.value, (), now_ms())) for rec in old.records[0][153:160]]
-    world.produce(torn, behind, on="destination")
+    torn, old = copied_topic(world, "incomplete", [150])
+    later = [(0, Rec(rec.key, rec.value, (), now_ms())) for rec in old.records[0][153:160]]
+    world.produce(torn, later, on="destination")
     clean, _ = copied_topic(world, "clean", [100])
     config = world.config()
     arguments = (config, "--from", "destination-end")
@@ -147,12 +147,14 @@ def test_what_is_not_clean_is_refused_and_the_operator_may_choose(world: World) 
     refused = adopt(*arguments, "--yes")
     assert refused.returncode == 6, refused.stderr
     assert (
-        "3 records from offset 150 on are missing on the destination, 7 behind them are there"
+        "missing on the destination: 3 records from offset 150 on; later ones that it has: 7"
         in refused.stderr
     )
-    assert "--accept repeat begins at 150" in refused.stderr
-    assert "--accept lose begins at 160" in refused.stderr
-    assert adopt(*arguments, "--unchecked", "--yes").returncode == 6, "a torn seam is not an unknown one"
+    assert "--accept repeat starts at offset 150" in refused.stderr
+    assert "--accept lose starts at offset 160" in refused.stderr
+    assert adopt(*arguments, "--unchecked", "--yes").returncode == 6, (
+        "an incomplete handoff is not an unknown one"
+    )
     assert not world.ledger().positions
 
     done = adopt(*arguments, "--accept", "repeat", "--yes")
@@ -164,7 +166,7 @@ def test_what_is_not_clean_is_refused_and_the_operator_may_choose(world: World) 
     assert places == {torn: 157, clean: 100}
 
 
-def test_other_contents_are_refused_unless_nobody_wants_them_checked(world: World) -> None:
+def test_other_contents_are_refused_without_unchecked(world: World) -> None:
     """Keys were replaced: by value they are found. Values were replaced: nothing is."""
     keys, values = world.topic("keys", 1), world.topic("values", 1)
     for topic in (keys, values):
@@ -179,7 +181,7 @@ def test_other_contents_are_refused_unless_nobody_wants_them_checked(world: Worl
 
     refused = adopt(config, *at, "--yes")
     assert refused.returncode == 6, refused.stderr
-    assert "the seam cannot be confirmed" in refused.stderr
+    assert "the handoff cannot be confirmed" in refused.stderr
     torn = adopt(config, *at, "--compare", "value", "--yes")
     assert "are missing on the destination" in torn.stderr, "those without a value were left out"
     done = adopt(config, *at, "--compare", "value", "--accept", "lose", "--yes")
@@ -213,10 +215,10 @@ def test_a_tool_that_still_runs_is_not_taken_over_from(world: World) -> None:
     assert "stop the old tool first" in refused.stderr
     member.close()
 
-    adoption = Adoption(settings, settings.mirrors[0], HintRequest("group"))
-    adoption.look()
+    adoption = Adoption(settings, settings.mirrors[0], AdoptOptions("group"))
+    adoption.search()
     world.produce(topic, world.numbers(1, 2), on="destination")
-    with pytest.raises(IntegrityError, match="somebody writes to"):
+    with pytest.raises(IntegrityError, match="something still writes to"):
         adoption.write()
     assert not world.ledger().positions
 
@@ -226,12 +228,12 @@ def test_a_tool_that_still_runs_is_not_taken_over_from(world: World) -> None:
     producer.produce(topic, b"v", partition=0)
     producer.flush(10)
     with pytest.raises(IntegrityError, match=r"a transaction is open in .*\[0\], from offset 101 on"):
-        adoption.look()
+        adoption.search()
     producer.abort_transaction(10)
 
 
 def test_a_mirror_that_runs_is_not_adopted_under(world: World) -> None:
-    """It has carried nothing yet, so its heartbeat alone tells."""
+    """It has replicated nothing yet, so only its heartbeat shows that it runs."""
     copied_topic(world, "t", [100])
     config = world.config(heartbeat="10s")  # a busy machine takes seconds to start the command
     mirror = load(config, []).mirrors[0]
@@ -274,14 +276,14 @@ def test_the_last_records_are_found_among_markers_and_in_many_partitions(world: 
     }
 
 
-def seams(world: World, config: Path, asked: HintRequest) -> dict[tuple[str, int], Handoff]:
+def handoffs(world: World, config: Path, options: AdoptOptions) -> dict[tuple[str, int], Handoff]:
     settings = load(config, [])
-    adoption = Adoption(settings, settings.mirrors[0], asked)
-    adoption.look()
-    return {(row.lane.source.topic, row.lane.source.partition): row.found.seam for row in adoption.rows}
+    adoption = Adoption(settings, settings.mirrors[0], options)
+    adoption.search()
+    return {(row.lane.source.topic, row.lane.source.partition): row.result.handoff for row in adoption.rows}
 
 
-def test_transactions_retention_and_filters_do_not_hide_the_seam(world: World) -> None:
+def test_transactions_retention_and_filters_do_not_hide_the_handoff(world: World) -> None:
     """Aborted records were copied or not; the beginning expired; a filter left some out."""
     aborted, committed = world.topic("aborted", 1), world.topic("committed", 1)
     for topic in (aborted, committed):
@@ -294,8 +296,8 @@ def test_transactions_retention_and_filters_do_not_hide_the_seam(world: World) -
     world.produce(committed, world.numbers(70), on="destination", transaction="commit")
     expired, _ = copied_topic(world, "expired", [200])
     world.delete_records(expired, 0, 180)
-    found = seams(world, world.config(), HintRequest("destination-end", window=100))
-    assert {key: (seam.verdict, seam.repeat) for key, seam in found.items()} == {
+    found = handoffs(world, world.config(), AdoptOptions("destination-end", window=100))
+    assert {key: (handoff.verdict, handoff.repeat_from) for key, handoff in found.items()} == {
         (aborted, 0): ("clean", 63),  # one marker lies before it
         (committed, 0): ("clean", 92),  # and two here, and what was aborted
         (expired, 0): ("clean", 200),
@@ -313,8 +315,8 @@ def test_transactions_retention_and_filters_do_not_hide_the_seam(world: World) -
         "    def keep(self, record): return record.value is not None\n"
     )
     config = world.config([filtered], filters=[{"filter": str(file)}])
-    (seam,) = seams(world, config, HintRequest("destination-end", window=100)).values()
-    assert (seam.verdict, seam.repeat) == ("clean", 200)
+    (handoff,) = handoffs(world, config, AdoptOptions("destination-end", window=100)).values()
+    assert (handoff.verdict, handoff.repeat_from) == ("clean", 200)
 
 
 def test_a_terminal_shows_a_table_and_asks(world: World) -> None:
@@ -383,7 +385,7 @@ def test_what_this_kind_of_hint_cannot_say_is_refused(world: World) -> None:
         (("--from", "group", "--mirror", "nobody", "--yes"), "no mirror is named nobody"),
     ],
 )
-def test_bad_arguments_are_usage_errors(tmp_path: Path, arguments: Sequence[str], said: str) -> None:
+def test_bad_arguments_are_usage_errors(tmp_path: Path, arguments: Sequence[str], origin_text: str) -> None:
     config = tmp_path / "mirror.toml"
     config.write_text(
         '[clusters.a]\nbootstrap_servers = "a:1"\n[clusters.b]\nbootstrap_servers = "b:1"\n'
@@ -391,5 +393,5 @@ def test_bad_arguments_are_usage_errors(tmp_path: Path, arguments: Sequence[str]
     )
     ended = causeway("adopt", config, *arguments)
     assert ended.returncode == 2, ended.stderr
-    assert said in ended.stderr
+    assert origin_text in ended.stderr
     assert "Traceback" not in ended.stderr

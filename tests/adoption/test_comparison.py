@@ -1,6 +1,6 @@
 """Seams among all partitions of a destination topic, with both sides made of lists.
 
-Whatever the old tool did, a clean seam is where its copy ends, and what is announced is what happens.
+Whatever the old tool did, a clean handoff is where its copy ends, and what is announced is what happens.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from typing import cast
 
 import pytest
 
-from causeway.adoption.cross_check import FoundHandoff, window_to_try
-from causeway.adoption.handoff_search import Comparison
-from causeway.adoption.resume_hints import Hint, HintRequest
-from causeway.adoption.rules.handoff import neighbourhood
+from causeway.adoption.destination_topic import SearchResult
+from causeway.adoption.handoff_advice import window_to_try
+from causeway.adoption.handoff_search import HandoffSearch
+from causeway.adoption.resume_hints import AdoptOptions, Hint
+from causeway.adoption.rules.handoff import window_around
 from causeway.adoption.sides import AdoptionSides
-from causeway.core.handoff import SeenRecord, Window
+from causeway.core.handoff import SourceRecord, Window
 from causeway.core.position import Place, SourcePartition
 from causeway.core.route import BY_KEY
 from causeway.core.task_order import Lane
@@ -59,24 +60,24 @@ class Lists:
     ) -> dict[SourcePartition, Window]:
         found = {}
         for lane in lanes:
-            prints = self.sources[lane.source.partition]
-            begin, end = neighbourhood(hints[lane.source].offset, self.size, places(lane), 0, len(prints))
-            seen = [SeenRecord(n, prints[n]) for n in range(begin, end)]
-            found[lane.source] = Window(seen, begin, end, 0, len(prints))
+            digests = self.sources[lane.source.partition]
+            begin, end = window_around(hints[lane.source].offset, self.size, places(lane), 0, len(digests))
+            seen = [SourceRecord(n, digests[n]) for n in range(begin, end)]
+            found[lane.source] = Window(seen, begin, end, 0, len(digests))
         return found
 
-    def held_before(self, wanted: Mapping[Spot, tuple[int, Collection[bytes]]]) -> dict[Spot, set[bytes]]:
+    def found_before(self, wanted: Mapping[Spot, tuple[int, Collection[bytes]]]) -> dict[Spot, set[bytes]]:
         return {
-            spot: set(self.places[spot[1]][:upto]) & set(prints) for spot, (upto, prints) in wanted.items()
+            spot: set(self.places[spot[1]][:upto]) & set(digests) for spot, (upto, digests) in wanted.items()
         }
 
-    def last_held(
+    def last_found(
         self, wanted: Mapping[SourcePartition, tuple[Window, Collection[bytes]]]
     ) -> dict[SourcePartition, int]:
         found = {}
-        for one, (window, prints) in wanted.items():
+        for one, (window, digests) in wanted.items():
             outside = [*range(window.start), *range(window.end, window.log_end)]
-            there = [n for n in outside if self.sources[one.partition][n] in prints]
+            there = [n for n in outside if self.sources[one.partition][n] in digests]
             if there:
                 found[one] = there[-1]
         return found
@@ -90,16 +91,16 @@ class Destination:
         return "there"
 
 
-def compared(lists: Lists, hints: Sequence[Hint], by_key: bool = False) -> list[FoundHandoff]:
+def compared(lists: Lists, hints: Sequence[Hint], by_key: bool = False) -> list[SearchResult]:
     lanes = [
         Lane(source(n), "", Place("t", "", BY_KEY if by_key else n), None, shared=by_key)
         for n in range(len(lists.sources))
     ]
-    comparison = Comparison(
-        HintRequest("group", window=lists.size), cast(AdoptionSides, lists), cast(ClusterView, Destination())
+    search = HandoffSearch(
+        AdoptOptions("group", window=lists.size), cast(AdoptionSides, lists), cast(ClusterView, Destination())
     )
     known = {source(n): hint for n, hint in enumerate(hints)}
-    found = comparison.compare(lanes, known, lists.endings())
+    found = search.run(lanes, known, lists.endings())
     return [found[lane.source] for lane in lanes]
 
 
@@ -114,19 +115,21 @@ class Takeover:
     hints: list[Hint]
     by_key: bool
 
-    def check(self, found: Sequence[FoundHandoff]) -> None:
+    def check(self, found: Sequence[SearchResult]) -> None:
         for number, (at, one) in enumerate(zip(self.copied, found, strict=True)):
-            seam, prints = one.seam, self.lists.sources[number]
-            if seam.verdict == "clean":
-                assert seam.repeat == at, (number, seam)
-            there = {print for place in self.lists.places for print in place}
-            if seam.verdict not in ("clean", "unmatched", "beyond"):
-                assert seam.repeat is not None
-                twice = sum(print in there for print in prints[seam.repeat :])
-                assert seam.twice.least <= twice <= seam.twice.most, (number, seam, twice)
-                if seam.lose is not None:
-                    lost = sum(print not in there for print in prints[seam.repeat : seam.lose])
-                    assert seam.lost.least <= lost <= seam.lost.most, (number, seam, lost)
+            handoff, digests = one.handoff, self.lists.sources[number]
+            if handoff.verdict == "clean":
+                assert handoff.repeat_from == at, (number, handoff)
+            there = {digest for place in self.lists.places for digest in place}
+            if handoff.verdict not in ("clean", "unmatched", "beyond_window"):
+                assert handoff.repeat_from is not None
+                twice = sum(digest in there for digest in digests[handoff.repeat_from :])
+                assert handoff.twice.least <= twice <= handoff.twice.most, (number, handoff, twice)
+                if handoff.lose_from is not None:
+                    lost = sum(
+                        digest not in there for digest in digests[handoff.repeat_from : handoff.lose_from]
+                    )
+                    assert handoff.lost.least <= lost <= handoff.lost.most, (number, handoff, lost)
 
 
 def takeover(seed: int) -> Takeover:
@@ -175,7 +178,7 @@ def test_nothing_is_claimed_that_is_not_so(first: int) -> None:
             if not wider:
                 break
             one.lists.size = wider
-        refused = [(n, each.seam) for n, each in enumerate(found) if each.seam.verdict != "clean"]
+        refused = [(n, each.handoff) for n, each in enumerate(found) if each.handoff.verdict != "clean"]
         assert not refused, (seed, attempt, refused)
 
 
@@ -185,10 +188,10 @@ def test_what_is_announced_is_what_happens(first: int) -> None:
     for seed in range(first, first + 1_000):
         one, draw = takeover(seed), random.Random(-seed)
         lost: set[bytes] = set()
-        for prints, at in zip(one.lists.sources, one.copied, strict=True):
+        for digests, at in zip(one.lists.sources, one.copied, strict=True):
             if at > 8 and draw.random() < 0.7:
-                lost.update(draw.sample(prints[at - 8 : at - 1], draw.randint(1, 3)))
-        one.lists.places = [[print for print in place if print not in lost] for place in one.lists.places]
+                lost.update(draw.sample(digests[at - 8 : at - 1], draw.randint(1, 3)))
+        one.lists.places = [[digest for digest in place if digest not in lost] for place in one.lists.places]
         if draw.random() < 0.2:
             draw.choice(one.lists.places).extend(contents(99, draw.randint(1, 5)))
         if any(one.copied):

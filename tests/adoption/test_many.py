@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from causeway.adoption.adopt import Adoption, Row
-from causeway.adoption.cross_check import FoundHandoff
-from causeway.adoption.resume_hints import Hint, HintRequest
+from causeway.adoption.adopt import Adoption, AdoptionRow
+from causeway.adoption.destination_topic import SearchResult
+from causeway.adoption.resume_hints import AdoptOptions, Hint
 from causeway.config import load
 from causeway.core.handoff import Handoff, Window
 from causeway.core.position import Place, SourcePartition
@@ -22,11 +22,11 @@ def test_25_000_partitions_are_adopted_at_once(world: World, monkeypatch: pytest
     topics = [f"{world.mirror}-{n}-{'x' * 200}" for n in range(5)]
     world.topic("any")
     settings = load(world.config(), [])
-    adoption = Adoption(settings, settings.mirrors[0], HintRequest("group", unchecked=True))
+    adoption = Adoption(settings, settings.mirrors[0], AdoptOptions("group", unchecked=True))
     names = [(topic, n) for topic in topics for n in range(PARTITIONS // len(topics))]
-    unchecked = FoundHandoff(Window([], 0, 0, 0, 10**9), (), Handoff("unmatched", None, None, ""))
+    unchecked = SearchResult(Window([], 0, 0, 0, 10**9), (), Handoff("unmatched", None, None, ""))
     adoption.rows = [
-        Row(
+        AdoptionRow(
             Lane(SourcePartition("c", topic, n), "id", Place(topic, "id", n), None),
             Hint(10**8 + n, "committed"),
             unchecked,
@@ -44,5 +44,5 @@ def test_25_000_partitions_are_adopted_at_once(world: World, monkeypatch: pytest
     assert {(one.topic, one.partition): at.offset for one, at in image.positions.items()} == {
         (topic, n): 10**8 + n for topic, n in names
     }
-    assert destination_bounds.adopted(image, names) == {spot: 10**8 + spot[1] for spot in names}
+    assert destination_bounds.adopted_ends(image, names) == {spot: 10**8 + spot[1] for spot in names}
     assert sum(len(record.unchecked) for record in image.adopted.values()) == PARTITIONS

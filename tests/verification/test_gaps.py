@@ -1,6 +1,6 @@
 """Records that the ledger skipped, and records in quarantine, are reported and not missing; nothing else is.
 
-Mirrors are simulated: they replicate, an operator moves them, and they put records in quarantine. What arrived
+Mirrors are simulated: they replicate, an operator moves them, and they quarantine records. What arrived
 is then compared with the source, as pairs and as pools.
 """
 

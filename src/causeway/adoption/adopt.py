@@ -1,7 +1,7 @@
 """`causeway adopt`: take over a destination that another tool has been writing to.
 
-`look` only reads, and finds a handoff for each source partition. `write` commits the first positions, all in
-one transaction with a record of who adopted what. From then on the mirror runs as if it had written the
+`search` only reads, and finds a handoff for each source partition. `write` commits the first positions, all
+in one transaction with a record of who adopted what. From then on the mirror runs as if it had written the
 destination from the start. So adopting twice is refused, and so is adopting while the mirror runs or while
 the old tool still writes.
 """
@@ -12,15 +12,16 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from causeway.adoption.cross_check import FoundHandoff
-from causeway.adoption.handoff_search import Comparison
-from causeway.adoption.resume_hints import Hint, HintRequest, hints_of
-from causeway.adoption.rules.handoff import settle
+from causeway.adoption.destination_topic import SearchResult
+from causeway.adoption.handoff_search import HandoffSearch
+from causeway.adoption.resume_hints import AdoptOptions, Hint, hints_of
+from causeway.adoption.rules.handoff import start_offset
 from causeway.adoption.sides import AdoptionSides
 from causeway.config import MirrorSettings, Settings
 from causeway.core.clock import now_ms
 from causeway.core.handoff import CountRange
 from causeway.core.ledger_record import CONTROL, Adopted
+from causeway.core.plural import counted
 from causeway.core.position import Position
 from causeway.core.task_order import Lane
 from causeway.core.topic import Spot
@@ -43,44 +44,48 @@ IN_ONE_RECORD = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class AdoptionRow:
     """A source partition: its hint, what was found, and the offset to start at, if it may start."""
 
     lane: Lane
     hint: Hint
-    found: FoundHandoff
+    result: SearchResult
     offset: int | None
 
     @property
     def unchecked(self) -> bool:
-        return self.offset is not None and self.found.seam.verdict in ("unmatched", "beyond")
+        return self.offset is not None and self.result.handoff.verdict in ("unmatched", "beyond_window")
 
     @property
     def twice(self) -> CountRange:
         """What will be replicated although the destination has it."""
-        return self._cost(self.found.seam.twice, self.found.seam.repeat, self.found.window.log_end)
+        return self._cost(
+            self.result.handoff.twice, self.result.handoff.repeat_from, self.result.window.log_end
+        )
 
     @property
     def lost(self) -> CountRange:
         """What will be skipped although the destination does not have it."""
-        return self._cost(self.found.seam.lost, self.found.seam.lose, self.found.window.log_start)
+        return self._cost(
+            self.result.handoff.lost, self.result.handoff.lose_from, self.result.window.log_start
+        )
 
-    def _cost(self, known: CountRange, at: int | None, far: int) -> CountRange:
+    def _cost(self, known: CountRange, starting_at: int | None, log_bound: int) -> CountRange:
         if self.offset is None:
             return CountRange()
         if self.unchecked:
-            return CountRange(0, abs(far - self.offset))
-        return known if self.offset == at else CountRange()
+            return CountRange(0, abs(log_bound - self.offset))
+        return known if self.offset == starting_at else CountRange()
 
 
 class Adoption:
     """The adoption of one mirror's destination."""
 
-    def __init__(self, settings: Settings, mirror: MirrorSettings, asked: HintRequest) -> None:
+    def __init__(self, settings: Settings, mirror: MirrorSettings, options: AdoptOptions) -> None:
         self.mirror = mirror
-        self.rows: list[Row] = []
-        self.left: list[str] = []  # topics with nothing to adopt: `run` starts them
-        self._asked = asked
+        self.rows: list[AdoptionRow] = []
+        self.empty_topics: list[str] = []  # topics with nothing to adopt: `run` starts them
+        self._options = options
         self._destination = cluster_of(settings, mirror.destination)
         self._view = ClusterView(self._destination)
         self._views = {alias: ClusterView(cluster_of(settings, alias)) for alias in mirror.source}
@@ -89,36 +94,37 @@ class Adoption:
         self._partitions = 0
         self._where = f'mirror "{mirror.name}"'
 
-    def look(
+    def search(
         self, say: Callable[[str], None] = lambda text: None, progress: ReadProgress = unwatched
     ) -> None:
         """Read both sides; `rows` has what was found. Raises the error that prevents all of it."""
         mirror = self.mirror
         for view in (*self._views.values(), self._view):
             view.connect()
-        image = read_image(self._destination, mirror.name)
-        seen = survey(mirror, self._views, self._view, image, adopting=True)
-        self._topics = {(self._views[alias].cluster_id(), name) for alias, name in seen.routes}
-        self._refuse(seen, image)
-        self._partitions = sum(route.source.partitions for route in seen.routes.values())
-        partitions = {name: facts.partitions for name, facts in seen.destinations.items()}
-        sides = AdoptionSides(self._asked, mirror, self._views, self._view, partitions, progress)
-        every = plan_of(seen, self._views).lanes
-        lanes = self._written(every, partitions)
+        ledger_state = read_image(self._destination, mirror.name)
+        surveyed = survey(mirror, self._views, self._view, ledger_state, adopting=True)
+        self._topics = {(self._views[alias].cluster_id(), name) for alias, name in surveyed.routes}
+        self._refuse(surveyed, ledger_state)
+        self._partitions = sum(route.source.partitions for route in surveyed.routes.values())
+        partitions = {name: facts.partitions for name, facts in surveyed.destinations.items()}
+        sides = AdoptionSides(self._options, mirror, self._views, self._view, partitions, progress)
+        all_lanes = plan_of(surveyed, self._views).lanes
+        lanes = self._written(all_lanes, partitions)
         if lanes:
-            say(f'reading the last records that mirror "{mirror.name}" would go on from')
-            self._endings = sides.endings({lane.place.topic for lane in every})
+            say(f'reading the last records of the destination topics of mirror "{mirror.name}"')
+            self._endings = sides.endings({lane.place.topic for lane in all_lanes})
             ends = {spot: ending.end for spot, ending in self._endings.items()}
-            by_group = self._asked.origin == "group"
-            hints = hints_of(self._asked, mirror, self._views, every if by_group else lanes, ends)
+            by_group = self._options.origin == "group"
+            hints = hints_of(self._options, mirror, self._views, all_lanes if by_group else lanes, ends)
             # The group may have commits for topics that were never written to: these are checked too.
             known = {source[:2] for source, hint in hints.items() if hint.known and by_group}
             written = {lane.source for lane in lanes}
-            lanes = [lane for lane in every if lane.source in written or lane.source[:2] in known]
-            say(f"looking for the seams of {len(lanes)} partitions")
-            found = Comparison(self._asked, sides, self._view).compare(lanes, hints, self._endings)
-            self.rows = [self._row(lane, hints[lane.source], found[lane.source]) for lane in lanes]
-        self.left = sorted({name for _, name in seen.routes} - {lane.source.topic for lane in lanes})
+            lanes = [lane for lane in all_lanes if lane.source in written or lane.source[:2] in known]
+            say(f'searching the {counted(len(lanes), "handoff")} of mirror "{mirror.name}"')
+            results = HandoffSearch(self._options, sides, self._view).run(lanes, hints, self._endings)
+            self.rows = [self._row(lane, hints[lane.source], results[lane.source]) for lane in lanes]
+        searched = {lane.source.topic for lane in lanes}
+        self.empty_topics = sorted({name for _, name in surveyed.routes} - searched)
 
     def write(self) -> None:
         """Commit the positions. Every row has an offset."""
@@ -142,10 +148,10 @@ class Adoption:
             )
         except (Again, Fenced) as error:
             raise Unreachable(
-                "the positions could not be written, or nobody knows whether they were",
+                "the positions were perhaps not written",
                 where=self._where,
                 why=str(error),
-                todo="adopt again: it is refused if they were",
+                todo="adopt again: it is refused if they were written",
             ) from None
         finally:
             control.close()
@@ -158,36 +164,36 @@ class Adoption:
         written = {topic for (topic, _), end in ends.items() if end > 0}
         return [lane for lane in lanes if lane.place.topic in written]
 
-    def _row(self, lane: Lane, hint: Hint, found: FoundHandoff) -> Row:
-        accept, unchecked = self._asked.accept, self._asked.unchecked
-        offset = settle(found.seam, found.window, hint.offset, accept=accept, unchecked=unchecked)
-        return Row(lane, hint, found, offset)
+    def _row(self, lane: Lane, hint: Hint, result: SearchResult) -> AdoptionRow:
+        accept, unchecked = self._options.accept, self._options.unchecked
+        offset = start_offset(result.handoff, result.window, hint.offset, accept=accept, unchecked=unchecked)
+        return AdoptionRow(lane, hint, result, offset)
 
-    def _refuse(self, seen: Survey, image: LedgerState) -> None:
-        self._refuse_twice(image)
-        driver = image.heartbeats.get(0)
-        if image.lease and driver and now_ms() - driver.at < 5_000 * self.mirror.heartbeat:
+    def _refuse(self, surveyed: Survey, ledger_state: LedgerState) -> None:
+        self._refuse_twice(ledger_state)
+        driver = ledger_state.heartbeats.get(0)
+        if ledger_state.lease and driver and now_ms() - driver.at < 5_000 * self.mirror.heartbeat:
             raise IntegrityError(
-                f"the mirror is running on {image.lease.host} (process {image.lease.pid})",
+                f"the mirror is running on {ledger_state.lease.host} (process {ledger_state.lease.pid})",
                 where=self._where,
                 todo="stop it first, and wait a few seconds",
             )
-        if seen.refusals:
+        if surveyed.refusals:
             raise PlanRefused(
-                f"{len(seen.refusals)} topic(s) cannot be carried as they are",
-                problems=tuple(str(refusal) for refusal in seen.refusals),
+                f"{counted(len(surveyed.refusals), 'topic')} cannot be replicated as configured",
+                problems=tuple(str(refusal) for refusal in surveyed.refusals),
                 where=self._where,
             )
 
-    def _refuse_twice(self, image: LedgerState) -> None:
-        known = sorted({one.topic for one in image.positions if one[:2] in self._topics})
+    def _refuse_twice(self, ledger_state: LedgerState) -> None:
+        known = sorted({source.topic for source in ledger_state.positions if source[:2] in self._topics})
         if known:
             raise IntegrityError(
-                f"the ledger already holds positions of {', '.join(known[:5])}{' …' * (len(known) > 5)}:"
+                f"the ledger already has positions of {', '.join(known[:5])}{' …' * (len(known) > 5)}:"
                 " adopting twice is refused",
                 where=self._where,
-                todo="`causeway run CONFIG` goes on from there; topics that came later are adopted alone:"
-                f" -X 'mirrors.{self.mirror.name}.topics=[\"…\"]'",
+                todo="`causeway run CONFIG` continues from these positions; to adopt only newer topics,"
+                f" select them: -X 'mirrors.{self.mirror.name}.topics=[\"…\"]'",
             )
 
     def _refuse_growth(self) -> None:
@@ -196,13 +202,13 @@ class Adoption:
         for spot, ending in self._endings.items():
             if ends.get(spot) != ending.end:
                 raise IntegrityError(
-                    f"somebody writes to {spot[0]}[{spot[1]}]: it ended at {ending.end} and ends at"
-                    f" {ends.get(spot)} now",
+                    f"something still writes to {spot[0]}[{spot[1]}]: its end moved from offset"
+                    f" {ending.end} to {ends.get(spot)}",
                     where=self._where,
                     todo="stop the old tool, then adopt again",
                 )
 
-    def _position(self, row: Row, generation: int, at: int) -> Position:
+    def _position(self, row: AdoptionRow, generation: int, at: int) -> Position:
         lane, offset = row.lane, row.offset
         assert offset is not None
         ending = self._endings.get((lane.place.topic, lane.place.partition))
@@ -220,23 +226,23 @@ class Adoption:
         )
 
     def _adopted(self, lease: int, at: int) -> Iterator[Adopted]:
-        ends = [(f"{topic}[{number}]", one.end) for (topic, number), one in self._endings.items()]
+        ends = [(f"{topic}[{number}]", ending.end) for (topic, number), ending in self._endings.items()]
         for part, first in enumerate(range(0, max(len(self.rows), len(ends)), IN_ONE_RECORD)):
-            some = self.rows[first : first + IN_ONE_RECORD]
-            begins: dict[str, list[str]] = {}
-            for row in some:
-                begins.setdefault(row.lane.source.topic, []).append(f"{row.offset}")
-            first_of = {row.lane.source.topic: row.lane.source.partition for row in reversed(some)}
+            rows = self.rows[first : first + IN_ONE_RECORD]
+            starts: dict[str, list[str]] = {}
+            for row in rows:
+                starts.setdefault(row.lane.source.topic, []).append(f"{row.offset}")
+            first_of = {row.lane.source.topic: row.lane.source.partition for row in reversed(rows)}
             yield Adopted(
                 lease=lease,
                 by=who(),
-                hint=self._asked.said(self.mirror),
-                accepted=self._asked.accept,
-                unchecked={str(row.lane.source): row.hint.offset for row in some if row.unchecked},
+                hint=self._options.origin_text(self.mirror),
+                accepted=self._options.accept,
+                unchecked={str(row.lane.source): row.hint.offset for row in rows if row.unchecked},
                 topics={
-                    topic: f"{f'from partition {n} on ' if (n := first_of[topic]) else ''}begins at"
+                    topic: f"{f'from partition {n} on ' if (n := first_of[topic]) else ''}starts at"
                     f" {', '.join(offsets)}"
-                    for topic, offsets in begins.items()
+                    for topic, offsets in starts.items()
                 },
                 ends=dict(ends[first : first + IN_ONE_RECORD]),
                 at=at,

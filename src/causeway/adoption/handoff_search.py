@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from causeway.adoption.cross_check import DestinationTopic, FoundHandoff, advise, explain, search
-from causeway.adoption.resume_hints import Hint, HintRequest
+from causeway.adoption.cross_check import check_handoffs, search_before_tails
+from causeway.adoption.destination_topic import DestinationTopic, SearchResult
+from causeway.adoption.handoff_advice import advise
+from causeway.adoption.resume_hints import AdoptOptions, Hint
 from causeway.adoption.rules import placement
 from causeway.adoption.rules.advice import SEARCHED
-from causeway.adoption.rules.handoff import find_seam
+from causeway.adoption.rules.handoff import find_handoff
 from causeway.adoption.sides import AdoptionSides
 from causeway.core.handoff import Tail
 from causeway.core.position import SourcePartition
@@ -22,25 +24,27 @@ from causeway.kafka.range_reader import Ending
 Endings = Mapping[Spot, Ending[bytes]]
 
 
-class Comparison:
-    def __init__(self, asked: HintRequest, sides: AdoptionSides, destination: ClusterView) -> None:
-        self._asked = asked
+class HandoffSearch:
+    """Finds a handoff for each lane, then checks all of them against each other."""
+
+    def __init__(self, options: AdoptOptions, sides: AdoptionSides, destination: ClusterView) -> None:
+        self._options = options
         self._sides = sides
         self._destination = destination
 
-    def compare(
+    def run(
         self, lanes: Sequence[Lane], hints: Mapping[SourcePartition, Hint], endings: Endings
-    ) -> dict[SourcePartition, FoundHandoff]:
+    ) -> dict[SourcePartition, SearchResult]:
         topics = self._topics(lanes, hints, endings)
-        found: dict[SourcePartition, FoundHandoff] = {}
+        results: dict[SourcePartition, SearchResult] = {}
         for topic in topics:
-            found |= self._seams(topic, hints)
-        size = self._asked.window
-        searched = search(self._sides, SEARCHED * size, topics, hints, found)
+            results |= self._find_handoffs(topic, hints)
+        size = self._options.window
+        searched = search_before_tails(self._sides, SEARCHED * size, topics, hints, results)
         for topic in topics:
-            explain(topic, hints, found, searched.get(topic.name))
-        advise(self._sides, size, topics, hints, found)
-        return found
+            check_handoffs(topic, hints, results, searched.get(topic.name))
+        advise(self._sides, size, topics, hints, results)
+        return results
 
     def _topics(
         self, lanes: Sequence[Lane], hints: Mapping[SourcePartition, Hint], endings: Endings
@@ -53,24 +57,26 @@ class Comparison:
             lambda lane: partitions[lane.place.topic] if lane.place.partition == BY_KEY else 1,
             by_key=True,
         )
-        compacted, there = self._sides.compacted(lanes), self._destination.cluster_id()
+        compacted, destination_id = self._sides.compacted(lanes), self._destination.cluster_id()
         by_name: dict[str, list[Lane]] = {}
         for lane in lanes:
             by_name.setdefault(lane.place.topic, []).append(lane)
         topics = []
-        for name, mine in by_name.items():
+        for name, topic_lanes in by_name.items():
             tails = [
-                Tail(one.seen, one.begin, one.end, one.log_start)
-                for one in (endings[spot] for spot in self._sides.spots(name))
+                Tail(ending.seen, ending.begin, ending.end, ending.log_start)
+                for ending in (endings[spot] for spot in self._sides.spots(name))
             ]
-            homes = [None if lane.place.partition == BY_KEY else lane.place.partition for lane in mine]
+            places = [
+                None if lane.place.partition == BY_KEY else lane.place.partition for lane in topic_lanes
+            ]
             topic = DestinationTopic(
                 name,
-                mine,
+                topic_lanes,
                 tails,
                 windows,
-                lambda lane: not compacted.isdisjoint((lane.source[:2], (there, lane.place.topic))),
-                placement.is_elsewhere([windows[lane.source] for lane in mine], homes, tails),
+                lambda lane: not compacted.isdisjoint((lane.source[:2], (destination_id, lane.place.topic))),
+                placement.is_scattered([windows[lane.source] for lane in topic_lanes], places, tails),
             )
             topics.append(topic)
         # Each partition holds records of many: what the tails hold reaches further back on the source.
@@ -81,31 +87,33 @@ class Comparison:
             )
         return topics
 
-    def _seams(
+    def _find_handoffs(
         self, topic: DestinationTopic, hints: Mapping[SourcePartition, Hint]
-    ) -> dict[SourcePartition, FoundHandoff]:
-        found = {}
+    ) -> dict[SourcePartition, SearchResult]:
+        results = {}
         for group in _sharing(topic):
             windows = [topic.windows[lane.source] for lane in group]
-            windows_with = Counter(print for one in windows for print in {seen.print for seen in one.records})
+            window_counts = Counter(
+                digest for window in windows for digest in {record.digest for record in window.records}
+            )
             complete = all(window.start == 0 for window in windows)
             for lane, window in zip(group, windows, strict=True):
                 hint = hints[lane.source]
                 offset = hint.offset
-                if topic.scattered and self._asked.origin == "destination-end":
+                if topic.scattered and self._options.origin == "destination-end":
                     offset = min(offset, window.log_end)  # that end counts records of many partitions
-                seam = find_seam(
+                handoff = find_handoff(
                     window,
                     topic.places(lane),
                     offset,
                     hinted=hint.known,
                     exclusive=not lane.shared and not topic.scattered,
-                    lenient=topic.lenient(lane),
+                    compacted=topic.is_compacted(lane),
                     complete=complete,
-                    windows_with=windows_with,
+                    window_counts=window_counts,
                 )
-                found[lane.source] = FoundHandoff(window, topic.places(lane), seam)
-        return found
+                results[lane.source] = SearchResult(window, topic.places(lane), handoff)
+        return results
 
 
 def _sharing(topic: DestinationTopic) -> list[list[Lane]]:

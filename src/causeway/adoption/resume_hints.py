@@ -21,7 +21,7 @@ MEMBERS_SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
-class HintRequest:
+class AdoptOptions:
     """The operator's options."""
 
     origin: Origin
@@ -35,7 +35,7 @@ class HintRequest:
     def group_on(self, mirror: MirrorSettings, alias: str) -> str:
         return self.group or mirror.for_source(alias).source_group_name
 
-    def said(self, mirror: MirrorSettings) -> str:
+    def origin_text(self, mirror: MirrorSettings) -> str:
         if self.origin == "timestamp":
             return f"timestamp {datetime.fromtimestamp(self.at / 1000, UTC).isoformat()}"
         if self.origin == "group":
@@ -46,41 +46,41 @@ class HintRequest:
 @dataclass(frozen=True, slots=True)
 class Hint:
     offset: int
-    said: str  # text that names its origin
+    origin_text: str  # text that names its origin
     known: bool = True  # False: the old tool has no offset for the partition
 
 
 def hints_of(
-    asked: HintRequest,
+    options: AdoptOptions,
     mirror: MirrorSettings,
     sources: Mapping[str, ClusterView],
     lanes: Sequence[Lane],
     place_ends: Mapping[tuple[str, int], int],
 ) -> dict[SourcePartition, Hint]:
     """A hint for each lane. Raises PlanRefused if this kind of hint cannot be used for them."""
-    if asked.origin == "destination-end":
+    if options.origin == "destination-end":
         return _from_ends(lanes, place_ends)
-    found: dict[SourcePartition, Hint] = {}
+    hints: dict[SourcePartition, Hint] = {}
     for alias, view in sources.items():
-        mine = [lane.source for lane in lanes if lane.source.cluster == view.cluster_id()]
-        if not mine:
+        partitions = [lane.source for lane in lanes if lane.source.cluster == view.cluster_id()]
+        if not partitions:
             continue
-        if asked.origin == "timestamp":
-            offsets = offsets_of(view, mine, asked.at)
-            found |= {one: Hint(offset, "first record at that time") for one, offset in offsets.items()}
+        if options.origin == "timestamp":
+            offsets = offsets_of(view, partitions, options.at)
+            hints |= {source: Hint(offset, "first record at that time") for source, offset in offsets.items()}
             continue
-        group = asked.group_on(mirror, alias)
-        _refuse_alive(view, group)
-        found |= _from_group(mirror, view, group, mine)
-    if not any(hint.known for hint in found.values()):
+        group = options.group_on(mirror, alias)
+        _refuse_live_group(view, group)
+        hints |= _from_group(mirror, view, group, partitions)
+    if not any(hint.known for hint in hints.values()):
         raise PlanRefused(
-            "the old tool's group has committed nothing for these topics",
+            "the old tool's group has no committed offsets for these topics",
             where=", ".join(
-                f'group "{asked.group_on(mirror, alias)}" on cluster "{alias}"' for alias in sources
+                f'group "{options.group_on(mirror, alias)}" on cluster "{alias}"' for alias in sources
             ),
-            todo="name it with --group, or use --from destination-end or --from timestamp",
+            todo="name the group with --group, or use --from destination-end or --from timestamp",
         )
-    return found
+    return hints
 
 
 def _from_ends(
@@ -90,10 +90,10 @@ def _from_ends(
     mixed = sorted({lane.source.topic for lane in lanes if lane.shared})
     if mixed:
         raise PlanRefused(
-            "the destination's ends say nothing of the source's offsets",
-            why="records of several source partitions share a partition of the destination",
-            problems=tuple(f"{topic}: its partitions do not have places of their own" for topic in mixed),
-            todo="use --from group, or --from timestamp",
+            "--from destination-end cannot be used: the destination's end offsets differ from the source's",
+            why="records of several source partitions share a destination partition",
+            problems=tuple(f"{topic}: its partitions share destination partitions" for topic in mixed),
+            todo="use --from group or --from timestamp",
         )
     return {
         lane.source: Hint(place_ends[lane.place.topic, lane.place.partition], "end of the destination")
@@ -104,24 +104,25 @@ def _from_ends(
 def _from_group(
     mirror: MirrorSettings, view: ClusterView, group: str, sources: Sequence[SourcePartition]
 ) -> dict[SourcePartition, Hint]:
-    offsets = committed(view, group, [(one.topic, one.partition) for one in sources])
+    offsets = committed(view, group, [(source.topic, source.partition) for source in sources])
     start = mirror.for_source(view.cluster.alias).start_at
-    begins = offsets_of(view, (one for one in sources if (one.topic, one.partition) not in offsets), start)
+    uncommitted = (source for source in sources if (source.topic, source.partition) not in offsets)
+    starts = offsets_of(view, uncommitted, start)
     return {
-        one: Hint(offsets[one.topic, one.partition], "committed")
-        if (one.topic, one.partition) in offsets
-        else Hint(begins[one], "no commit: begins at `start`", known=False)
-        for one in sources
+        source: Hint(offsets[source.topic, source.partition], "committed")
+        if (source.topic, source.partition) in offsets
+        else Hint(starts[source], "no commit: starts at `start`", known=False)
+        for source in sources
     }
 
 
-def _refuse_alive(view: ClusterView, group: str) -> None:
-    alive = members(view, group)
-    if not alive:
+def _refuse_live_group(view: ClusterView, group: str) -> None:
+    live = members(view, group)
+    if not live:
         return
-    more = f" and {len(alive) - MEMBERS_SHOWN} more" if len(alive) > MEMBERS_SHOWN else ""
+    more = f" and {len(live) - MEMBERS_SHOWN} more" if len(live) > MEMBERS_SHOWN else ""
     raise PlanRefused(
-        f'group "{group}" has live members: {", ".join(alive[:MEMBERS_SHOWN])}{more}',
+        f'group "{group}" has live members: {", ".join(live[:MEMBERS_SHOWN])}{more}',
         where=f'cluster "{view.cluster.alias}"',
-        todo="stop the old tool first; one that was killed is counted until its session times out",
+        todo="stop the old tool first; a killed member counts until its session times out",
     )

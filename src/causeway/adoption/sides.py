@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from causeway.adoption.resume_hints import Hint, HintRequest
-from causeway.adoption.rules.handoff import neighbourhood
+from causeway.adoption.resume_hints import AdoptOptions, Hint
+from causeway.adoption.rules.handoff import window_around
 from causeway.adoption.rules.hashing import partition_of
 from causeway.config import MirrorSettings
 from causeway.core.filtering import FilterRecord
-from causeway.core.handoff import SeenRecord, Window
+from causeway.core.handoff import SourceRecord, Window
 from causeway.core.position import SourcePartition
 from causeway.core.route import BY_KEY
 from causeway.core.task_order import Lane
@@ -37,7 +38,7 @@ class AdoptionSides:
 
     def __init__(
         self,
-        asked: HintRequest,
+        options: AdoptOptions,
         mirror: MirrorSettings,
         sources: Mapping[str, ClusterView],
         destination: ClusterView,
@@ -45,7 +46,7 @@ class AdoptionSides:
         progress: ReadProgress = unwatched,
     ) -> None:
         self._progress = progress
-        self._asked = asked
+        self._options = options
         self._mirror = mirror
         self._sources = sources
         self._destination = destination
@@ -59,7 +60,7 @@ class AdoptionSides:
     def endings(self, topics: Iterable[str]) -> dict[Spot, Ending[bytes]]:
         """The destination's last records."""
         spots = sorted({spot for topic in topics for spot in self.spots(topic)})
-        return last_records(self._destination, spots, self._asked.window, self._print, self._progress)
+        return last_records(self._destination, spots, self._options.window, self._digest, self._progress)
 
     def windows(
         self,
@@ -75,70 +76,75 @@ class AdoptionSides:
         """
         windows = {}
         for view in self._sources.values():
-            mine = {lane.source: lane for lane in lanes if lane.source.cluster == view.cluster_id()}
-            starts, ends = offsets_of(view, mine, "earliest"), offsets_of(view, mine, "latest")
+            lanes_by_source = {
+                lane.source: lane for lane in lanes if lane.source.cluster == view.cluster_id()
+            }
+            starts, ends = (
+                offsets_of(view, lanes_by_source, "earliest"),
+                offsets_of(view, lanes_by_source, "latest"),
+            )
             spans = {
-                (one.topic, one.partition): neighbourhood(
-                    hints[one].offset, self._asked.window, places(lane), starts[one], ends[one]
+                (source.topic, source.partition): window_around(
+                    hints[source].offset, self._options.window, places(lane), starts[source], ends[source]
                 )
-                for one, lane in mine.items()
+                for source, lane in lanes_by_source.items()
             }
             keyed = {
-                one.topic: self._partitions[lane.place.topic]
-                for one, lane in mine.items()
+                source.topic: self._partitions[lane.place.topic]
+                for source, lane in lanes_by_source.items()
                 if by_key and lane.place.partition == BY_KEY
             }
             # Most tools read uncommitted records too, so all records are read.
-            read = read_spans(
+            records = read_spans(
                 view.cluster,
                 spans,
-                partial(self._seen, keyed),
+                partial(self._source_record, keyed),
                 committed=False,
                 progress=self._progress,
             )
-            self._mark_uncommitted(view, spans, read)
-            for one in mine:
-                (begin, end), seen = spans[one.topic, one.partition], read[one.topic, one.partition]
-                windows[one] = Window(seen, begin, end, starts[one], ends[one])
+            self._mark_uncommitted(view, spans, records)
+            for source in lanes_by_source:
+                spot = source.topic, source.partition
+                windows[source] = Window(records[spot], *spans[spot], starts[source], ends[source])
         return windows
 
-    def held_before(self, wanted: Mapping[Spot, tuple[int, Collection[bytes]]]) -> dict[Spot, set[bytes]]:
+    def found_before(self, wanted: Mapping[Spot, tuple[int, Collection[bytes]]]) -> dict[Spot, set[bytes]]:
         """Which of these contents the destination's partitions hold before these offsets."""
         starts = self._destination.all_offsets(wanted, "earliest")
         spans = {spot: (starts[spot], upto) for spot, (upto, _) in wanted.items()}
         found: dict[Spot, set[bytes]] = {spot: set() for spot in wanted}
 
         def compare(spot: Spot, record: FilterRecord) -> None:
-            print = self._print(record)
-            if print in wanted[spot][1]:
-                found[spot].add(print)
+            digest = self._digest(record)
+            if digest in wanted[spot][1]:
+                found[spot].add(digest)
 
         visit_spans(self._destination.cluster, spans, compare, progress=self._progress)
         return found
 
-    def last_held(
+    def last_found(
         self, wanted: Mapping[SourcePartition, tuple[Window, Collection[bytes]]]
     ) -> dict[SourcePartition, int]:
         """For each source partition, the last offset outside the window whose contents are wanted."""
         found: dict[SourcePartition, int] = {}
         for view in self._sources.values():
-            mine = {
-                (one.topic, one.partition): (one, window, prints)
-                for one, (window, prints) in wanted.items()
-                if one.cluster == view.cluster_id()
+            by_spot = {
+                (source.topic, source.partition): (source, window, digests)
+                for source, (window, digests) in wanted.items()
+                if source.cluster == view.cluster_id()
             }
 
-            def compare(spot: Spot, record: FilterRecord, mine: Mapping[Spot, Any] = mine) -> None:
-                source, _, prints = mine[spot]
-                if self._print(record) in prints:
+            def compare(spot: Spot, record: FilterRecord, by_spot: Mapping[Spot, Any] = by_spot) -> None:
+                source, _, digests = by_spot[spot]
+                if self._digest(record) in digests:
                     found[source] = record.offset
 
-            later = {spot: (window.end, window.log_end) for spot, (_, window, _) in mine.items()}
+            later = {spot: (window.end, window.log_end) for spot, (_, window, _) in by_spot.items()}
             visit_spans(view.cluster, later, compare, committed=False, progress=self._progress)
             earlier = {
                 spot: (window.log_start, window.start)
-                for spot, (one, window, _) in mine.items()
-                if one not in found
+                for spot, (source, window, _) in by_spot.items()
+                if source not in found
             }
             visit_spans(view.cluster, earlier, compare, committed=False, progress=self._progress)
         return found
@@ -157,27 +163,27 @@ class AdoptionSides:
         }
 
     def _mark_uncommitted(
-        self, view: ClusterView, spans: Mapping[Spot, OffsetRange], read: dict[Spot, list[SeenRecord]]
+        self, view: ClusterView, spans: Mapping[Spot, OffsetRange], records: dict[Spot, list[SourceRecord]]
     ) -> None:
         """Mark records of aborted or open transactions as optional: the old tool may have skipped them."""
-        gaps = [spot for spot, (begin, end) in spans.items() if len(read[spot]) < end - begin]
+        gaps = [spot for spot, (begin, end) in spans.items() if len(records[spot]) < end - begin]
         stable = view.all_offsets(spans, "stable")
-        behind = [spot for spot, (_, end) in spans.items() if stable[spot] < end]
-        some = {spot: (spans[spot][0], min(spans[spot][1], stable[spot])) for spot in {*gaps, *behind}}
-        for spot, kept in read_spans(view.cluster, some, lambda record: record.offset).items():
-            committed = set(kept)
-            read[spot] = [
-                one if one.offset in committed else SeenRecord(one.offset, one.print, True, one.place)
-                for one in read[spot]
+        unstable = [spot for spot, (_, end) in spans.items() if stable[spot] < end]
+        to_check = {spot: (spans[spot][0], min(spans[spot][1], stable[spot])) for spot in {*gaps, *unstable}}
+        for spot, offsets in read_spans(view.cluster, to_check, lambda record: record.offset).items():
+            committed = set(offsets)
+            records[spot] = [
+                record if record.offset in committed else replace(record, optional=True)
+                for record in records[spot]
             ]
 
-    def _print(self, record: FilterRecord) -> bytes:
-        return fingerprint(None if self._asked.values_only else record.key, record.value)
+    def _digest(self, record: FilterRecord) -> bytes:
+        return fingerprint(None if self._options.values_only else record.key, record.value)
 
-    def _seen(self, by_key: Mapping[str, int], record: FilterRecord) -> SeenRecord:
+    def _source_record(self, by_key: Mapping[str, int], record: FilterRecord) -> SourceRecord:
         """`by_key`: for topics whose keys choose a partition, the number of partitions."""
-        filtered = any(one.judge([record])[0] is not True for one in self._filters)
+        filtered = any(made.judge([record])[0] is not True for made in self._filters)
         place = None
         if record.topic in by_key and record.key is not None:
             place = partition_of(record.key, by_key[record.topic], self._mirror.partitioner)
-        return SeenRecord(record.offset, self._print(record), filtered, place)
+        return SourceRecord(record.offset, self._digest(record), filtered, place)

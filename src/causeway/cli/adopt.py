@@ -12,9 +12,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from causeway.adoption.adopt import Adoption, Row
-from causeway.adoption.cross_check import window_to_try
-from causeway.adoption.resume_hints import HintRequest
+from causeway.adoption.adopt import Adoption, AdoptionRow
+from causeway.adoption.handoff_advice import window_to_try
+from causeway.adoption.resume_hints import AdoptOptions
 from causeway.adoption.rules.advice import LARGEST_WINDOW
 from causeway.cli.options import ConfigFile, Mirrors, Overrides
 from causeway.config import load
@@ -73,7 +73,7 @@ def adopt(
     override: Overrides = None,
 ) -> None:
     """Take over a destination from another tool: find the handoff offsets and write the positions."""
-    asked = HintRequest(
+    options = AdoptOptions(
         origin=origin.value,
         group=group,
         at=_milliseconds(origin, at),
@@ -82,12 +82,12 @@ def adopt(
         accept=accept.value if accept else "",
         unchecked=unchecked,
     )
-    _check(asked, yes or dry_run)
+    _check(options, yes or dry_run)
     settings = load(config, override or [])
-    adoptions = [Adoption(settings, one, asked) for one in chosen(settings, mirror or [])]
+    adoptions = [Adoption(settings, one, options) for one in chosen(settings, mirror or [])]
     for adoption in adoptions:
         with Watch("looking at both sides") as watch:
-            adoption.look(watch.say, watch.progress)
+            adoption.search(watch.say, watch.progress)
         _show(adoption)
     rows = [row for adoption in adoptions for row in adoption.rows]
     if not rows:
@@ -110,12 +110,12 @@ def adopt(
     print(f"go on with: causeway run {config}")
 
 
-def _check(asked: HintRequest, decided: bool) -> None:
-    if asked.group and asked.origin != "group":
+def _check(options: AdoptOptions, decided: bool) -> None:
+    if options.group and options.origin != "group":
         raise UsageError("--group belongs to --from group")
-    if not SMALLEST_WINDOW <= asked.window <= LARGEST_WINDOW:
+    if not SMALLEST_WINDOW <= options.window <= LARGEST_WINDOW:
         raise UsageError(
-            f"--window {asked.window}: must be between {SMALLEST_WINDOW} and {LARGEST_WINDOW} records"
+            f"--window {options.window}: must be between {SMALLEST_WINDOW} and {LARGEST_WINDOW} records"
         )
     if not decided and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError(
@@ -141,21 +141,21 @@ def _refuse(adoptions: list[Adoption]) -> None:
     for adoption in adoptions:
         refused = [row for row in adoption.rows if row.offset is None]
         if refused:
-            # A "strange" handoff may be due to another partition's records: name that partition first.
-            named = min(refused, key=lambda row: row.found.seam.verdict == "strange")
-            seam = named.found.seam
-            wider = window_to_try(row.found for row in refused)
+            # An "unexpected" handoff may be due to another partition's records: name that partition first.
+            named = min(refused, key=lambda row: row.result.handoff.verdict == "unexpected")
+            handoff = named.result.handoff
+            wider = window_to_try(row.result for row in refused)
             look_further = f"look further: --window {wider}; or " if wider else ""
             raise IntegrityError(
                 f"{len(refused)} of {len(adoption.rows)} partitions cannot be taken over as they are;"
-                f" {named.lane.source}: {seam.what}",
+                f" {named.lane.source}: {handoff.what}",
                 where=f'mirror "{adoption.mirror.name}"',
                 why="nothing was written",
-                todo=f"{look_further}{seam.todo}",
+                todo=f"{look_further}{handoff.todo}",
             )
 
 
-def _say_costs(rows: list[Row]) -> None:
+def _say_costs(rows: list[AdoptionRow]) -> None:
     """Print how many records the accepted handoffs repeat or lose."""
     for what, counts in (
         ("come twice", [row.twice for row in rows]),
@@ -179,12 +179,13 @@ def _show(adoption: Adoption) -> None:
     else:
         print(title)
         for row in adoption.rows:
-            print(f"{row.lane.source}: {row.hint.said} {row.hint.offset}; {_begins(row)}: {_verdict(row)}")
-    for topic in adoption.left:
+            hint = f"{row.hint.origin_text} {row.hint.offset}"
+            print(f"{row.lane.source}: {hint}; {_begins(row)}: {_verdict(row)}")
+    for topic in adoption.empty_topics:
         print(f"{topic}: nothing to adopt, `causeway run` begins with it by itself")
 
 
-def _table(rows: list[Row]) -> Table:
+def _table(rows: list[AdoptionRow]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("partition", "goes to", "hint"):
         table.add_column(heading)
@@ -193,31 +194,35 @@ def _table(rows: list[Row]) -> Table:
     table.add_column("verdict")
     for row in rows:
         style = (
-            "green" if row.found.seam.verdict == "clean" else "yellow" if row.offset is not None else "red"
+            "green"
+            if row.result.handoff.verdict == "clean"
+            else "yellow"
+            if row.offset is not None
+            else "red"
         )
         table.add_row(
             escape(str(row.lane.source)),
             escape(_place(row)),
-            escape(f"{row.hint.offset} ({row.hint.said})"),
+            escape(f"{row.hint.offset} ({row.hint.origin_text})"),
             "–" if row.offset is None else str(row.offset),
-            f"{sum(len(tail.prints) for tail in row.found.tails):,}",
+            f"{sum(len(tail.digests) for tail in row.result.tails):,}",
             f"[{style}]{escape(_verdict(row))}[/{style}]",
         )
     return table
 
 
-def _place(row: Row) -> str:
+def _place(row: AdoptionRow) -> str:
     topic, _, partition = row.lane.place
     return f"{topic} by key" if partition < 0 else f"{topic}[{partition}]"
 
 
-def _begins(row: Row) -> str:
+def _begins(row: AdoptionRow) -> str:
     return "refused" if row.offset is None else f"begins at {row.offset}"
 
 
-def _verdict(row: Row) -> str:
-    seam = row.found.seam
-    if seam.verdict == "clean" or row.offset is None:
-        return seam.what
+def _verdict(row: AdoptionRow) -> str:
+    handoff = row.result.handoff
+    if handoff.verdict == "clean" or row.offset is None:
+        return handoff.what
     costs = [f"{count} {what}" for count, what in ((row.twice, "come twice"), (row.lost, "are lost"))]
-    return f"{seam.what}; {'not checked' if row.unchecked else 'accepted'}: {', '.join(costs)}"
+    return f"{handoff.what}; {'not checked' if row.unchecked else 'accepted'}: {', '.join(costs)}"

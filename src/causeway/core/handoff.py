@@ -6,25 +6,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-HandoffVerdict = Literal["clean", "torn", "ambiguous", "strange", "beyond", "unmatched", "absent"]
-"""clean      everything before the handoff offset is on the destination, nothing after it
-torn       some records are missing on the destination, later ones are there
-ambiguous  contents repeat, so several offsets are possible
-strange    the destination's last records are not the source's
-beyond     the destination holds all source records that were read, and the source has more
-unmatched  no source records, or too few, were found
-absent     nothing of this source partition was found, and not all of the destination was compared
+HandoffVerdict = Literal[
+    "clean", "incomplete", "ambiguous", "unexpected", "beyond_window", "unmatched", "not_found"
+]
+"""clean          everything before the handoff offset is on the destination, nothing after it
+incomplete     some records are missing on the destination, later ones are there
+ambiguous      contents repeat, so several offsets are possible
+unexpected     the destination's last records are not the source's
+beyond_window  the destination holds all source records that were read, and the source has more
+unmatched      no source records, or too few, were found
+not_found      nothing of this source partition was found, and not all of the destination was compared
 """
 
 Accept = Literal["", "repeat", "lose"]
 
 
 @dataclass(frozen=True, slots=True)
-class SeenRecord:
-    """A source record, identified by the fingerprint of its contents."""
+class SourceRecord:
+    """A source record, identified by the digest of its contents."""
 
     offset: int
-    print: bytes
+    digest: bytes
     optional: bool = False  # the old tool may have skipped it correctly: aborted, or filtered
     place: int | None = None  # index of the tail that its key chooses; None: it may be in any
 
@@ -33,7 +35,7 @@ class SeenRecord:
 class Window:
     """What was read of a source partition: offsets from `start` up to `end`."""
 
-    records: Sequence[SeenRecord]
+    records: Sequence[SourceRecord]
     start: int
     end: int
     log_start: int
@@ -44,7 +46,7 @@ class Window:
 class Tail:
     """The last records of a destination partition, in order: offsets from `begin` up to `end`."""
 
-    prints: Sequence[bytes]
+    digests: Sequence[bytes]
     begin: int
     end: int
     log_start: int = 0
@@ -60,6 +62,10 @@ class CountRange:
     def __str__(self) -> str:
         return f"{self.most:,}" if self.least == self.most else f"{self.least:,} to {self.most:,}"
 
+    @property
+    def records(self) -> str:
+        return f"{self} record{'s' * (self.most != 1)}"
+
     def __add__(self, other: CountRange) -> CountRange:
         return CountRange(self.least + other.least, self.most + other.most)
 
@@ -68,15 +74,15 @@ class CountRange:
 class Handoff:
     """The handoff of one source partition.
 
-    A clean handoff has one offset. Otherwise there may be two: `repeat` replicates some records again, `lose`
-    loses some.
+    A clean handoff has one offset. Otherwise there may be two: a start at `repeat_from` duplicates some
+    records, a start at `lose_from` loses some.
     """
 
     verdict: HandoffVerdict
-    repeat: int | None
-    lose: int | None
+    repeat_from: int | None
+    lose_from: int | None
     what: str
     todo: str = ""
-    found: int = 0  # records of the source that are on the destination
-    twice: CountRange = CountRange()  # what `repeat` replicates although the destination has it
-    lost: CountRange = CountRange()  # what `lose` skips although the destination does not have it
+    matched: int = 0  # records of the source that are on the destination
+    twice: CountRange = CountRange()  # `repeat_from` replicates these although the destination has them
+    lost: CountRange = CountRange()  # `lose_from` skips these although the destination does not have them

@@ -87,7 +87,7 @@ def test_each_kind_of_difference_has_its_place() -> None:
 
 
 def test_versions_after_the_ledgers_position_may_have_arrived_or_not() -> None:
-    """v1 was replicated, v2 is lagging, v3 is after the captured end: the destination may have any of them."""
+    """v1 was replicated, v2 is lagging, v3 is after the captured end: the destination may have any."""
     here: list[Row] = [("k", "1"), ("k", "2"), ("k", "3")]
     span = SourceSpan(position=1, end=2)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from causeway.adoption.rules.handoff import MOST_PLACES
-from causeway.adoption.rules.placement import Rest, is_whole
+from causeway.adoption.rules.placement import Uncovered, is_whole
 from causeway.core.handoff import CountRange, Handoff, Tail, Window
 
 LARGEST_WINDOW = 1_000_000
@@ -13,24 +13,26 @@ SEARCHED = 1_000
 """Outside the window, up to this many times its size is searched, for all partitions of a topic together."""
 
 
-def advice(seam: Handoff, window: Window, hint: int) -> str:
-    if seam.verdict in ("unmatched", "beyond"):
+def advice(handoff: Handoff, window: Window, hint: int) -> str:
+    if handoff.verdict in ("unmatched", "beyond_window"):
         return _unchecked(window, hint)
-    if seam.verdict == "strange":
+    if handoff.verdict == "unexpected":
         return (
-            f"find out who wrote them; --accept repeat begins at {seam.repeat} all the same:"
-            f" {seam.twice} come twice"
+            f"find out what wrote them; --accept repeat starts at offset {handoff.repeat_from} all the same"
+            f" and duplicates {handoff.twice.records}"
         )
-    choices = [f"--accept repeat begins at {seam.repeat}: {seam.twice} come twice"]
-    if seam.lose is not None:
-        choices.append(f"--accept lose begins at {seam.lose}: {seam.lost} stay lost")
-    return "; ".join(choices)
+    options = [
+        f"--accept repeat starts at offset {handoff.repeat_from} and duplicates {handoff.twice.records}"
+    ]
+    if handoff.lose_from is not None:
+        options.append(f"--accept lose starts at offset {handoff.lose_from} and loses {handoff.lost.records}")
+    return "; ".join(options)
 
 
 def larger_window(
-    seam: Handoff,
+    handoff: Handoff,
     window: Window,
-    rest: Rest,
+    uncovered: Uncovered,
     hint: int,
     *,
     places: int,
@@ -46,21 +48,21 @@ def larger_window(
     contents are on the destination; -1 if there is none.
     """
     needed, outside = 0, not is_whole(window)
-    match seam.verdict:
+    match handoff.verdict:
         case "unmatched" if outside and last != -1:
             needed = _to_read(window, hint, places, last, size)
-        case "beyond" if outside and last is not None and last >= 0:
+        case "beyond_window" if outside and last is not None and last >= 0:
             needed = _to_read(window, hint, places, last, size)
         case "unmatched" if comparable:
             needed = whole  # its partition holds records of others
-        case "strange" | "torn" if rest.unread > SEARCHED * size:
-            needed = -(-rest.unread // SEARCHED)
-        case "beyond" | "ambiguous" | "strange":
-            needed = whole  # what would decide may lie before the tails
-        case "absent" if outside or seam.found or seam.twice.least or not rest.unread:
+        case "unexpected" | "incomplete" if uncovered.unread > SEARCHED * size:
+            needed = -(-uncovered.unread // SEARCHED)
+        case "beyond_window" | "ambiguous" | "unexpected":
+            needed = whole  # the records that would decide may be before the tails
+        case "not_found" if outside or handoff.matched or handoff.twice.least or not uncovered.unread:
             needed = whole
-        case "absent" if seam.twice.most and not rest.trimmed:
-            needed = -(-rest.unread // SEARCHED)
+        case "not_found" if handoff.twice.most and not uncovered.trimmed:
+            needed = -(-uncovered.unread // SEARCHED)
     most = min(needed, LARGEST_WINDOW)
     return most if most > size else 0
 
@@ -84,11 +86,11 @@ def _to_read(window: Window, hint: int, places: int, last: int | None = None, si
 
 
 def _unchecked(window: Window, hint: int) -> str:
-    elsewhere = "begin elsewhere (--from timestamp, another --group)"
+    elsewhere = "start elsewhere (--from timestamp, another --group)"
     if not window.log_start <= hint <= window.log_end:
         return elsewhere
     before, after = CountRange(0, hint - window.log_start), CountRange(0, window.log_end - hint)
     return (
-        f"{elsewhere}; --unchecked begins at {hint}: {before} records before it are lost, {after} from it on"
-        " come twice"
+        f"{elsewhere}; --unchecked starts at offset {hint}: it loses {before.records} before that offset, and"
+        f" duplicates {after.records} after it"
     )
