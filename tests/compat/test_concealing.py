@@ -64,7 +64,7 @@ def test_no_secret_is_printed_and_the_variables_are_named(
     assert ended.returncode == 0, ended.stderr
     assert CANARY not in ended.stdout + ended.stderr
     for name in variables:
-        assert f"note: {name}: set this variable to the secret at " in ended.stderr
+        assert f"note: {name}: set this variable to the secret of " in ended.stderr
         assert f"# {name}: set this variable" in ended.stdout
         assert f'"${{env:{name}}}"' in ended.stdout
 

@@ -54,20 +54,23 @@ def test_whatever_is_taken_matches_where_it_would_be_found(expression: str, topi
 @pytest.mark.parametrize(
     ("expression", "why"),
     [
-        ("[[:alpha:]]+", "[:alpha:] is no set in Python; write its characters, such as [a-z0-9]"),
-        ("^[_[:^digit:]]", "[:^digit:] is no set in Python; write its characters, such as [a-z0-9]"),
+        ("[[:alpha:]]+", "[:alpha:] is not a set in Python; write its characters, such as [a-z0-9]"),
+        ("^[_[:^digit:]]", "[:^digit:] is not a set in Python; write its characters, such as [a-z0-9]"),
         ("foo{,3}", "{,3} is a repetition in Python, but plain text in Go"),
         ("(?=foo)", "Go has no group that begins with (?="),
         ("(?<!foo)bar", "Go has no group that begins with (?<"),
         ("(?x)f o", "Go has no group that begins with (?x"),
-        (r"\pL", r"Python reads it otherwise or not at all: bad escape \p at position 0"),
-        (r"\Qa.b\E", r"Python reads it otherwise or not at all: bad escape \Q at position 0"),
-        ("(?U)a+", "Python reads it otherwise or not at all: unknown extension ?U at position 1"),
-        ("a(?i)b", "Python reads it otherwise or not at all: global flags not at the start of the expression "
+        (r"\pL", r"Python cannot compile it, or reads it differently: bad escape \p at position 0"),
+        (r"\Qa.b\E", r"Python cannot compile it, or reads it differently: bad escape \Q at position 0"),
+        ("(?U)a+", "Python cannot compile it, or reads it differently: unknown extension ?U at position 1"),
+        ("a(?i)b", "Python cannot compile it, or reads it differently: global flags not at the start of the "
+        "expression "
          "at position 1"),
         ("(?P>name)", "Go has no group that begins with (?P"),
-        ("[a&&b]", "Python reads it otherwise or not at all: Possible set intersection at position 2"),
-        ("foo(", "Python reads it otherwise or not at all: missing ), unterminated subpattern at position 3"),
+        ("[a&&b]", "Python cannot compile it, or reads it differently: Possible set intersection at "
+        "position 2"),
+        ("foo(", "Python cannot compile it, or reads it differently: missing ), unterminated subpattern at "
+        "position 3"),
     ],
 )  # fmt: skip
 def test_what_go_has_and_python_has_not(expression: str, why: str) -> None:
@@ -110,12 +113,15 @@ def test_plain_names_stay_names() -> None:
 @pytest.mark.parametrize(
     ("entries", "why"),
     [
-        (["x{1", "2}"], '"{1|2}" is no repetition; a comma separates entries, also between braces'),
+        (["x{1", "2}"], '"{1|2}" is not a repetition; a comma separates entries, also between braces'),
         (["[a-z&&[^b]]"], "a set within a set is a union in Java, but not in Python"),
         (["[a[bc]]"], "a set within a set is a union in Java, but not in Python"),
-        ([r"\p{Alpha}+"], r"Python reads it otherwise or not at all: bad escape \p at position 0"),
-        (["(?<n>a)"], "Python reads it otherwise or not at all: unknown extension ?<n at position 1"),
-        (["*"], "Python reads it otherwise or not at all: nothing to repeat at position 0"),
+        ([r"\p{Alpha}+"], r"Python cannot compile it, or reads it differently: bad escape \p at position 0"),
+        (
+            ["(?<n>a)"],
+            "Python cannot compile it, or reads it differently: unknown extension ?<n at position 1",
+        ),
+        (["*"], "Python cannot compile it, or reads it differently: nothing to repeat at position 0"),
     ],
 )
 def test_what_java_has_and_python_has_not(entries: list[str], why: str) -> None:

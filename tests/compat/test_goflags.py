@@ -48,7 +48,7 @@ def test_a_value_may_look_like_a_flag_and_hold_equals_signs() -> None:
 def test_the_last_of_several_counts_and_is_told() -> None:
     given = parse(FLAGS, ["--prefix=a", "--prefix=b", "--prefix="])
     assert given.text("prefix") == ""
-    assert given.twice == ["prefix"]
+    assert given.repeated == ["prefix"]
 
 
 @pytest.mark.parametrize("value", ["1", "t", "T", "TRUE", "true", "True"])
@@ -84,7 +84,7 @@ def test_help_is_asked_for(flag: str) -> None:
         (["--prefx", "a"], 'unknown flag --prefx, did you mean "--prefix"?', "`--help` lists every flag"),
         (["--zzz"], "unknown flag --zzz", "`--help` lists every flag"),
         (["--prefix"], "--prefix needs a value", ""),
-        (["--queue.size=many"], '--queue.size must be a whole number, not "many"', ""),
+        (["--queue.size=many"], '--queue.size must be an integer, not "many"', ""),
         (["--preserve.order=yes"], '--preserve.order must be true or false, not "yes"', ""),
         (["---prefix=a"], "---prefix: a flag has one or two dashes and a name", ""),
         (["--=a"], "--: a flag has one or two dashes and a name", ""),

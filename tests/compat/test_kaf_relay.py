@@ -10,7 +10,7 @@ import pytest
 
 from causeway.compat.kaf_relay import keys
 from causeway.compat.kaf_relay.config import Options, merged, translate
-from causeway.compat.kaf_relay.nodes import Node, NodeAnswer, choose
+from causeway.compat.kaf_relay.nodes import Node, NodeResponse, choose
 from causeway.config import load
 from causeway.errors import AccessDenied, CausewayError, IntegrityError, Unreachable
 from support.kaf_relay import BEFORE, NEWER, OLDER, PLAIN, mirror, notes, relay, settings
@@ -54,27 +54,27 @@ def test_every_key_of_the_newer_generation() -> None:
         }
     ]
     assert found.translation.notes == [
-        "app.metrics_server_addr: /metrics is there, with kaf-relay's names beside Causeway's own",
-        "app.log_level: Causeway says what matters on stderr; Spark's own log is a file",
-        "source_pool.instance_id: not needed: the newer of two instances of a mirror makes the older one "
-        "stop",
-        "source_pool.healthcheck_interval, source_pool.offset_lag_threshold: the nodes are not watched, "
+        "app.metrics_server_addr: serves /metrics, with kaf-relay's metric names in addition to Causeway's "
+        "own",
+        "app.log_level: Causeway logs to stderr; Spark's log is a file",
+        "source_pool.instance_id: not needed: a second instance of a mirror fences the first, which stops",
+        "source_pool.healthcheck_interval, source_pool.offset_lag_threshold: nodes are not monitored, "
         "compared or changed while the mirror runs",
         "source_pool.backoff_enable, source_pool.backoff_min, source_pool.backoff_max, "
-        "target.backoff_enable, target.backoff_min, target.backoff_max: Causeway tries again for as long as "
-        "it takes, with pauses of its own",
+        "target.backoff_enable, target.backoff_min, target.backoff_max: Causeway retries without a limit, "
+        "with its own backoff",
         "source_pool.request_timeout, target.session_timeout, target.request_timeout, "
-        "sources[].session_timeout: Causeway's clients have time limits of their own",
-        "target.flush_frequency: becomes linger.ms; a transaction closes as soon as nothing more waits",
-        "target.flush_batch_size, target.batch_size: batches and transactions grow and shrink with the load "
-        "by themselves",
+        "sources[].session_timeout: Causeway's clients have their own timeouts",
+        "target.flush_frequency: becomes linger.ms; a transaction is committed as soon as no more records "
+        "wait",
+        "target.flush_batch_size, target.batch_size: batches and transactions adapt to the load",
         "target.max_message_bytes: the brokers' limits decide",
         "sources[].max_wait_time, sources[].max_failovers: kaf-relay does not read it either",
         "sources: --mode single reads from the first of 2 nodes, node1",
         "topics: target topics that do not exist are created",
         "topics: records keep their own timestamps, so none gets the header _t",
-        "source_pool.group_id: is advanced on the source for lag tools and never read: positions are in a "
-        "ledger on the destination",
+        "source_pool.group_id: offsets are committed to it on the source for lag monitoring and never read: "
+        "positions are in a ledger on the destination",
     ]
     settings(found)
 
@@ -95,31 +95,31 @@ def test_every_key_of_the_older_generation() -> None:
         }
     ]
     assert found.translation.notes == [
-        "app.metrics_server_addr: /metrics is there, with kaf-relay's names beside Causeway's own",
+        "app.metrics_server_addr: serves /metrics, with kaf-relay's metric names in addition to Causeway's "
+        "own",
         "producer.partitioning.orders: has no effect, as in kaf-relay: it looks for the name of the target, "
         "machineX_orders. Records keep their partition",
-        "app.log_level: Causeway says what matters on stderr; Spark's own log is a file",
-        "app.lag_threshold, app.node_health_check_frequency: the nodes are not watched, compared or changed "
+        "app.log_level: Causeway logs to stderr; Spark's log is a file",
+        "app.lag_threshold, app.node_health_check_frequency: nodes are not monitored, compared or changed "
         "while the mirror runs",
-        "app.max_request_duration, producer.session_timeout, consumers[].session_timeout: Causeway's clients "
-        "have time limits of their own",
-        "app.retry_backoff.enable, app.retry_backoff.min, app.retry_backoff.max: Causeway tries again for as "
-        "long as it takes, with pauses of its own",
-        "producer.flush_frequency: becomes linger.ms; a transaction closes as soon as nothing more waits",
-        "producer.flush_batch_size, producer.batch_size: batches and transactions grow and shrink with the "
-        "load by themselves",
+        "app.max_request_duration, producer.session_timeout, consumers[].session_timeout: Causeway's "
+        "clients have their own timeouts",
+        "app.retry_backoff.enable, app.retry_backoff.min, app.retry_backoff.max: Causeway retries without a "
+        "limit, with its own backoff",
+        "producer.flush_frequency: becomes linger.ms; a transaction is committed as soon as no more records "
+        "wait",
+        "producer.flush_batch_size, producer.batch_size: batches and transactions adapt to the load",
         "producer.max_message_bytes: the brokers' limits decide",
-        "consumers[].max_wait_time: not needed: brokers answer as soon as they have a record",
+        "consumers[].max_wait_time: not needed: brokers respond as soon as they have a record",
         "consumers[].offset_commit_interval: positions are committed with the records",
-        "consumers[].instance_id: not needed: the newer of two instances of a mirror makes the older one "
-        "stop",
+        "consumers[].instance_id: not needed: a second instance of a mirror fences the first, which stops",
         "consumers[].max_failovers: kaf-relay does not read it either",
         "consumers: --mode single reads from the first of 2 nodes, node1",
-        "filter.testfilter: not used: no --filter names it, and kaf-relay does not use it then",
+        "filter.testfilter: not used, as in kaf-relay: no --filter names it",
         "topics: target topics that do not exist are created",
         "topics: records keep their timestamps and headers; kaf-relay drops both",
-        "consumers[].group_id: is advanced on the source for lag tools and never read: positions are in a "
-        "ledger on the destination",
+        "consumers[].group_id: offsets are committed to it on the source for lag monitoring and never read: "
+        "positions are in a ledger on the destination",
     ]
     settings(found)
 
@@ -147,12 +147,12 @@ def test_what_may_be_left_out() -> None:
         "source_group": False,
     }
     assert notes() == [
-        "topics: the mirror and its ledger are called kaf-relay-orders, after the first topic; "
-        "-X mirrors.0.name=… keeps the name when another one comes first",
+        "topics: the mirror and its ledger are named kaf-relay-orders, from the first topic; set "
+        "-X mirrors.0.name=… to keep the name when another topic comes first",
         "topics: target topics that do not exist are created",
         "topics: records keep their own timestamps, so none gets the header _t",
-        "sources: nothing is committed at the source, as in kaf-relay; -X mirrors.0.source_group=true shows "
-        "the mirror's lag to lag tools",
+        "sources: no offsets are committed on the source, as in kaf-relay; -X mirrors.0.source_group=true "
+        "commits them for lag monitoring",
     ]
 
 
@@ -184,9 +184,9 @@ def test_failover_has_every_node_and_reads_from_the_first_until_told_otherwise()
     changed = settings(found).mirrors[0]
     assert (changed.source, changed.source_group_name, changed.name) == (("node2",), "relay_group2", before)
     assert found.translation.notes[-2:] == [
-        "--mode failover: the first node that answers is read from until the mirror ends; pools that change "
-        "nodes are not there yet",
-        "--stop-at-end: kaf-relay refuses it with --mode failover; here both go together",
+        "--mode failover: the mirror reads from the first node that responds, until it ends; changing nodes "
+        "while it runs is not supported yet",
+        "--stop-at-end: kaf-relay rejects it with --mode failover; here both work together",
     ]
 
 
@@ -194,7 +194,7 @@ def test_nodes_may_differ_and_are_spoken_of_once() -> None:
     first = {"name": "a", "servers": ["a:1"], "session_timeout": "1s", "group_id": "g"}
     second = {"name": "b", "servers": ["b:1"], "session_timeout": "2s", "offset_commit_interval": 0}
     found = relay(BEFORE, {"consumers": [first, second]}, mode="failover")
-    assert "consumers[].session_timeout: Causeway's clients have time limits of their own" in (
+    assert "consumers[].session_timeout: Causeway's clients have their own timeouts" in (
         found.translation.notes
     )
     found.read_from(found.nodes[1])
@@ -208,7 +208,7 @@ def test_nodes_may_differ_and_are_spoken_of_once() -> None:
 def test_failover_with_filters() -> None:
     found = relay(mode="failover", filters=("company.filters:Europe",))
     assert found.translation.notes[-1] == (
-        "--filter: kaf-relay refuses filters with --mode failover; here both go together"
+        "--filter: kaf-relay rejects filters with --mode failover; here both work together"
     )
 
 
@@ -217,49 +217,49 @@ DOWN = Unreachable("connecting: no answer", where='cluster "a"', why="connection
 DENIED = AccessDenied("connecting: access denied")
 
 
-def answers(*outcomes: str | CausewayError, asked: list[str] | None = None) -> Iterator[NodeAnswer]:
+def responses(*outcomes: str | CausewayError, asked: list[str] | None = None) -> Iterator[NodeResponse]:
     """Cluster ids, or errors, of the nodes in their order."""
     for one, outcome in zip(NODES, outcomes, strict=False):
         if asked is not None:
             asked.append(one.alias)
-        yield NodeAnswer(one, outcome) if isinstance(outcome, str) else NodeAnswer(one, error=outcome)
+        yield NodeResponse(one, outcome) if isinstance(outcome, str) else NodeResponse(one, error=outcome)
 
 
 def test_the_first_node_that_answers_is_taken() -> None:
     asked: list[str] = []
-    assert choose(answers("A", "B", asked=asked), ()) == (NODES[0], [])
+    assert choose(responses("A", "B", asked=asked), ()) == (NODES[0], [])
     assert asked == ["a"], "nobody else is asked"
-    assert choose(answers(DOWN, "B"), ()) == (NODES[1], ["a: connection refused"])
-    assert choose(answers(DOWN, DENIED, "C"), ()) == (
+    assert choose(responses(DOWN, "B"), ()) == (NODES[1], ["a: connection refused"])
+    assert choose(responses(DOWN, DENIED, "C"), ()) == (
         NODES[2],
         ["a: connection refused", "b: connecting: access denied"],
     )
 
 
-def test_a_mirror_stays_with_the_node_it_has_carried_from() -> None:
-    assert choose(answers("A", "B"), {"A"}) == (NODES[0], [])
-    assert choose(answers("A", "B"), {"B"}) == (NODES[1], ["a is cluster A"])
-    assert choose(answers(DOWN, "B"), {"B"}) == (NODES[1], ["a: connection refused"])
+def test_a_mirror_stays_with_the_node_it_replicated_from() -> None:
+    assert choose(responses("A", "B"), {"A"}) == (NODES[0], [])
+    assert choose(responses("A", "B"), {"B"}) == (NODES[1], ["a is cluster A"])
+    assert choose(responses(DOWN, "B"), {"B"}) == (NODES[1], ["a: connection refused"])
     with pytest.raises(IntegrityError) as caught:
-        choose(answers(DOWN, "B", "C"), {"A"})
+        choose(responses(DOWN, "B", "C"), {"A"})
     assert caught.value.exit_code == 6
     assert caught.value.lines() == [
-        "error: the ledger's positions belong to another cluster: from this one every record could come "
-        "again",
-        "where: carried from cluster A",
+        "error: the ledger's positions belong to another cluster: reading from this one could repeat every "
+        "record",
+        "where: replicated from cluster A",
         "why: a: connection refused; b is cluster B; c is cluster C",
-        "do: read from that cluster; start again when it is back",
+        "do: read from that cluster; start again when it is available",
     ]
 
 
 def test_nodes_of_which_none_answers() -> None:
     with pytest.raises(Unreachable) as caught:
-        choose(answers(DOWN, DENIED), {"A"})
+        choose(responses(DOWN, DENIED), {"A"})
     assert caught.value.exit_code == 5
-    assert caught.value.what == "no node of the pool answers"
+    assert caught.value.what == "no node of the pool responds"
     assert caught.value.why == "a: connection refused; b: connecting: access denied"
     with pytest.raises(AccessDenied) as alone:
-        choose(answers(DENIED), ())
+        choose(responses(DENIED), ())
     assert alone.value is DENIED
 
 

@@ -78,8 +78,9 @@ def test_the_printed_file_runs_the_same_mirror(here: Path, monkeypatch: pytest.M
     assert ended.returncode == 0, ended.stderr
     said = ended.stderr.splitlines()
     assert said[:2] == [
-        "note: app.metrics_server_addr: /metrics is there, with kaf-relay's names beside Causeway's own",
-        "note: app.log_level: Causeway says what matters on stderr; Spark's own log is a file",
+        "note: app.metrics_server_addr: serves /metrics, with kaf-relay's metric names in addition to "
+        "Causeway's own",
+        "note: app.log_level: Causeway logs to stderr; Spark's log is a file",
     ]
     assert said[-3] == "note: --stop-at-end: is an option of `causeway run` as well"
     variables = ["NODE1_SASL_PASSWORD", "NODE3_SASL_PASSWORD"]

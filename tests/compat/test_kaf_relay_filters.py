@@ -92,7 +92,7 @@ def test_filters(here: Path, more: dict[str, Any], flags: tuple[str, ...], wante
         ({"filter": {"europe": {"config": "[1]"}}}, ("europe.py",),
          "filter.europe.config: must be a JSON object, which becomes the filter's table"),
         ({"filter": {"europe": {"config": '{"a": [null]}'}}}, ("europe.py",),
-         "filter.europe.config: has a null in a list, which TOML cannot say"),
+         "filter.europe.config: has a null in a list, which TOML does not support"),
         ({"filter": {"europe": {"config": {"a": 1}}}}, ("europe.py",),
          "filter.europe.config: must be a string, not a table"),
     ],

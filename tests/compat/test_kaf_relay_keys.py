@@ -15,9 +15,10 @@ from causeway.compat.kaf_relay.config import Options, merged, translate
 from causeway.config import secrets
 from support.kaf_relay import BEFORE, PLAIN, mirror, node, notes, problems, relay, settings
 
-RETRIES = "Causeway tries again for as long as it takes, with pauses of its own"
+RETRIES = "Causeway retries without a limit, with its own backoff"
 START = (
-    "kaf-relay does not read it: it begins at the start, and so does Causeway, unless -X mirrors.0.start=…"
+    "kaf-relay does not read it and starts at the earliest offset, as Causeway does; -X mirrors.0.start=… "
+    "changes that"
 )
 
 
@@ -32,17 +33,17 @@ START = (
         ("source_pool", "initial_offset", "start", None),
         ("source_pool", "max_retries", 5, RETRIES),
         ("source_pool", "max_retries", -1, None),
-        ("source_pool", "randomize_initial", True, "the nodes are asked in the order of the file: "),
+        ("source_pool", "randomize_initial", True, "nodes are tried in the order of the file: "),
         ("source_pool", "randomize_initial", False, None),
         ("target", "max_retries", 5, RETRIES),
-        ("target", "enable_idempotency", False, "writing is always idempotent, and in transactions"),
+        ("target", "enable_idempotency", False, "producers are always idempotent and transactional"),
         ("target", "enable_idempotency", True, None),
         ("target", "commit_ack_type", "tcp", "every record is acknowledged by all in-sync replicas"),
         ("target", "commit_ack_type", "leader", "every record is acknowledged by all in-sync replicas"),
         ("target", "commit_ack_type", "cluster", None),
         ("target", "commit_ack_type", "default", None),
         ("target", "commit_ack_type", "", None),
-        ("target", "enable_log", True, "Causeway says what goes wrong; its clients write no log"),
+        ("target", "enable_log", True, "Causeway reports errors; its clients write no log"),
         ("target", "enable_log", False, None),
         ("target", "buffer_size", 10, None),
         ("target", "compression", "gzip", None),
@@ -220,7 +221,7 @@ BAD = [
     (node("sources", enable_tls=True, ca_cert_path="no.pem"),
      "sources[0].ca_cert_path: there is no file /somewhere/no.pem"),
     (node("sources", enable_tls=True, client_key_path="/dev/null"),
-     "sources[0].client_cert_path: missing: a client's certificate and its key go together"),
+     "sources[0].client_cert_path: missing: a client certificate needs its key, and a key its certificate"),
     ({"filters": 1}, "filters: each filter is written as [filters.<id>]"),
     ({"filters": {"x": {"enable": True}}}, 'filters.x.enable: unknown key, did you mean "enabled"?'),
     ({"consumers": [], "producer": {}},
@@ -238,5 +239,5 @@ def test_all_problems_are_said_at_once() -> None:
     assert problems("[app]\nlog_levle = 1") == [
         'app.log_levle: unknown key, did you mean "log_level"?',
         "sources: missing: each node to read from is written as [[sources]]",
-        "target: missing: [target] is where records go",
+        "target: missing: [target] is the destination",
     ]

@@ -146,14 +146,14 @@ def test_the_older_generation_fails_over_maps_filters_and_resumes(world: World, 
 
     world.produce(topic, orders(600))
     said = run(world, line)
-    assert "warning: --mode failover: passing over node1: " in said
+    assert "warning: --mode failover: skipping node1: " in said
     assert "note: --mode failover: reading from node2\n" in said
     world.produce(topic, orders(300, start=600))
     said = run(world, f"{line} -X mirrors.0.source=node2")
-    assert "passing over" not in said, "chosen by hand"
+    assert "skipping" not in said, "chosen by hand"
     (tmp_path / "dead.toml").write_text(text.replace(world.servers["source"], CLOSED))
     said = run(world, "./kaf-relay.bin --config dead.toml --mode failover", code=5)
-    assert said.startswith("error: no node of the pool answers\nwhy: node1: ")
+    assert said.startswith("error: no node of the pool responds\nwhy: node1: ")
     assert said.count("Connection refused") == 2
 
     here, there = world.read(topic, "source"), world.read(copy)

@@ -38,8 +38,8 @@ def test_topics_that_share_a_target() -> None:
     more = {"topics": {"orders": "all", "payments": "all", "rest": "rest"}}
     assert mirror(PLAIN, more)["merge"] is True
     assert (
-        "topics.orders, topics.payments: share the topic all; each has positions of its own, so a restart "
-        "skips none of them" in notes(PLAIN, more)
+        "topics.orders, topics.payments: share the topic all; each has its own positions, so a restart "
+        "skips no record" in notes(PLAIN, more)
     )
 
 
@@ -97,7 +97,7 @@ PAIRS = "must be a partition, or a list of { src = …, dest = … }"
     ("topics", "partitioning", "problem"),
     [
         ({"a": "a"}, 1, "producer.partitioning: must be a table"),
-        ({"a": "a"}, {"b": 1}, "producer.partitioning.b: is no topic of [topics]"),
+        ({"a": "a"}, {"b": 1}, "producer.partitioning.b: is not a topic of [topics]"),
         ({"a": "a"}, {"a": -1}, f"producer.partitioning.a: {PAIRS}"),
         ({"a": "a"}, {"a": [{"src": 0}]}, f"producer.partitioning.a: {PAIRS}"),
         ({"a": "a"}, {"a": [[0, 1], [0, 2]]}, "producer.partitioning.a: names source partition 0 twice"),

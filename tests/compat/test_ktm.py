@@ -189,7 +189,7 @@ def test_a_cycle_is_refused_as_the_tool_does() -> None:
     same = {"INPUT_TOPIC": "t", "OUTPUT_TOPIC": "t"}
 
     assert problems({**same, "INPUT_BROKERS": "a:1,b:2", "OUTPUT_BROKERS": "c:3,b:2"}) == [
-        'OUTPUT_TOPIC: is INPUT_TOPIC, and "b:2" is on both sides: records would go in a circle'
+        'OUTPUT_TOPIC: is INPUT_TOPIC, and "b:2" is on both sides: records would be replicated in a loop'
     ]
     (mirror,) = settings({**same, "INPUT_BROKERS": "a:1", "OUTPUT_BROKERS": "b:2"}).mirrors
     assert mirror.rename == {}  # the same name on another cluster
@@ -232,7 +232,7 @@ def test_how_a_file_is_written() -> None:
         "A": "3", "B": "two words", "C": "# $x", "D": "q", "E": "a#b", "F": "", "G": "",
     }  # fmt: skip
     assert read.problems == {}
-    assert read.remarks == {10: "A is given twice; this line counts"}
+    assert read.remarks == {10: "A is given twice; this line is used"}
 
 
 def test_lines_that_cannot_be_taken() -> None:
@@ -242,7 +242,7 @@ def test_lines_that_cannot_be_taken() -> None:
         ".env: line 1: must be NAME=VALUE",
         ".env: line 2: MAX_PUBLISH: a quote is not closed, or something follows it",
         ".env: line 3: CLIENT_ID: a quote is not closed, or something follows it",
-        '.env: line 4: INPUT_BROKERS: "$" is not replaced here; write the value itself',
+        '.env: line 4: INPUT_BROKERS: "$" is not expanded here; write the value itself',
         ".env: line 5: must be NAME=VALUE",
     ]
 
@@ -252,15 +252,15 @@ def test_what_differs_is_said_by_variable() -> None:
     assert [note.split(":")[0] for note in said] == [
         "NEWEST_OFFSET", "MAX_PUBLISH", "CONSUMER_GROUP", "OUTPUT_TOPIC", "PROM_SERVER_ADDR",
     ]  # fmt: skip
-    assert "NEWEST_OFFSET=false carries it" in said[0]
+    assert "NEWEST_OFFSET=false replicates them" in said[0]
     assert "true by default" in said[0]
     assert "2000 records" in said[1]
     quiet = translated({**TOPICS, "NEWEST_OFFSET": "f"}).notes
     assert [note.split(":")[0] for note in quiet] == ["MAX_PUBLISH", "CONSUMER_GROUP", "OUTPUT_TOPIC"]
-    assert "NEWEST_OFFSET: set to nothing, which Kafka Topic Mirror reads as false" in (
+    assert "NEWEST_OFFSET: is empty, which Kafka Topic Mirror reads as false" in (
         translated({**TOPICS, "NEWEST_OFFSET": ""}).notes
     )
-    assert ".env: line 2: CLIENT_ID is given twice; this line counts" in (
+    assert ".env: line 2: CLIENT_ID is given twice; this line is used" in (
         translated(TOPICS, "CLIENT_ID=a\nCLIENT_ID=b\n").notes
     )
 
@@ -330,8 +330,8 @@ def test_a_converted_configuration_loads_to_the_same_settings(tmp_path: Path) ->
 
     assert ended.returncode == 0, ended.stderr
     assert (
-        "note: PROM_SERVER_ADDR: /metrics is there, with Kafka Topic Mirror's names beside Causeway's own\n"
-        in ended.stderr
+        "note: PROM_SERVER_ADDR: serves /metrics, with Kafka Topic Mirror's metric names in addition to "
+        "Causeway's own\n" in ended.stderr
     )
     config = tmp_path / "ktm.toml"
     config.write_text(ended.stdout)

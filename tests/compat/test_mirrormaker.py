@@ -18,8 +18,8 @@ from support.go_mirrormaker import FILES, mirror, problems, refused, settings, t
 
 INTERNAL = 'topics that begin with "__" never match, unlike in MirrorMaker'
 BY_KEY = (
-    "--preserve.partitions: is off: the key chooses the partition by FNV-1a, where v0.4 took any; "
-    "records without a key are spread in batches"
+    "--preserve.partitions: is off: the key selects the partition by FNV-1a, where v0.4 used any; records "
+    "without a key are spread in batches"
 )
 
 
@@ -75,9 +75,9 @@ def test_the_run_line_of_its_page() -> None:
         '--consumer.config: sourceCluster1Consumer.config is the cluster "source1"',
         '--consumer.config: sourceCluster2Consumer.config is the cluster "source2"',
         f"--whitelist: {INTERNAL}",
-        "--consumer.config: topics of equal names come together in one topic, as before",
+        "--consumer.config: topics with the same name are merged into one topic, as before",
         BY_KEY,
-        "--num.streams: 2 shards read and write",
+        "--num.streams: 2 parallel tasks (shards)",
     ]
 
 
@@ -92,17 +92,17 @@ def test_a_whitelist_finds_and_a_blacklist_leaves_out() -> None:
 
 
 def test_a_comma_is_part_of_the_expression() -> None:
-    said = "--whitelist: a comma is part of the expression, and no topic has one; write a|b"
+    said = "--whitelist: a comma is part of the expression, and topic names have no commas; write a|b"
     assert said in translated(topics="--whitelist=foo,bar").notes
     assert said not in translated(topics="--whitelist=fo{1,2}").notes
 
 
 def test_an_expression_that_means_something_else() -> None:
     assert problems(topics="--whitelist=[[:alpha:]]+") == [
-        "--whitelist: [:alpha:] is no set in Python; write its characters, such as [a-z0-9]"
+        "--whitelist: [:alpha:] is not a set in Python; write its characters, such as [a-z0-9]"
     ]
     assert problems(topics="--blacklist=*") == [
-        "--blacklist: Python reads it otherwise or not at all: nothing to repeat at position 0"
+        "--blacklist: Python cannot compile it, or reads it differently: nothing to repeat at position 0"
     ]
 
 
@@ -115,20 +115,20 @@ def test_exactly_one_of_whitelist_and_blacklist() -> None:
 
 def test_both_kinds_of_files_are_needed() -> None:
     assert refused("--whitelist=a", FILES[0]) == (
-        "--producer.config is needed: a file that names the destination's brokers"
+        "--producer.config is required: a file with the destination's brokers"
     )
     assert refused("--whitelist=a", FILES[1]) == (
-        "--consumer.config is needed at least once: a file that names the source's brokers"
+        "--consumer.config is required at least once: a file with the source's brokers"
     )
 
 
 @pytest.mark.parametrize(
     ("arguments", "shards", "said"),
     [
-        (["--num.producers=3"], 3, "--num.producers: 3 shards read and write"),
+        (["--num.producers=3"], 3, "--num.producers: 3 parallel tasks (shards)"),
         (["--num.streams", "4", "--num.producers", "2"], 4,
-         "--num.producers, --num.streams: 4 shards read and write"),
-        (["--num.streams=1"], None, "--num.streams: one shard for each core reads and writes"),
+         "--num.producers, --num.streams: 4 parallel tasks (shards)"),
+        (["--num.streams=1"], None, "--num.streams: one shard for each core"),
     ],
 )  # fmt: skip
 def test_producers_and_streams_become_shards(arguments: list[str], shards: int | None, said: str) -> None:
@@ -142,7 +142,7 @@ def test_producers_and_streams_become_shards(arguments: list[str], shards: int |
         ("--num.producers=0", "--num.producers must be at least 1, not 0"),
         ("--num.streams=-1", "--num.streams must be at least 1, not -1"),
         ("--queue.size=-1", "--queue.size must be at least 0, not -1"),
-        ("--max.procs=all", '--max.procs must be a whole number, not "all"'),
+        ("--max.procs=all", '--max.procs must be an integer, not "all"'),
         ("--num.streams", "--num.streams needs a value"),
         ("--preserve.ordr", 'unknown flag --preserve.ordr, did you mean "--preserve.order"?'),
     ],
@@ -155,8 +155,8 @@ def test_flags_that_make_no_sense(flag: str, what: str) -> None:
 def test_partitions_are_preserved(flag: str) -> None:
     assert mirror(flag).partitions == "preserve"
     assert translated(flag).notes[-1] == (
-        "--preserve.partitions: keys are kept, which v0.4 overwrote; where the destination has fewer "
-        "partitions the start is refused, unless `-X mirrors.0.modulo=true` folds them"
+        "--preserve.partitions: keys are kept, which v0.4 overwrote; if the destination has fewer "
+        "partitions the topic is refused, unless `-X mirrors.0.modulo=true` is set"
     )
     assert translated(flag).settings(["mirrors.0.modulo=true"], Path()).mirrors[0].modulo
 
@@ -167,7 +167,7 @@ def test_partitions_are_not_preserved() -> None:
 
 @pytest.mark.parametrize("flag", ["--preserve.order", "--preserve.order=false"])
 def test_order_is_always_kept(flag: str) -> None:
-    said = "--preserve.order: always on: records of a source partition stay in their order"
+    said = "--preserve.order: always on: records of a source partition stay in order"
     assert said in translated(flag).notes
     assert said not in translated().notes
 
@@ -175,9 +175,7 @@ def test_order_is_always_kept(flag: str) -> None:
 def test_a_prefix() -> None:
     found = mirror("--prefix", "dc1_")
     assert (found.prefix, found.name) == ("dc1_", "mirrormaker-mm-dc1_")
-    assert (
-        "--prefix: not put a second time on topics that have it already" in translated("--prefix=dc1_").notes
-    )
+    assert "--prefix: not added to names that already have it" in translated("--prefix=dc1_").notes
     assert problems("--prefix=a/b") == [
         "--prefix: must have at most 200 letters, digits, dots, hyphens and underscores, not \"a/b\""
     ]  # fmt: skip
@@ -186,7 +184,7 @@ def test_a_prefix() -> None:
 @pytest.mark.parametrize(("size", "records"), [("0", 1), ("1", 1), ("500", 500), ("10000000", 10_000_000)])
 def test_the_queue(size: str, records: int) -> None:
     assert mirror("--queue.size", size).queue_records == records
-    said = "--queue.size: for each shard; what waits there is not lost in a crash"
+    said = "--queue.size: applies to each shard; queued records are not lost in a crash"
     assert said in translated("--queue.size", size).notes
 
 
@@ -195,16 +193,16 @@ def test_a_queue_that_is_too_long() -> None:
 
 
 def test_processors_do_not_matter() -> None:
-    said = "--max.procs: not needed: the number of shards is what counts"
+    said = "--max.procs: not needed: set the number of shards"
     assert said in translated("--max.procs=8").notes
 
 
 def test_what_is_not_there_yet_is_refused_with_what_to_do() -> None:
     flags = ["--timings.producer.config=t", "--schema.registry.url=http://r", "--metrics.topic=m"]
     assert problems(*flags) == [
-        "--timings.producer.config: not supported yet: Causeway adds nothing to records; leave the flag out",
-        "--schema.registry.url: not supported yet: schema ids are not translated; leave the flag out, and "
-        "records are carried as they are",
+        "--timings.producer.config: not supported yet: Causeway adds nothing to records; remove the flag",
+        "--schema.registry.url: not supported yet: schema ids are not translated; without the flag records "
+        "are replicated unchanged",
         "--metrics.topic: not supported yet: leave the flag out",
     ]
     assert mirror("--schema.registry.url=", "--metrics.topic=").name == "mirrormaker-mm"
@@ -212,7 +210,7 @@ def test_what_is_not_there_yet_is_refused_with_what_to_do() -> None:
 
 def test_a_flag_that_is_given_twice() -> None:
     assert (
-        "--prefix: given more than once; the last one counts" in translated("--prefix=a", "--prefix=b").notes
+        "--prefix: given more than once; the last one is used" in translated("--prefix=a", "--prefix=b").notes
     )
     assert mirror("--prefix=a", "--prefix=b").prefix == "b"
 
@@ -247,17 +245,17 @@ def test_a_group_that_is_not_given_is_said() -> None:
     found = mirror()
     assert (found.name, found.source_group_name) == ("mirrormaker-go-consumer-group", "go-consumer-group")
     assert translated().notes[0] == (
-        "group.id: not given, so it is go-consumer-group, and the mirror's name comes from it: a second "
-        "MirrorMaker without a group and with the same prefix would take this one's place"
+        "group.id: missing, so it is go-consumer-group, and the mirror's name is derived from it: a second "
+        "MirrorMaker without a group and with the same prefix would replace this one"
     )
 
 
 def test_a_group_that_is_given_is_not_called_absent_whatever_its_name() -> None:
     write("c.config", "bootstrap.servers=a:1\ngroup.id=go-consumer-group\n")
     assert mirror().name == "mirrormaker-go-consumer-group"
-    assert not [note for note in translated().notes if "not given" in note]
+    assert not [note for note in translated().notes if note.startswith("group.id: missing")]
     write("c.config", "bootstrap.servers=a:1\ngroup.id=\n")  # set to nothing: the default, as in Go
-    assert [note for note in translated().notes if "not given" in note]
+    assert [note for note in translated().notes if note.startswith("group.id: missing")]
 
 
 def test_a_group_that_kafka_would_not_take() -> None:
@@ -311,9 +309,9 @@ def test_help_and_exit_codes_of_the_command() -> None:
     assert wrong.stderr.splitlines() == [
         "error: 3 settings of Go MirrorMaker cannot be honoured",
         "  - --metrics.topic: not supported yet: leave the flag out",
-        '  - c.config:2: num.workers: must be a whole number, not "many"',
+        '  - c.config:2: num.workers: must be an integer, not "many"',
         "  - c.config:1: zookeeper.connect: bootstrap.servers is needed instead: Causeway does not use "
-        "ZooKeeper; add it to the file, which MirrorMaker does not mind, or give -X "
+        "ZooKeeper; add it to the file (MirrorMaker ignores it), or set -X "
         "clusters.source.bootstrap_servers=…",
         "where: the command line",
     ]

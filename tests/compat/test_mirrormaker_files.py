@@ -20,7 +20,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 GOOD = {"text": "range", "whole": "7", "duration": "1m30s", "boolean": "true"}
 BAD = {"whole": "many", "duration": "30"}
 SAID = {
-    "whole": 'must be a whole number, not "many"',
+    "whole": 'must be an integer, not "many"',
     "duration": 'must be a duration with its unit, such as "30s", not "30"',
 }
 
@@ -74,9 +74,7 @@ def test_what_becomes_a_property_of_the_source(
 )  # fmt: skip
 def test_brokers_are_needed(lines: str, said: str) -> None:
     write("c.config", lines)
-    todo = (
-        "add it to the file, which MirrorMaker does not mind, or give -X clusters.source.bootstrap_servers=…"
-    )
+    todo = "add it to the file (MirrorMaker ignores it), or set -X clusters.source.bootstrap_servers=…"
     assert problems() == [said + todo]
 
 
@@ -101,7 +99,7 @@ def test_zookeeper_is_explained_away(name: str) -> None:
 def test_either_name_of_the_brokers() -> None:
     write("c.config", "metadata.broker.list=b:1\nbootstrap.servers=a:1\ngroup.id=mm\n")
     assert settings().clusters["source"].bootstrap_servers == "a:1"
-    assert translated().notes[0] == "c.config:1: metadata.broker.list: not needed: bootstrap.servers is there"
+    assert translated().notes[0] == "c.config:1: metadata.broker.list: not needed: bootstrap.servers is set"
 
 
 @pytest.mark.parametrize(
@@ -112,7 +110,8 @@ def test_either_name_of_the_brokers() -> None:
         ("bootstrap.servers=a b",
          'bootstrap.servers: must be "host:port", or several separated by commas, not "a b"'),
         ("exclude.internal.topics=false",
-         'exclude.internal.topics: topics that begin with "__" are carried by name alone: leave the key out, '
+         'exclude.internal.topics: topics that begin with "__" are replicated only if they are '
+         'named: remove the key, '
          "and name them with -X 'mirrors.0.topics=[…]'"),
         ("sasl.jaas.config=x password=secret", "sasl.jaas.config: this is a name of the Java client: in "
          'librdkafka it is "sasl.username" and "sasl.password"'),
@@ -184,8 +183,8 @@ def test_what_a_producer_config_may_not_say(line: str, problem: str) -> None:
 def test_the_destinations_brokers_are_needed() -> None:
     write("p.config", "acks=1\n")
     assert problems() == [
-        "p.config: bootstrap.servers: missing: the brokers to write to, as host:port; add it to the file, "
-        "which MirrorMaker does not mind, or give -X clusters.target.bootstrap_servers=…"
+        "p.config: bootstrap.servers: missing: the brokers to write to, as host:port; add it to the file "
+        "(MirrorMaker ignores it), or set -X clusters.target.bootstrap_servers=…"
     ]
     assert not translated("-X", "clusters.target.bootstrap_servers=a:1").problems
 

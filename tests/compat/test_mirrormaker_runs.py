@@ -85,7 +85,7 @@ def test_the_run_line_of_its_page_carries_two_clusters_although_it_is_killed(
     with door(world.directory, *line, *slowly, env={}) as first:
         first.until(lambda: delivered(world, mirror) > 500, "some of it is carried")
         first.kill()
-        assert "note: --num.streams: 2 shards read and write\n" in first.output
+        assert "note: --num.streams: 2 parallel tasks (shards)\n" in first.output
     assert delivered(world, mirror) < total, "it was killed too late to show anything"
     with door(world.directory, *line, "--stop-at-end", env={}) as again:
         assert again.wait() == 0, again.output

@@ -119,7 +119,9 @@ def test_a_separator_and_aliases_with_dots_and_hyphens() -> None:
     found = settings(text)
     assert [mirror.name for mirror in found.mirrors] == ["us-west-to-eu-central", "eu-central-to-us-west"]
     assert set(found.clusters) == {"us-west", "eu-central"}
-    assert notes(text)[0] == 'clusters: "eu.central" is called "eu-central" here; topics keep their names'
+    assert notes(text)[0] == (
+        'clusters: "eu.central" has the alias "eu-central" here; topic names do not change'
+    )
     assert carried(text, ["a", "eu.central_a", "x_eu.central_a", "eu.central.a"]) == {
         "a": "us-west_a", "eu.central.a": "us-west_eu.central.a",
     }  # fmt: skip
@@ -139,9 +141,9 @@ def test_the_identity_policy_keeps_names(policy: str) -> None:
     assert notes(text) == []
     both = f"{text}B->A.enabled=true\n"
     assert notes(both) == [
-        f"{flow}: topics keep their names both ways: one that goes both ways is refused, instead of going "
-        f"round "
-        'without end, unless both mirrors have provenance = true and on_existing_records = "append"'
+        f"{flow}: topics keep their names in both directions: a topic that is replicated both ways is "
+        "refused, because its "
+        'records would loop, unless both mirrors have provenance = true and on_existing_records = "append"'
         for flow in ("A->B", "B->A")
     ]  # fmt: skip
 
@@ -152,8 +154,8 @@ def test_two_flows_that_keep_names_may_meet_in_one_topic() -> None:
         "replication.policy.class=org.apache.kafka.connect.mirror.IdentityReplicationPolicy\n"
     )
     assert notes(text) == [
-        f"{flow}: another flow writes to topics of the same names; where they share one, the second to start "
-        'needs on_existing_records = "append"'
+        f"{flow}: another flow writes to topics with the same names; if they share one, the mirror "
+        'that starts second needs on_existing_records = "append"'
         for flow in ("A->B", "C->B")
     ]  # fmt: skip
 
@@ -196,23 +198,22 @@ def test_numbers() -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("tasks.max=4", "tasks.max: 4 shards share the work"),
+        ("tasks.max=4", "tasks.max: 4 parallel tasks (shards)"),
         ("tasks.max=1", "tasks.max: one shard for each core"),
-        ("replication.factor=-1", "replication.factor: a new topic has as many replicas as at the source"),
+        ("replication.factor=-1", "replication.factor: new topics get the replication factor of the source "
+        "topic"),
         ("refresh.topics.interval.seconds=7200",
-         "refresh.topics.interval.seconds: topics are looked up every 3600 seconds at least"),
+         "refresh.topics.interval.seconds: topics are discovered at least every 3600 seconds"),
         ("refresh.topics.enabled=false", "refresh.topics.enabled: new topics and partitions are always "
-         "found"),
+        "discovered"),
         ("exactly.once.source.support=enabled",
          "exactly.once.source.support: not needed: delivery is exactly-once"),
         ("A->B.emit.checkpoints.enabled=true",
-         "A->B.emit.checkpoints.enabled: offsets of consumer groups are not carried over yet; the offset "
-         "map says "
-         "where each record went"),
+         "A->B.emit.checkpoints.enabled: offsets of consumer groups are not translated yet; the offset map "
+         "has the destination offset of each record"),
         ("A->B.emit.heartbeats.enabled=false",
-         "A->B.emit.heartbeats.enabled: no heartbeats topic is written, or carried besides the topics; the "
-         "ledger "
-         "has heartbeats"),
+         "A->B.emit.heartbeats.enabled: heartbeats topics are neither written nor replicated; heartbeats "
+         "are in the ledger"),
         ("sync.topic.configs.enabled=false",
          "sync.topic.configs.enabled: a topic's configuration is copied when it is created; later changes "
          "are not"),
@@ -221,7 +222,7 @@ def test_numbers() -> None:
          "offset-syncs.topic.location: not needed: the offset map is exact for every record"),
         ("A.offset.storage.topic=mine", "A.offset.storage.topic: not needed: there are no Connect workers"),
         ("key.converter=org.apache.kafka.connect.converters.ByteArrayConverter",
-         "key.converter: not needed: records are carried as they are"),
+         "key.converter: not needed: records are replicated unchanged"),
         ("config.providers=env", "config.providers: not needed: ${env:NAME} and ${file:/path} work in "
          "every value"),
         ("consumer.fetch.min.bytes=1", "consumer.fetch.min.bytes: has no effect here in MirrorMaker 2 "
@@ -230,9 +231,8 @@ def test_numbers() -> None:
         ("A->B.security.protocol=SSL", "A->B.security.protocol: has no effect here in MirrorMaker 2 either"),
         ("B->A.topics=x", "B->A: is not enabled"),
         ("B->A.enabled=false", "B->A: is not enabled"),
-        ("errors.tolerance=all", "errors.tolerance: a record that cannot be carried stops its partition; "
-         "none is "
-         "skipped"),
+        ("errors.tolerance=all", "errors.tolerance: a record that cannot be replicated stops its partition; "
+        "no record is skipped"),
     ],
 )  # fmt: skip
 def test_what_is_done_in_another_way(line: str, said: str) -> None:
@@ -245,34 +245,32 @@ def test_what_is_done_in_another_way(line: str, said: str) -> None:
     [
         ("tasks.max=many", 'tasks.max: must be an integer of at least 1, not "many"'),
         ("replication.factor=0", 'replication.factor: must be an integer between 1 and 32767, not "0"'),
-        ("topics=(", "topics: Python reads it otherwise or not at all: missing ), unterminated subpattern at "
+        ("topics=(", "topics: Python cannot compile it, or reads it differently: missing ), unterminated "
+        "subpattern at "
          "position 0"),
         ("topics.exclude=a{1,2}",
-         'topics.exclude: "{1|2}" is no repetition; a comma separates entries, also between braces'),
+         'topics.exclude: "{1|2}" is not a repetition; a comma separates entries, also between braces'),
         ("replication.policy.class=com.example.Mine",
-         "replication.policy.class: Java code cannot be run: leave the key out, and set prefix, suffix or "
-         "rename in "
-         "the TOML"),
+         "replication.policy.class: Java code cannot be run: remove the key, and set prefix, suffix or "
+         "rename in the TOML"),
         ("topic.filter.class=com.example.Mine",
-         "topic.filter.class: Java code cannot be run, only "
-         "org.apache.kafka.connect.mirror.DefaultTopicFilter can "
-         "be stood in for"),
+         "topic.filter.class: Java code cannot be run; only "
+         "org.apache.kafka.connect.mirror.DefaultTopicFilter is supported"),
         ("value.converter=org.apache.kafka.connect.json.JsonConverter",
-         "value.converter: Java code cannot be run, only "
-         "org.apache.kafka.connect.converters.ByteArrayConverter can be stood in for"),
+         "value.converter: Java code cannot be run; only "
+         "org.apache.kafka.connect.converters.ByteArrayConverter is supported"),
         ("A->B.transforms=drop",
-         "A->B.transforms: records are carried bit for bit; to leave some out write a filter in Python"),
+         "A->B.transforms: records are replicated bit for bit; to drop some, write a filter in Python"),
         ("A->B.enable=true", 'A->B.enable: unknown key, did you mean "enabled"?'),
         ("topic=a", 'topic: unknown key, did you mean "topics"?'),
         ("A.bootstrap.server=a", 'A.bootstrap.server: unknown key, did you mean "bootstrap.servers"?'),
-        ("enabled=true", "enabled: flows are enabled one by one, as A->B.enabled"),
+        ("enabled=true", "enabled: enable flows one by one, with A->B.enabled"),
         ("A->BB.enabled=true", 'A->BB.enabled: clusters has no "BB", did you mean "B"?'),
         ("C->B.enabled=true", 'C->B.enabled: clusters has no "C"'),
-        ("A->A.enabled=true", "A->A.enabled: a flow from a cluster to itself"),
+        ("A->A.enabled=true", "A->A.enabled: the source and the target are the same cluster"),
         ("A.sasl.username=${file:/etc/secrets.properties:user}",
-         "A.sasl.username: ${file:…} is resolved by a Java class; use ${env:NAME}, or ${file:/path} with "
-         "the value "
-         "alone in the file"),
+         "A.sasl.username: ${file:…} needs a Java config provider; use ${env:NAME}, or ${file:/path} with a "
+         "file that has only the value"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_honoured(line: str, problem: str) -> None:
@@ -280,14 +278,14 @@ def test_what_cannot_be_honoured(line: str, problem: str) -> None:
 
 
 def test_no_flow_no_clusters_no_brokers_no_topics() -> None:
-    assert problems(TWO) == ["clusters: no flow is enabled; A->B.enabled = true enables one"]
+    assert problems(TWO) == ["clusters: no flow is enabled; enable one with A->B.enabled = true"]
     assert problems("A->B.enabled=true\n") == [
-        "clusters: missing: the aliases of the clusters, with commas between"
+        "clusters: missing: the aliases of the clusters, separated by commas"
     ]
     assert problems("clusters=A,B\nA->B.enabled=true\nA.bootstrap.servers=a:1\n") == [
-        "B.bootstrap.servers: missing: brokers to ask first, as host:port"
+        "B.bootstrap.servers: missing: bootstrap brokers, as host:port"
     ]
-    assert problems(f"{ONE_WAY}topics=\n") == ["A->B.topics: is empty, so that no topic would be carried"]
+    assert problems(f"{ONE_WAY}topics=\n") == ["A->B.topics: is empty, so no topic would be replicated"]
     with pytest.raises(ConfigError) as caught:
         translate(Path("gone.properties")).settings([], Path())
     assert caught.value.problems == ("gone.properties: No such file or directory",)
@@ -301,7 +299,7 @@ def test_a_cluster_in_no_flow_is_left_out() -> None:
 
 def test_a_comment_behind_the_clusters_is_found_out() -> None:
     assert problems(ONE_WAY.replace("A, B", "A, B  # ours")) == [
-        'mm2.properties:1: clusters: "B  # ours" is no alias; a comment needs a line of its own'
+        'mm2.properties:1: clusters: "B  # ours" is not an alias; a comment needs its own line'
     ]
 
 
@@ -335,9 +333,8 @@ def test_problems_are_lines_and_the_exit_code_is_3() -> None:
     assert ended.stderr.splitlines() == [
         "error: 2 settings of MirrorMaker 2 cannot be honoured",
         '  - mm2.properties:5: topic: unknown key, did you mean "topics"?',
-        "  - mm2.properties:6: A->B.transforms: records are carried bit for bit; to leave some out write a "
-        "filter "
-        "in Python",
+        "  - mm2.properties:6: A->B.transforms: records are replicated bit for bit; to drop some, write a "
+        "filter in Python",
         "where: mm2.properties",
     ]
     assert causeway("convert", "mm2").returncode == 2

@@ -106,7 +106,7 @@ def test_a_compression_that_nobody_has() -> None:
 def test_the_producers_memory_is_the_mirrors_queue(value: str, granted: int) -> None:
     assert mirror(f"B.producer.buffer.memory={value}\n").queue_bytes == granted
     said = translated(f"B.producer.buffer.memory={value}\n").notes
-    nearest = f"m:5: B.producer.buffer.memory: is {granted}, the nearest that is possible"
+    nearest = f"m:5: B.producer.buffer.memory: is {granted}, the nearest possible value"
     assert said == ([nearest] if granted != int(value) else [])
 
 
@@ -115,9 +115,8 @@ def test_where_topics_begin() -> None:
     assert mirror("A.consumer.auto.offset.reset=earliest\n").start == "earliest"
     assert mirror("A.consumer.auto.offset.reset=latest\n").start == "latest"
     assert translated("A.consumer.auto.offset.reset=latest\n").notes == [
-        "m:5: A.consumer.auto.offset.reset: for topics that were never carried; a position that is gone "
-        "stops its "
-        "partition"
+        "m:5: A.consumer.auto.offset.reset: applies to topics that were never replicated; a position that "
+        "is out of range stops its partition"
     ]  # fmt: skip
     assert problems("A.consumer.auto.offset.reset=none\n") == [
         'm:5: A.consumer.auto.offset.reset: must be earliest or latest, not "none"'
@@ -140,32 +139,54 @@ def test_a_flow_with_properties_of_its_own_has_clusters_of_its_own() -> None:
     assert found.clusters["B"].producer == {"linger.ms": "5"}
 
 
-def test_source_consumer_and_target_producer_are_over_the_clusters() -> None:
-    found = settings(
+def test_source_consumer_and_producer_override_override_the_clusters() -> None:
+    clusters = settings(
         "A.consumer.fetch.min.bytes=1\nA->B.source.consumer.fetch.min.bytes=2\n"
-        "B.producer.linger.ms=1\nA->B.target.producer.linger.ms=2\n"
-    )
-    assert found.clusters["A-to-B-source"].consumer == {"fetch.min.bytes": "2"}
-    assert found.clusters["A-to-B-destination"].producer == {"linger.ms": "2"}
-    assert set(found.clusters) == {"A-to-B-source", "A-to-B-destination"}
+        "B.producer.linger.ms=1\nA->B.producer.override.linger.ms=2\n"
+    ).clusters
+    assert clusters["A-to-B-source"].consumer == {"fetch.min.bytes": "2"}
+    assert clusters["A-to-B-destination"].producer == {"linger.ms": "2"}
+    assert set(clusters) == {"A-to-B-source", "A-to-B-destination"}
+
+
+@pytest.mark.parametrize("prefix", ["producer", "target.producer", "source.producer"])
+def test_a_flows_producer_writes_offset_syncs_and_no_records(prefix: str) -> None:
+    """MirrorMaker 2's producer for records is Connect's, which has the target's properties and overrides."""
+    translation = translated(f"B.producer.linger.ms=1\nA->B.{prefix}.linger.ms=2\n")
+    clusters = translation.settings([], Path()).clusters
+    assert set(clusters) == {"A", "B"}
+    assert clusters["B"].producer == {"linger.ms": "1"}
+    assert translation.notes == [
+        f"m:6: A->B.{prefix}.linger.ms: MirrorMaker 2 uses it for offset syncs, not for records: "
+        "B.producer.linger.ms or A->B.producer.override.linger.ms applies to records"
+    ]
+
+
+@pytest.mark.parametrize("cluster", ["", "A."])
+def test_a_clusters_security_overrides_a_flows_consumer(cluster: str) -> None:
+    """MirrorMaker 2 copies it to source.consumer, which overrides the flow's consumer."""
+    lines = "A->B.consumer.security.protocol=SASL_SSL\nA->B.consumer.sasl.mechanism=PLAIN\n"
+    source = settings(f"{cluster}security.protocol=SSL\n{lines}").clusters["A-to-B-source"]
+    assert source.properties == {"security.protocol": "SSL"}
+    assert source.consumer == {"sasl.mechanism": "PLAIN"}
 
 
 @pytest.mark.parametrize(
     ("line", "said"),
     [
         ("A.consumer.isolation.level=read_committed",
-         "Causeway sets it itself: records of aborted transactions must not be carried"),
+         "Causeway sets it itself: records of aborted transactions must not be replicated"),
         ("A.consumer.check.crcs=false",
-         "Causeway sets it itself: what was damaged on a disk or on the way must not be carried"),
-        ("A.consumer.max.poll.records=10", "not needed: transactions follow the load"),
-        ("A.consumer.session.timeout.ms=10", "not needed: partitions are dealt out without a consumer group"),
-        ("A.consumer.fetch.max.bytes=10", "not needed: queue_bytes bounds what is fetched ahead"),
+         "Causeway sets it itself: records damaged on disk or in transit must not be replicated"),
+        ("A.consumer.max.poll.records=10", "not needed: transaction sizes adapt to the load"),
+        ("A.consumer.session.timeout.ms=10", "not needed: partitions are assigned without a consumer group"),
+        ("A.consumer.fetch.max.bytes=10", "not needed: queue_bytes limits what is fetched ahead"),
         ("B.producer.acks=1", "Causeway sets it itself: every record must be acknowledged by all in-sync "
          "replicas, "
          "retried and kept in order"),
         ("B.producer.max.request.size=10", "not needed: the destination's own limits decide"),
         ("B.producer.partitioner.class=x", "not needed: records keep their partition"),
-        ("B.producer.key.serializer=x", "not needed: keys and values are carried as bytes"),
+        ("B.producer.key.serializer=x", "not needed: keys and values are replicated as bytes"),
         ("B.producer.metric.reporters=x", "not needed: it tunes the Java client"),
         ("B.consumer.fetch.min.bytes=1", 'not needed: "B" is only written to'),
         ("A.producer.linger.ms=1", 'not needed: "A" is only read'),
@@ -185,12 +206,12 @@ def test_what_the_java_client_alone_needs(line: str, said: str) -> None:
     [
         ("A.consumer.fetch.min.byte=1", 'unknown key, did you mean "fetch.min.bytes"?'),
         ("B.producer.interceptor.classes=x",
-         "Java code cannot be run; to leave records out write a filter in Python"),
+         "Java code cannot be run; to drop records, write a filter in Python"),
         ("A.ssl.truststore.location=/t.jks", 'in librdkafka it is "ssl.ca.location", a PEM file'),
         ("A.ssl.truststore.password=hidden", "leave it out: a PEM file of CA certificates has no password"),
         ("A.ssl.keystore.location=/k.jks",
          'librdkafka reads PKCS#12 keystores, under "ssl.keystore.location", and PEM files, under '
-         '"ssl.certificate.location" and "ssl.key.location"; say so with ssl.keystore.type'),
+         '"ssl.certificate.location" and "ssl.key.location"; set ssl.keystore.type'),
         ("A.sasl.login.callback.handler.class=x",
          'librdkafka has "sasl.oauthbearer.method" = "oidc" with "sasl.oauthbearer.client.id" and so on'),
         ("A.sasl.jaas.config=a.OAuthBearerLoginModule required clientSecret=hidden;",
@@ -200,9 +221,9 @@ def test_what_the_java_client_alone_needs(line: str, said: str) -> None:
          "can, and for "
          'others librdkafka has "sasl.oauthbearer.*" and "sasl.kerberos.*"'),
         (f"A.sasl.jaas.config={PLAIN} required user=u;", "has no username and no password"),
-        ("A.consumer.bootstrap.servers=hidden:1", "all clients take A.bootstrap.servers"),
+        ("A.consumer.bootstrap.servers=hidden:1", "all clients use A.bootstrap.servers"),
         ("A.admin.bootstrap.servers=hidden:1",
-         "the admin client takes the cluster's own; give it as A.bootstrap.servers"),
+         "the admin client uses the cluster's value; set it as A.bootstrap.servers"),
     ],
 )  # fmt: skip
 def test_what_librdkafka_cannot_do(line: str, problem: str) -> None:

@@ -42,8 +42,8 @@ def test_the_last_of_two_counts_and_a_comment_behind_a_value_is_told(path: Path,
     entries, translation = parsed(path, "a=1\na=2\nb=3 # three\n", dialect)
     assert entries == {"a": ("2", 2), "b": ("3 # three", 3)}
     assert translation.notes == [
-        f"{path}:2: a: also in line 1; the last one counts",
-        f'{path}:3: b: a comment needs a line of its own: from the "#" on it is part of the value',
+        f"{path}:2: a: also on line 1; the last one is used",
+        f'{path}:3: b: a comment needs its own line: here the "#" and what follows are part of the value',
     ]
 
 

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
-from causeway.compat.kafka_reo import (
+from causeway.compat.kafka_reo.config import translate
+from causeway.compat.kafka_reo.keys import (
     KEYS,
     NAME,
     NUMBERS,
@@ -21,7 +22,6 @@ from causeway.compat.kafka_reo import (
     TEXTS,
     VARIABLES,
     parse,
-    translate,
     variable,
 )
 from causeway.compat.translation import Translation
@@ -144,9 +144,9 @@ def test_without_a_name_of_their_own_mirrors_of_other_topics_have_other_names() 
     assert len(name("s" * 249, "d" * 249)) <= 100
 
     notes = translated({}).notes
-    assert [note for note in notes if note.startswith("application.name: the mirror is called exactly-once-")]
+    assert [note for note in notes if note.startswith("application.name: the mirror's name is exactly-once-")]
     named = translated({"APPLICATION_NAME": "replicator-1"}).notes
-    assert not [note for note in named if "is called" in note]
+    assert not [note for note in named if "the mirror's name is" in note]
 
 
 def test_the_file_that_the_tool_comes_with() -> None:
@@ -261,7 +261,7 @@ _SERVERS = 'must be "host:port", or several separated by commas, not '
         (
             "kafka.config.consumer.auto-reset",
             "none",
-            'must be "earliest" or "latest": "none" says nowhere to begin with a new mirror',
+            'must be "earliest" or "latest": "none" gives no start for a new mirror',
         ),
         (
             "kafka.config.consumer.auto-reset",
@@ -276,7 +276,7 @@ _SERVERS = 'must be "host:port", or several separated by commas, not '
         ),
         ("kafka.config.producer.delivery-timeout-ms", "P7D", 'must be an integer of at least 0, not "P7D"'),
         ("kafka.config.producer.acks", "2", 'must be one of "all", "-1", "0", "1", not "2"'),
-        ("streams.replication-factor", "0", "must be at least 1, or -1 to leave it open, not 0"),
+        ("streams.replication-factor", "0", "must be at least 1, or -1 for the broker's default, not 0"),
         ("streams.replication-factor", "three", 'must be an integer between -1 and 32767, not "three"'),
         ("streams.num-standby-replicas", "", 'must be an integer of at least 0, not ""'),
         ("streams.num-stream-threads", "0", 'must be an integer of at least 1, not "0"'),
@@ -303,8 +303,8 @@ def test_a_value_that_is_refused(key: str, text: str, problem: str) -> None:
         ),
         ("something: {else: 1}", "something: Kafka REO has no such key"),
         ('"two\\nlines": 1', '"two\\nlines": Kafka REO has no such key'),
-        ("kafka: 3", "kafka: must hold keys with values, not 3"),
-        ("kafka: {clusters: [a, b]}", "kafka.clusters: must hold keys with values, not a list"),
+        ("kafka: 3", "kafka: must be a table of keys and values, not 3"),
+        ("kafka: {clusters: [a, b]}", "kafka.clusters: must be a table of keys and values, not a list"),
         (
             "kafka.clusters.source.topic: {name: a}",
             "kafka.clusters.source.topic: must be a string, in quotes, not a table",
@@ -345,8 +345,8 @@ def test_a_file_that_is_refused(file: str, problem: str) -> None:
             "reo.yaml: line 1, column 1: not YAML: found character '\\t' that cannot start any token",
         ),
         ("a: 2024-13-45", "reo.yaml: not YAML: a value cannot be read"),
-        ("- kafka", "reo.yaml: must hold keys with values"),
-        ("just text", "reo.yaml: must hold keys with values"),
+        ("- kafka", "reo.yaml: must be a table of keys and values"),
+        ("just text", "reo.yaml: must be a table of keys and values"),
     ],
 )
 def test_a_file_that_is_no_configuration(file: str, problem: str) -> None:
@@ -391,8 +391,8 @@ def test_what_differs_is_said_by_key() -> None:
 def test_the_proxy_topic_is_not_needed_and_said_so() -> None:
     by_default = translated({"KAFKA_CLUSTERS_DESTINATION_TOPIC": "copy"}).notes
     assert (
-        "kafka.clusters.destination.topic-proxy: not needed: records go to the destination topic at once, "
-        'and "copy-proxy" is neither read nor written'
+        "kafka.clusters.destination.topic-proxy: not needed: records are written to the destination topic "
+        'directly, and "copy-proxy" is neither read nor written'
     ) in by_default
     given = translated({"KAFKA_CLUSTERS_DESTINATION_TOPIC_PROXY": "between"}).notes
     assert any(
@@ -436,8 +436,8 @@ def test_bad_configuration_ends_with_exit_code_3(tmp_path: Path, command: tuple[
         "error: 2 settings of Kafka REO cannot be honoured",
         "  - KAFKA_CONFIG_PRODUCER_LINGER: Kafka REO has no such variable, "
         'did you mean "KAFKA_CONFIG_PRODUCER_LINGER_MS"?',
-        '  - kafka.config.consumer.auto-reset: must be "earliest" or "latest": "none" says nowhere to begin '
-        "with a new mirror",
+        '  - kafka.config.consumer.auto-reset: must be "earliest" or "latest": "none" gives no '
+        "start for a new mirror",
         "where: config.yaml and the environment",
     ]
 
@@ -472,7 +472,7 @@ def test_config_yaml_that_is_not_there_is_the_one_in_the_tools_jar(tmp_path: Pat
     without = causeway("convert", "reo", environ=environ, directory=tmp_path)
     ended = causeway("convert", "reo", "--config=config.yaml", environ=environ, directory=tmp_path)
     assert ended.returncode == 0, ended.stderr
-    said = "there is no file config.yaml here; Kafka REO takes it from its jar, so its defaults are used"
+    said = "there is no file config.yaml here; Kafka REO reads it from its jar, so its defaults are used"
     assert f"note: --config: {said}" in ended.stderr.splitlines()
     (tmp_path / "reo.toml").write_text(ended.stdout)
     (tmp_path / "without.toml").write_text(without.stdout)

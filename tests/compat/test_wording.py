@@ -1,4 +1,4 @@
-"""Advice through a front door: the tool's own keys, and `convert` before what needs our configuration."""
+"""Advice of the compat commands: the tool's own keys; `convert` before commands that need a Causeway file."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from confluent_kafka import KafkaError
 from causeway.cli import run as run_command
 from causeway.cli.compat import entry
 from causeway.cli.run import run_settings
-from causeway.compat import kafka_reo, kafka_topic_mirror
+from causeway.compat import kafka_topic_mirror
 from causeway.compat.go_mirrormaker.command import read_flags
 from causeway.compat.go_mirrormaker.command import translate as mirrormaker
 from causeway.compat.kaf_relay.config import Options, merged
 from causeway.compat.kaf_relay.config import translate as relay
+from causeway.compat.kafka_reo.config import translate as translate_reo
 from causeway.compat.translation import Translation
 from causeway.compat.wording import reworded
 from causeway.config import Settings
@@ -29,7 +30,7 @@ from causeway.kafka.failures import as_user_error
 from support.kaf_relay import PLAIN
 
 FIRST = "`causeway convert reo … > FILE`, then "
-REO = kafka_reo.translate({"KAFKA_CLUSTERS_SOURCE_TOPIC": "a"}, None)
+REO = translate_reo({"KAFKA_CLUSTERS_SOURCE_TOPIC": "a"}, None)
 KTM = kafka_topic_mirror.translate({"INPUT_TOPIC": "a", "OUTPUT_TOPIC": "b"}, hostname="h")
 
 
@@ -66,19 +67,19 @@ def test_a_login_that_is_refused_is_named_by_the_tools_own_keys() -> None:
     with_login = PLAIN.replace("[[sources]]", '[[sources]]\nenable_auth = true\nsasl_mechanism = "PLAIN"', 1)
     said = partial(reworded, kaf_relay(with_login), "kaf-relay", AccessDenied.remedy)
     assert said(source_of(with_login)) == (
-        "check username and password of sources[0] in config.toml, and the rights of that user"
+        "check username and password of sources[0] in config.toml, and the ACLs of that user"
     )
     assert said(str(kaf_relay(PLAIN).mirrors[0]["destination"])) == (
-        "check enable_auth, username and password of target in config.toml, and the rights of that user"
+        "check enable_auth, username and password of target in config.toml, and the ACLs of that user"
     )
     assert said("") == (  # from where the cluster is not known
         "check username and password of sources[0] in config.toml,"
-        " enable_auth, username and password of target in config.toml, and the rights of that user"
+        " enable_auth, username and password of target in config.toml, and the ACLs of that user"
     )
     assert reworded(KTM, "ktm", AccessDenied.remedy, "input") == (
-        "Kafka Topic Mirror has no keys for logins: give one with"
+        "Kafka Topic Mirror has no keys for authentication: set it with"
         " -X clusters.input.properties.security.protocol=… and check the sasl.… or ssl.… properties,"
-        " and the rights of that user"
+        " and the ACLs of that user"
     )
 
 
@@ -103,7 +104,7 @@ def test_an_address_that_does_not_answer_is_named_by_the_tools_own_keys(
         (kaf_relay(PLAIN), source_of(PLAIN), "servers of sources[0] in config.toml"),
         (kaf_relay(PLAIN), "", "the addresses"),
     ):
-        assert reworded(translation, "door", Unreachable.remedy, alias) == f"check {keys}{rest}"
+        assert reworded(translation, "command", Unreachable.remedy, alias) == f"check {keys}{rest}"
 
 
 def test_errors_of_a_cluster_know_its_alias() -> None:
@@ -145,7 +146,7 @@ def test_lines_and_objects_alike_are_in_the_tools_words(
         assert caught.value.todo == wanted
 
 
-def test_without_a_door_advice_is_as_it_is(
+def test_without_a_compat_command_advice_is_unchanged(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(run_command, "Run", Failing)

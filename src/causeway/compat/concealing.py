@@ -20,7 +20,7 @@ def concealed(translation: Translation) -> Translation:
     """The translation with `${env:NAME}` in place of every secret, and a note for each variable to set."""
     variables: dict[str, str] = {}  # name → the key that refers to it
 
-    def named(prefix: str, path: tuple[str, ...]) -> str:
+    def reference(prefix: str, path: tuple[str, ...]) -> str:
         wanted = re.sub(r"\W", "_", f"{prefix}_{path[-1]}", flags=re.ASCII).upper()
         name, count = wanted, 1
         while name in variables:
@@ -29,24 +29,26 @@ def concealed(translation: Translation) -> Translation:
         variables[name] = dotted(path)
         return f"${{env:{name}}}"
 
-    def each(prefix: str, path: tuple[str, ...], value: Any) -> Any:
+    def conceal(prefix: str, path: tuple[str, ...], value: Any) -> Any:
         if isinstance(value, Mapping):
-            return {key: each(prefix, (*path, str(key)), inner) for key, inner in value.items()}
+            return {key: conceal(prefix, (*path, str(key)), inner) for key, inner in value.items()}
         if isinstance(value, list):
-            return [each(prefix, path, inner) for inner in value]
+            return [conceal(prefix, path, inner) for inner in value]
         secret = isinstance(value, str) and secrets.redact(path[-1], value) != value
-        return named(prefix, path) if value and secret else value
+        return reference(prefix, path) if value and secret else value
 
-    found = replace(
+    result = replace(
         translation,
         clusters={
-            alias: each(alias, ("clusters", alias), table) for alias, table in translation.clusters.items()
+            alias: conceal(alias, ("clusters", alias), table) for alias, table in translation.clusters.items()
         },
-        mirrors=[each("filter", ("mirrors",), mirror) for mirror in translation.mirrors],
+        mirrors=[conceal("filter", ("mirrors",), mirror) for mirror in translation.mirrors],
         notes=list(translation.notes),
     )
-    for name, place in variables.items():
-        found.note(
-            name, f"set this variable to the secret at {place}: convert writes references in place of secrets"
+    for name, key in variables.items():
+        result.note(
+            name,
+            f"set this variable to the secret of {key}; `causeway convert` writes references "
+            f"instead of secrets",
         )
-    return found
+    return result

@@ -22,27 +22,27 @@ class Dotenv:
 
 
 def parse(text: str) -> Dotenv:
-    found = Dotenv()
+    parsed = Dotenv()
     for number, line in enumerate(text.splitlines(), 1):
         line = line.strip()
         if not line or line.startswith("#"):
             continue
         match = _LINE.fullmatch(line)
         if not match:
-            found.problems[number] = "must be NAME=VALUE"
+            parsed.problems[number] = "must be NAME=VALUE"
             continue
         name = match["name"]
         value = _value(match["value"])
         if value is None:
-            found.problems[number] = f"{name}: a quote is not closed, or something follows it"
+            parsed.problems[number] = f"{name}: a quote is not closed, or something follows it"
             continue
         if "$" in value and not match["value"].startswith("'"):
-            found.problems[number] = f'{name}: "$" is not replaced here; write the value itself'
+            parsed.problems[number] = f'{name}: "$" is not expanded here; write the value itself'
             continue
-        if name in found.values:
-            found.remarks[number] = f"{name} is given twice; this line counts"
-        found.values[name], found.lines[name] = value, number
-    return found
+        if name in parsed.values:
+            parsed.remarks[number] = f"{name} is given twice; this line is used"
+        parsed.values[name], parsed.lines[name] = value, number
+    return parsed
 
 
 def _value(text: str) -> str | None:

@@ -24,7 +24,7 @@ def go(text: str) -> str:
     """An expression that matches the whole names in which Go's finds a match; ValueError gives the reason."""
     for piece in _PIECE.findall(text):
         if posix := _POSIX.search(piece):
-            raise ValueError(f"{posix[0]} is no set in Python; write its characters, such as [a-z0-9]")
+            raise ValueError(f"{posix[0]} is not a set in Python; write its characters, such as [a-z0-9]")
     bare = _PIECE.sub("", text)
     if group := _GO_GROUP.search(bare):
         raise ValueError(f"Go has no group that begins with {bare[group.start() : group.end() + 1]}")
@@ -47,7 +47,7 @@ def java(entries: Sequence[str]) -> list[str]:
     bare = _PIECE.sub("", joined)
     if brace := _NO_QUANTIFIER.search(bare):
         after = bare[brace.start() :][:6]
-        raise ValueError(f'"{after}" is no repetition; a comma separates entries, also between braces')
+        raise ValueError(f'"{after}" is not a repetition; a comma separates entries, also between braces')
     # Flags of one entry also apply to the entries after it, and parentheses may span commas.
     together = len(entries) > 1 and (_FLAGS.search(joined) or not all(map(_is_readable, entries)))
     return [_as_expression(entry) for entry in ([joined] if together else entries)]
@@ -64,7 +64,7 @@ def _readable(text: str) -> None:
         try:
             re.compile(text)
         except (re.error, OverflowError, RecursionError, FutureWarning) as error:
-            raise ValueError(f"Python reads it otherwise or not at all: {error}") from None
+            raise ValueError(f"Python cannot compile it, or reads it differently: {error}") from None
 
 
 def _is_readable(text: str) -> bool:

@@ -38,14 +38,14 @@ _RENAMED = {
     "compression.lz4.level": "compression.level",
     "compression.zstd.level": "compression.level",
 }
-_GROUP = "not needed: partitions are dealt out without a consumer group"
-_BYTES = "not needed: keys and values are carried as bytes"
+_GROUP = "not needed: partitions are assigned without a consumer group"
+_BYTES = "not needed: keys and values are replicated as bytes"
 _JAVA_ALONE = "not needed: it tunes the Java client"
 _NOT_NEEDED = {
     "max.request.size": "not needed: the destination's own limits decide",
-    "fetch.max.bytes": "not needed: queue_bytes bounds what is fetched ahead",
-    "max.poll.records": "not needed: transactions follow the load",
-    "max.block.ms": "not needed: reading waits while the queue is full",
+    "fetch.max.bytes": "not needed: queue_bytes limits what is fetched ahead",
+    "max.poll.records": "not needed: transaction sizes adapt to the load",
+    "max.block.ms": "not needed: the consumer waits while the producer's queue is full",
     **dict.fromkeys(
         ("group.protocol", "group.remote.assignor", "group.instance.id", "session.timeout.ms",
          "heartbeat.interval.ms", "rebalance.timeout.ms", "max.poll.interval.ms", "auto.commit.interval.ms",
@@ -74,9 +74,9 @@ _NOT_NEEDED = {
     ),
 }  # fmt: skip
 _OIDC = 'librdkafka has "sasl.oauthbearer.method" = "oidc" with "sasl.oauthbearer.client.id" and so on'
-_UNHEARD = {
-    "interceptor.classes": "Java code cannot be run; to leave records out write a filter in Python",
-    "ssl.cipher.suites": 'librdkafka takes OpenSSL\'s names for them, under "ssl.cipher.suites"',
+_UNSUPPORTED = {
+    "interceptor.classes": "Java code cannot be run; to drop records, write a filter in Python",
+    "ssl.cipher.suites": 'librdkafka uses OpenSSL\'s names for them, under "ssl.cipher.suites"',
     "ssl.engine.factory.class": "Java code cannot be run",
     "sasl.client.callback.handler.class": "Java code cannot be run",
     "sasl.login.callback.handler.class": _OIDC,
@@ -86,7 +86,7 @@ _UNHEARD = {
 _STORES = re.compile(r"ssl\.(truststore|keystore)\..+")
 _MODULE = re.compile(r"\s*(?:[\w$]+\.)*([\w$]+)\s+\w+(.*?);?\s*", re.DOTALL)
 _OPTION = re.compile(r"""(\w+)\s*=\s*(?:"((?:\\.|[^"\\])*)"|'((?:\\.|[^'\\])*)'|([^\s;]+))""")
-_KNOWN = _SAME | {*_RENAMED, *_NOT_NEEDED, *_UNHEARD, *REFUSED, *JAVA_NAMES, "ssl.keystore.location"}
+_KNOWN = _SAME | {*_RENAMED, *_NOT_NEEDED, *_UNSUPPORTED, *REFUSED, *JAVA_NAMES, "ssl.keystore.location"}
 
 
 def translated(given: Mapping[str, GivenProperty], translation: Translation) -> dict[str, str]:
@@ -108,7 +108,7 @@ def translated(given: Mapping[str, GivenProperty], translation: Translation) -> 
         elif name in REFUSED:
             translation.note(where, f"Causeway sets it itself: {REFUSED[name]}")
         else:
-            translation.problem(where, _UNHEARD.get(name) or f"unknown key{nearest(name, _KNOWN)}")
+            translation.problem(where, _UNSUPPORTED.get(name) or f"unknown key{nearest(name, _KNOWN)}")
     return properties
 
 
@@ -139,7 +139,7 @@ def _stores(given: Mapping[str, GivenProperty], translation: Translation) -> dic
                 translation.problem(
                     where,
                     f'librdkafka reads PKCS#12 keystores, under "{name}", and PEM files, under '
-                    '"ssl.certificate.location" and "ssl.key.location"; say so with ssl.keystore.type',
+                    '"ssl.certificate.location" and "ssl.key.location"; set ssl.keystore.type',
                 )
             case _:
                 translation.problem(where, JAVA_NAMES.get(name) or f"unknown key{nearest(name, _KNOWN)}")
@@ -148,9 +148,9 @@ def _stores(given: Mapping[str, GivenProperty], translation: Translation) -> dic
 
 def _login(value: str, where: str, translation: Translation) -> dict[str, str]:
     """User and password from a JAAS line. No message quotes the line: it contains the password."""
-    found = _MODULE.fullmatch(value)
-    module = found[1] if found else ""
-    if found is None or module not in ("PlainLoginModule", "ScramLoginModule"):
+    match = _MODULE.fullmatch(value)
+    module = match[1] if match else ""
+    if match is None or module not in ("PlainLoginModule", "ScramLoginModule"):
         what = f"{module} cannot be used" if module.endswith("LoginModule") else "no login module is named"
         translation.problem(
             where,
@@ -160,7 +160,7 @@ def _login(value: str, where: str, translation: Translation) -> dict[str, str]:
         return {}
     options = {
         name: re.sub(r"\\(.)", r"\1", double or single) or plain
-        for name, double, single, plain in _OPTION.findall(found[2])
+        for name, double, single, plain in _OPTION.findall(match[2])
     }
     missing = [name for name in ("username", "password") if not options.get(name)]
     if missing:

@@ -43,7 +43,7 @@ def translate(
     translation = Translation(
         "Kafka Topic Mirror", f"the environment and {file}" if dotenv else "the environment"
     )
-    _heed_file(translation, dotenv or Dotenv(), file)
+    _report_file(translation, dotenv or Dotenv(), file)
     given = {
         **(dotenv.values if dotenv else {}),
         **{name: environ[name] for name in NAMES if name in environ},
@@ -81,11 +81,11 @@ def translate(
     if topics["INPUT_TOPIC"] != topics["OUTPUT_TOPIC"]:
         mirror["rename"] = {topics["INPUT_TOPIC"]: topics["OUTPUT_TOPIC"]}
     translation.mirrors.append(mirror)
-    _say_what_differs(translation, values)
+    _note_differences(translation, values)
     return translation
 
 
-def _heed_file(translation: Translation, dotenv: Dotenv, file: str) -> None:
+def _report_file(translation: Translation, dotenv: Dotenv, file: str) -> None:
     problems = dict(dotenv.problems)
     for name, line in dotenv.lines.items():
         if name not in NAMES:
@@ -104,12 +104,12 @@ def _topic(translation: Translation, name: str, text: str) -> str:
 
 
 def _brokers(translation: Translation, name: str, text: str) -> list[str]:
-    found = servers(text)
-    if found:
-        fitting(translation, name, ",".join(found), fields.Servers)
+    brokers = servers(text)
+    if brokers:
+        fitting(translation, name, ",".join(brokers), fields.Servers)
     else:
         translation.problem(name, 'must name a broker, for example "localhost:9092"')
-    return found
+    return brokers
 
 
 def _refuse_cycle(
@@ -120,7 +120,7 @@ def _refuse_cycle(
     if shared and topics["INPUT_TOPIC"] and topics["INPUT_TOPIC"] == topics["OUTPUT_TOPIC"]:
         translation.problem(
             "OUTPUT_TOPIC",
-            f"is INPUT_TOPIC, and {shown(shared[0])} is on both sides: records would go in a circle",
+            f"is INPUT_TOPIC, and {shown(shared[0])} is on both sides: records would be replicated in a loop",
         )
 
 
@@ -128,12 +128,12 @@ def _start(translation: Translation, given: Mapping[str, str], text: str) -> str
     if text in _TRUE:
         translation.note(
             "NEWEST_OFFSET",
-            f"{text if 'NEWEST_OFFSET' in given else 'true by default'}: what is in INPUT_TOPIC before the "
-            "first start is not carried; NEWEST_OFFSET=false carries it",
+            f"{text if 'NEWEST_OFFSET' in given else 'true by default'}: records in INPUT_TOPIC before the "
+            f"first start are not replicated; NEWEST_OFFSET=false replicates them",
         )
         return "latest"
     if not text:
-        translation.note("NEWEST_OFFSET", "set to nothing, which Kafka Topic Mirror reads as false")
+        translation.note("NEWEST_OFFSET", "is empty, which Kafka Topic Mirror reads as false")
     elif text not in _FALSE:
         translation.problem("NEWEST_OFFSET", f"must be true or false, not {shown(text)}")
     return "earliest"
@@ -145,21 +145,22 @@ def _queued(translation: Translation, text: str) -> int:
     queued = min(max(2 * batch, _LEAST_QUEUED), _MOST_QUEUED)
     translation.note(
         "MAX_PUBLISH",
-        "Causeway finds the size of its batches by itself, and no batch waits to be full; this only bounds "
-        f"what is held in memory, to {queued} records",
+        "batch sizes adapt to the load, and no batch waits to be full; this only limits the producer queue, "
+        f"to {queued} records",
     )
     return queued
 
 
-def _say_what_differs(translation: Translation, values: Mapping[str, str]) -> None:
+def _note_differences(translation: Translation, values: Mapping[str, str]) -> None:
     translation.note(
         "CONSUMER_GROUP",
-        "is advanced on the source for lag tools, but never read: positions are in a ledger on the "
-        "destination, in one transaction with their records (acks=all instead of 1), so each arrives once",
+        "offsets are committed to it on the source for lag monitoring, but never read: positions are in a "
+        "ledger on the destination, written in one transaction with their records (acks=all instead of 1), "
+        "so each record arrives once",
     )
     translation.note(
         "OUTPUT_TOPIC",
-        "is created if it does not exist; keys choose the same partitions as before (FNV-1a), records "
-        "without a key are spread over all of them instead of going to one",
+        "is created if it does not exist; keys select the same partitions as before (FNV-1a), records "
+        "without a key are spread over all partitions instead of going to one",
     )
     listen(translation, "PROM_SERVER_ADDR", values["PROM_SERVER_ADDR"], "ktm")

@@ -15,11 +15,13 @@ def listen(translation: Translation, key: str, address: str, compat: Compat) -> 
     """`address` in Go's format: "host:port", or ":port" for all addresses of the machine."""
     if not address:
         return
-    found = _ADDRESS.fullmatch(address)
-    if found is None or int(found["port"]) > 65_535:
+    match = _ADDRESS.fullmatch(address)
+    if match is None or int(match["port"]) > 65_535:
         translation.problem(key, f'must be "host:port" or ":port", not {shown(address)}')
         return
-    host = found["host"].strip("[]") or "0.0.0.0"
-    translation.others["web"] = {"host": host, "port": int(found["port"])}
+    host = match["host"].strip("[]") or "0.0.0.0"
+    translation.others["web"] = {"host": host, "port": int(match["port"])}
     translation.others["metrics"] = {"compat": [compat]}
-    translation.note(key, f"/metrics is there, with {translation.tool}'s names beside Causeway's own")
+    translation.note(
+        key, f"serves /metrics, with {translation.tool}'s metric names in addition to Causeway's own"
+    )

@@ -56,10 +56,10 @@ def read(path: Path, dialect: Dialect, translation: Translation) -> PropertiesFi
         key, value = pair
         place = f"{path}:{number}: {key}"
         if key in entries:
-            translation.note(place, f"also in line {entries[key].line}; the last one counts")
+            translation.note(place, f"also on line {entries[key].line}; the last one is used")
         if re.search(r"\s#", value):
             translation.note(
-                place, 'a comment needs a line of its own: from the "#" on it is part of the value'
+                place, 'a comment needs its own line: here the "#" and what follows are part of the value'
             )
         entries[key] = PropertyEntry(value, number)
     return PropertiesFile(str(path), entries)
@@ -87,12 +87,12 @@ def logical_lines(text: str, dialect: Dialect) -> Iterator[tuple[int, str]]:
 
 def _pair(line: str, dialect: Dialect) -> tuple[str, str] | None:
     """Strips white space around values: no key of these tools needs it."""
-    found = (_JAVA_KEY if dialect == "java" else _GO_KEY).fullmatch(line)
-    if found is None or not found[1]:
+    match = (_JAVA_KEY if dialect == "java" else _GO_KEY).fullmatch(line)
+    if match is None or not match[1]:
         return None
     if dialect == "go":
-        return found[1].lower(), found[2].strip()
-    return _unescaped(found[1]), _unescaped(found[2]).strip()
+        return match[1].lower(), match[2].strip()
+    return _unescaped(match[1]), _unescaped(match[2]).strip()
 
 
 def _unescaped(text: str) -> str:

@@ -35,15 +35,15 @@ def text_of(path: Path) -> str:
 
 def servers(text: str) -> list[str]:
     """A comma-separated list of brokers, without empty entries."""
-    return [server for each in text.split(",") if (server := each.strip())]
+    return [server for part in text.split(",") if (server := part.strip())]
 
 
 def fitting(translation: Translation, key: str, text: str, kind: Any) -> str:
     """Returns the text; adds a problem if a setting of this kind rejects it."""
     try:
         TypeAdapter(kind).validate_python(text)
-    except ValidationError as refused:
-        reason = refused.errors(include_url=False)[0]
+    except ValidationError as error:
+        reason = error.errors(include_url=False)[0]
         why = str(reason.get("ctx", {}).get("error", reason["msg"]))
         translation.problem(key, f"{why}, not {shown(text)}")
     return text

@@ -12,22 +12,22 @@ _WITH_FILE = re.compile(r"`causeway (adopt|check|verify|resume|offsets \w+)(?: C
 _APPEND = 'set on_existing_records = "append"'
 
 
-def reworded(translation: Translation, door: str, todo: str, cluster: str = "") -> str:
+def reworded(translation: Translation, command: str, todo: str, cluster: str = "") -> str:
     """The advice in the tool's own terms; `cluster` is the alias of the cluster that failed, if any."""
     if todo == AccessDenied.remedy:
-        return f"{_login(translation, cluster)}, and the rights of that user"
+        return f"{_login(translation, cluster)}, and the ACLs of that user"
     if todo == Unreachable.remedy:
         keys = translation.keys.get(cluster)
         return f"check {keys.address if keys else 'the addresses'}, the network and that the brokers run"
     todo = todo.replace(_APPEND, "give -X mirrors.0.on_existing_records=append")
-    todo = _RUN.sub(f"`causeway {door} …", todo)
+    todo = _RUN.sub(f"`causeway {command} …", todo)
     first = True
 
-    def with_file(found: re.Match[str]) -> str:
+    def with_file(match: re.Match[str]) -> str:
         nonlocal first
-        made = f"`causeway convert {door} … > FILE`, then " if first else ""
+        conversion = f"`causeway convert {command} … > FILE`, then " if first else ""
         first = False
-        return f"{made}`causeway {found[1]} FILE"
+        return f"{conversion}`causeway {match[1]} FILE"
 
     return _WITH_FILE.sub(with_file, todo)
 
@@ -38,7 +38,7 @@ def _login(translation: Translation, cluster: str) -> str:
     if logins:
         return f"check {', '.join(logins)}"
     return (
-        f"{translation.tool} has no keys for logins: give one with"
+        f"{translation.tool} has no keys for authentication: set it with"
         f" -X clusters.{cluster or 'ALIAS'}.properties.security.protocol=…"
         " and check the sasl.… or ssl.… properties"
     )

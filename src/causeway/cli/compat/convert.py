@@ -6,11 +6,11 @@ from pathlib import Path
 
 import typer
 
-from causeway.cli.compat import go_mirrormaker as mirrormaker_door
-from causeway.cli.compat import kaf_relay as kaf_relay_door
-from causeway.cli.compat import kafka_reo as reo_door
-from causeway.cli.compat import kafka_topic_mirror as ktm_door
-from causeway.cli.compat import mirrormaker2 as mm2_door
+from causeway.cli.compat import go_mirrormaker as mirrormaker_command
+from causeway.cli.compat import kaf_relay as kaf_relay_command
+from causeway.cli.compat import kafka_reo as reo_command
+from causeway.cli.compat import kafka_topic_mirror as ktm_command
+from causeway.cli.compat import mirrormaker2 as mm2_command
 from causeway.cli.compat.entry import convert as print_toml
 
 app = typer.Typer(no_args_is_help=True)
@@ -22,17 +22,17 @@ def convert() -> None:
 
 
 @app.command()
-def ktm(env_file: ktm_door.EnvFile = None) -> None:
+def ktm(env_file: ktm_command.EnvFile = None) -> None:
     """From Kafka Topic Mirror's environment variables."""
-    print_toml(ktm_door.translated(env_file), Path())
+    print_toml(ktm_command.translated(env_file), Path())
 
 
 @app.command()
-def reo(config: reo_door.ReoConfigFile = None) -> None:
+def reo(config: reo_command.ReoConfigFile = None) -> None:
     """From Kafka REO's YAML and environment variables."""
-    print_toml(reo_door.translated(config), Path())
+    print_toml(reo_command.translated(config), Path())
 
 
-app.command("kaf-relay")(kaf_relay_door.convert_kaf_relay)
-app.command("mirrormaker", cls=mirrormaker_door.GoCommand)(mirrormaker_door.convert_mirrormaker)
-app.command("mm2")(mm2_door.convert_mm2)
+app.command("kaf-relay")(kaf_relay_command.convert_kaf_relay)
+app.command("mirrormaker", cls=mirrormaker_command.GoCommand)(mirrormaker_command.convert_mirrormaker)
+app.command("mm2")(mm2_command.convert_mm2)

@@ -13,22 +13,22 @@ from causeway.compat.wording import reworded
 
 
 def enter(
-    door: str, translation: Translation, overrides: list[str], *, directory: Path, stop_at_end: bool
+    command: str, translation: Translation, overrides: list[str], *, directory: Path, stop_at_end: bool
 ) -> None:
-    """Run the mirror that the tool's configuration describes; `door` is the compat command's name."""
+    """Run the mirror that the tool's configuration describes; `command` is the compat command's name."""
     settings = translation.settings(overrides, directory)
-    _say(translation)
-    run_settings(settings, [], stop_at_end, partial(reworded, translation, door))
+    _print_notes(translation)
+    run_settings(settings, [], stop_at_end, partial(reworded, translation, command))
 
 
 def convert(translation: Translation, directory: Path) -> None:
     """Print the Causeway TOML; it must load once the variables for its secrets are set."""
     translation.settings([], directory)
     printed = concealed(translation)
-    _say(printed)
+    _print_notes(printed)
     print(printed.toml(), end="")
 
 
-def _say(translation: Translation) -> None:
+def _print_notes(translation: Translation) -> None:
     for note in translation.notes:
         print(f"note: {note}", file=sys.stderr)

@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperCommand
 
 from causeway.cli.compat import entry
-from causeway.compat.go_mirrormaker import command as door
+from causeway.compat.go_mirrormaker import command
 
 
 class GoCommand(TyperCommand):
@@ -22,13 +22,13 @@ class GoCommand(TyperCommand):
 
 def mirrormaker(context: typer.Context) -> None:
     """Run the mirror that Go MirrorMaker's flags and files describe."""
-    given = door.read_flags(context.args, run=True)
+    given = command.read_flags(context.args, run=True)
     if given.help:
-        print(door.help_text("mirrormaker", run=True))
+        print(command.help_text("mirrormaker", run=True))
         return
     entry.enter(
         "mirrormaker",
-        door.translate(given),
+        command.translate(given),
         given.texts("X"),
         directory=Path.cwd(),
         stop_at_end=given.boolean("stop-at-end"),
@@ -37,8 +37,8 @@ def mirrormaker(context: typer.Context) -> None:
 
 def convert_mirrormaker(context: typer.Context) -> None:
     """From Go MirrorMaker's flags and files."""
-    given = door.read_flags(context.args, run=False)
+    given = command.read_flags(context.args, run=False)
     if given.help:
-        print(door.help_text("convert mirrormaker", run=False))
+        print(command.help_text("convert mirrormaker", run=False))
         return
-    entry.convert(door.translate(given), Path.cwd())
+    entry.convert(command.translate(given), Path.cwd())

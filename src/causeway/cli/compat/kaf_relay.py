@@ -11,11 +11,10 @@ from typing import Annotated
 
 import typer
 
-from causeway import __version__
 from causeway.cli.compat.entry import convert, enter
 from causeway.cli.options import OwnOverrides, StopAtEnd
 from causeway.compat.kaf_relay.config import Options, Relay, merged, translate
-from causeway.compat.kaf_relay.nodes import Node, NodeAnswer, choose
+from causeway.compat.kaf_relay.nodes import Node, NodeResponse, choose
 from causeway.compat.wording import reworded
 from causeway.config import Settings
 from causeway.config.config_tree import read
@@ -49,7 +48,7 @@ ConfigFiles = Annotated[
         help=f"kaf-relay's file; several are merged in order. {DEFAULT_FILE} by default.",
     ),
 ]
-RelayMode = Annotated[Mode, typer.Option(help="One node, or the first of the pool that answers.")]
+RelayMode = Annotated[Mode, typer.Option(help="One node, or the first of the pool that responds.")]
 Filters = Annotated[
     list[str] | None,
     typer.Option("--filter", metavar="FILE.py", help="A filter, written in Python; may be repeated."),
@@ -57,7 +56,7 @@ Filters = Annotated[
 TopicsOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--topic", metavar="SOURCE:TARGET[:PARTITION]", help="A topic, over the file's; may be repeated."
+        "--topic", metavar="SOURCE:TARGET[:PARTITION]", help="A topic; overrides the file's. May be repeated."
     ),
 ]
 Version = Annotated[
@@ -124,7 +123,7 @@ def _trees(files: list[str]) -> Iterator[dict[str, object]]:
 
 def _each(given: list[str] | None) -> list[str]:
     """kaf-relay's flags may be repeated, and each may hold several values separated by commas."""
-    return [each.strip() for row in csv.reader(given or []) for each in row if each.strip()]
+    return [value.strip() for row in csv.reader(given or []) for value in row if value.strip()]
 
 
 def _choose_node(relay: Relay, overrides: list[str]) -> None:
@@ -138,18 +137,18 @@ def _choose_node(relay: Relay, overrides: list[str]) -> None:
     destination = cluster_of(settings, mirror.destination)
     ClusterView(destination).connect()
     image = read_image(destination, mirror.name)
-    node, passed = choose(_answers(settings, nodes), {source.cluster for source in image.positions})
+    node, skipped = choose(_responses(settings, nodes), {source.cluster for source in image.positions})
     relay.read_from(node)
-    for reason in passed:
-        print(f"warning: --mode failover: passing over {reason}", file=sys.stderr)
+    for reason in skipped:
+        print(f"warning: --mode failover: skipping {reason}", file=sys.stderr)
     if len(nodes) > 1:
         print(f"note: --mode failover: reading from {node.alias}", file=sys.stderr)
 
 
-def _answers(settings: Settings, nodes: tuple[Node, ...]) -> Iterator[NodeAnswer]:
+def _responses(settings: Settings, nodes: tuple[Node, ...]) -> Iterator[NodeResponse]:
     seconds = POOL_SECONDS if len(nodes) > 1 else CONNECT_SECONDS
     for node in nodes:
         try:
-            yield NodeAnswer(node, ClusterView(cluster_of(settings, node.alias)).connect(seconds))
+            yield NodeResponse(node, ClusterView(cluster_of(settings, node.alias)).connect(seconds))
         except (AccessDenied, Unreachable) as error:
-            yield NodeAnswer(node, error=error)
+            yield NodeResponse(node, error=error)

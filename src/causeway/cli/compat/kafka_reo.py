@@ -10,12 +10,13 @@ import typer
 
 from causeway.cli.compat.entry import enter
 from causeway.cli.options import OwnOverrides, StopAtEnd
-from causeway.compat.kafka_reo import IN_JAR, parse, translate
+from causeway.compat.kafka_reo.config import translate
+from causeway.compat.kafka_reo.keys import IN_JAR, parse
 from causeway.compat.reading import text_of
 from causeway.compat.translation import Translation
 
 ReoConfigFile = Annotated[
-    Path | None, typer.Option("--config", help="Kafka REO's YAML file; the environment wins over it.")
+    Path | None, typer.Option("--config", help="Kafka REO's YAML file; environment variables override it.")
 ]
 
 
@@ -35,6 +36,6 @@ def translated(config: Path | None) -> Translation:
     if in_jar:
         translation.note(
             "--config",
-            f"there is no file {IN_JAR} here; Kafka REO takes it from its jar, so its defaults are used",
+            f"there is no file {IN_JAR} here; Kafka REO reads it from its jar, so its defaults are used",
         )
     return translation

@@ -19,7 +19,7 @@ from causeway.compat.translation import Translation
 DEFAULT_FILE = Path(".env")
 
 EnvFile = Annotated[
-    Path | None, typer.Option("--env-file", help="Variables to read; .env, if there is one, by default.")
+    Path | None, typer.Option("--env-file", help="File with variables; by default .env, if it exists.")
 ]
 
 

@@ -19,32 +19,33 @@ TOOL = "Go MirrorMaker"
 MOST_QUEUED = 10_000_000
 
 FLAGS = (
-    Flag("whitelist", "text", "none", "Topics to carry: those in which this Go expression finds something."),
-    Flag("blacklist", "text", "none", "Topics to leave out, instead of --whitelist; all others are carried."),
-    Flag("consumer.config", "texts", "none", "A source cluster; repeated, one for each."),
+    Flag("whitelist", "text", "none", "Topics to replicate: those in which this Go expression finds a "
+    "match."),
+    Flag("blacklist", "text", "none", "Topics to exclude, instead of --whitelist; all others are "
+    "replicated."),
+    Flag("consumer.config", "texts", "none", "A source cluster; may be repeated."),
     Flag("producer.config", "text", "none", "The destination cluster."),
     Flag("num.producers", "number", "1", "The greater of the two, if above 1, is the number of shards;"),
     Flag("num.streams", "number", "1", "otherwise there is one shard for each core."),
-    Flag("preserve.partitions", "boolean", "false", "Records keep their partition, and their key; otherwise "
-         "the key chooses the partition, by FNV-1a."),
+    Flag("preserve.partitions", "boolean", "false", "Records keep their partition and their key; otherwise "
+    "the key selects the partition, by FNV-1a."),
     Flag("preserve.order", "boolean", "false", "Always on."),
-    Flag("prefix", "text", "empty", "Put before the names of topics; not twice on those that have it."),
-    Flag("queue.size", "number", "10000", "Most records that wait in a shard's producer; not given, it is "
-         "Causeway's own 50000."),
-    Flag("max.procs", "number", "all cores", "Not needed; the number of shards is what counts."),
+    Flag("prefix", "text", "empty", "Prefix of topic names; not added to names that already have it."),
+    Flag("queue.size", "number", "10000", "Maximum records in a shard's producer queue; Causeway's default "
+    "is 50000."),
+    Flag("max.procs", "number", "all cores", "Not needed: set the number of shards."),
     Flag("timings.producer.config", "text", "empty", "Not supported yet."),
     Flag("schema.registry.url", "text", "empty", "Not supported yet."),
     Flag("metrics.topic", "text", "empty", "Not supported yet."),
 )  # fmt: skip
 RUN_FLAGS = (
-    Flag("stop-at-end", "boolean", "false", "Carry everything up to the ends of now, then exit."),
-    Flag("X", "texts", "none", "KEY=VALUE: set a key of Causeway's configuration; repeated."),
+    Flag("stop-at-end", "boolean", "false", "Replicate up to the log ends at the start, then exit."),
+    Flag("X", "texts", "none", "KEY=VALUE: set a key of Causeway's configuration; may be repeated."),
 )
 
-_LATER = {
-    "timings.producer.config": "Causeway adds nothing to records; leave the flag out",
-    "schema.registry.url": "schema ids are not translated; leave the flag out, and records are carried as "
-    "they are",
+_UNSUPPORTED = {
+    "timings.producer.config": "Causeway adds nothing to records; remove the flag",
+    "schema.registry.url": "schema ids are not translated; without the flag records are replicated unchanged",
     "metrics.topic": "leave the flag out",
 }
 
@@ -57,9 +58,9 @@ def read_flags(arguments: list[str], *, run: bool) -> GivenFlags:
     if bool(given.text("whitelist")) == bool(given.text("blacklist")):
         raise UsageError("exactly one of --whitelist and --blacklist is needed")
     if not given.texts("consumer.config"):
-        raise UsageError("--consumer.config is needed at least once: a file that names the source's brokers")
+        raise UsageError("--consumer.config is required at least once: a file with the source's brokers")
     if not given.text("producer.config"):
-        raise UsageError("--producer.config is needed: a file that names the destination's brokers")
+        raise UsageError("--producer.config is required: a file with the destination's brokers")
     for name, least in (("num.producers", 1), ("num.streams", 1), ("queue.size", 0)):
         number = given.number(name)
         if number is not None and number < least:
@@ -89,9 +90,9 @@ def help_text(command: str, *, run: bool) -> str:
 def translate(given: GivenFlags) -> Translation:
     """One mirror, with notes on differences and problems for what cannot be honoured."""
     translation = Translation(TOOL, "the command line")
-    for name in given.twice:
-        translation.note(f"--{name}", "given more than once; the last one counts")
-    for name, why in _LATER.items():
+    for name in given.repeated:
+        translation.note(f"--{name}", "given more than once; the last one is used")
+    for name, why in _UNSUPPORTED.items():
         if given.text(name):
             translation.problem(f"--{name}", f"not supported yet: {why}")
     groups = _sources(given, translation)
@@ -125,7 +126,7 @@ def _sources(given: GivenFlags, translation: Translation) -> dict[str, str]:
     """Add a cluster for each consumer.config; returns the groups by alias."""
     paths = given.texts("consumer.config")
     groups: dict[str, str] = {}
-    nameless = False
+    without_group = False
     for number, path in enumerate(paths, 1):
         alias = "source" if len(paths) == 1 else f"source{number}"
         file = properties_file.read(Path(path), "go", translation)
@@ -134,14 +135,16 @@ def _sources(given: GivenFlags, translation: Translation) -> dict[str, str]:
         cluster, groups[alias] = files.source(file, translation, alias, elsewhere)
         translation.clusters[alias] = cluster
         translation.keys[alias] = files.keys_of(file)
-        nameless = nameless or not (file.entries["group.id"].value if "group.id" in file.entries else "")
+        without_group = without_group or not (
+            file.entries["group.id"].value if "group.id" in file.entries else ""
+        )
         if len(paths) > 1:
             translation.note("--consumer.config", f'{path} is the cluster "{alias}"')
-    if nameless:
+    if without_group:
         translation.note(
             "group.id",
-            f"not given, so it is {DEFAULT_GROUP}, and the mirror's name comes from it: a second MirrorMaker "
-            "without a group and with the same prefix would take this one's place",
+            f"missing, so it is {DEFAULT_GROUP}, and the mirror's name is derived from it: a second "
+            f"MirrorMaker without a group and with the same prefix would replace this one",
         )
     return groups
 
@@ -169,17 +172,21 @@ def _topics(given: GivenFlags, translation: Translation, mirror: dict[str, Any])
         translation.problem(f"--{name}", str(error))
         return
     if "," in expressions.outside_braces(text):
-        translation.note(f"--{name}", "a comma is part of the expression, and no topic has one; write a|b")
+        translation.note(
+            f"--{name}", "a comma is part of the expression, and topic names have no commas; write a|b"
+        )
     translation.note(f"--{name}", 'topics that begin with "__" never match, unlike in MirrorMaker')
     mirror["topics"] = [expression] if name == "whitelist" else [".*"]
     if name == "blacklist":
         mirror["exclude"] = [expression]
     if prefix := given.text("prefix"):
         mirror["prefix"] = fitting(translation, "--prefix", prefix, fields.Affix)
-        translation.note("--prefix", "not put a second time on topics that have it already")
+        translation.note("--prefix", "not added to names that already have it")
     if len(given.texts("consumer.config")) > 1:
         mirror["merge"] = True
-        translation.note("--consumer.config", "topics of equal names come together in one topic, as before")
+        translation.note(
+            "--consumer.config", "topics with the same name are merged into one topic, as before"
+        )
 
 
 def _partitions(given: GivenFlags, translation: Translation, mirror: dict[str, Any]) -> None:
@@ -187,19 +194,19 @@ def _partitions(given: GivenFlags, translation: Translation, mirror: dict[str, A
         mirror["partitions"] = "preserve"
         translation.note(
             "--preserve.partitions",
-            "keys are kept, which v0.4 overwrote; where the destination has fewer partitions the start is "
-            "refused, unless `-X mirrors.0.modulo=true` folds them",
+            "keys are kept, which v0.4 overwrote; if the destination has fewer partitions the topic is "
+            "refused, unless `-X mirrors.0.modulo=true` is set",
         )
     else:
         mirror["partitions"] = "by-key"
         mirror["partitioner"] = "fnv1a"
         translation.note(
             "--preserve.partitions",
-            "is off: the key chooses the partition by FNV-1a, where v0.4 took any; records without a key are "
-            "spread in batches",
+            "is off: the key selects the partition by FNV-1a, where v0.4 used any; records without a key "
+            "are spread in batches",
         )
     if "preserve.order" in given.values:
-        translation.note("--preserve.order", "always on: records of a source partition stay in their order")
+        translation.note("--preserve.order", "always on: records of a source partition stay in order")
 
 
 def _work(given: GivenFlags, translation: Translation, mirror: dict[str, Any]) -> None:
@@ -209,13 +216,13 @@ def _work(given: GivenFlags, translation: Translation, mirror: dict[str, Any]) -
         most = max(asked.values())
         if most > 1:
             mirror["shards"] = most
-        said = f"{most} shards read and write" if most > 1 else "one shard for each core reads and writes"
-        translation.note(", ".join(f"--{name}" for name in asked), said)
+        meaning = f"{most} parallel tasks (shards)" if most > 1 else "one shard for each core"
+        translation.note(", ".join(f"--{name}" for name in asked), meaning)
     if "max.procs" in given.values:
-        translation.note("--max.procs", "not needed: the number of shards is what counts")
+        translation.note("--max.procs", "not needed: set the number of shards")
     size = given.number("queue.size")
     if size is not None and size > MOST_QUEUED:
         translation.problem("--queue.size", f"must be at most {MOST_QUEUED}, not {size}")
     elif size is not None:
         mirror["queue_records"] = max(size, 1)
-        translation.note("--queue.size", "for each shard; what waits there is not lost in a crash")
+        translation.note("--queue.size", "applies to each shard; queued records are not lost in a crash")

@@ -24,12 +24,12 @@ _SECURITY = re.compile(r"security\.protocol|enable\.ssl\.certificate\.verificati
 _DURATION = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
 _MILLISECONDS = {"ns": 1e-6, "us": 1e-3, "µs": 1e-3, "μs": 1e-3, "ms": 1, "s": 1e3, "m": 6e4, "h": 3.6e6}
 
-_ROUTINES = "not needed: the mirror's shards share the work"
-_ASSIGNED = "not needed: the mirror deals its partitions out by itself, nothing is rebalanced"
-_AGAIN = "not needed: what fails is tried again for as long as it takes, and nothing is skipped"
-_TOGETHER = "not needed: records and the position behind them are committed together"
-_LOAD = "not needed: batches follow the load"
-_TAKES_OVER = "not needed: of two instances the newer one takes over at once"
+_ROUTINES = "not needed: the mirror has its own parallel tasks (shards)"
+_ASSIGNED = "not needed: the mirror assigns its partitions itself, without rebalances"
+_RETRIED = "not needed: failures are retried without a limit, and no record is skipped"
+_TOGETHER = "not needed: records and their position are committed together"
+_LOAD = "not needed: batch sizes adapt to the load"
+_TAKES_OVER = "not needed: a second instance takes over immediately"
 _ZOOKEEPER = "not needed: Causeway does not use ZooKeeper"
 _ALL = "not needed: every record is acknowledged by all in-sync replicas and delivered exactly once"
 
@@ -51,8 +51,10 @@ CONSUMER: dict[str, FileKey] = {
     "fetch.min.bytes": FileKey("whole", becomes="fetch.min.bytes"),
     "fetch.wait.max.ms": FileKey("whole", becomes="fetch.wait.max.ms"),
     "exclude.internal.topics": FileKey("boolean"),
-    "auto.offset.reset": FileKey("text", "has no effect in MirrorMaker either: a topic begins at its start"),
-    "offsets.storage": FileKey("text", "positions are in the ledger; `causeway adopt` takes over the old ones"),  # noqa: E501
+    "auto.offset.reset": FileKey("text", "has no effect in MirrorMaker either: topics start at the earliest "
+    "offset"),
+    "offsets.storage": FileKey("text", "positions are in the ledger; `causeway adopt` takes over the old "
+    "offsets"),
     "consumer.id": FileKey("text", _ASSIGNED),
     "partition.assignment.strategy": FileKey("text", _ASSIGNED),
     "rebalance.max.retries": FileKey("whole", _ASSIGNED),
@@ -63,16 +65,16 @@ CONSUMER: dict[str, FileKey] = {
     "routine.pool.size": FileKey("whole", _ROUTINES),
     "worker.task.timeout": FileKey("duration", _ROUTINES),
     "worker.managers.stop.timeout": FileKey("duration", _ROUTINES),
-    "queued.max.message.chunks": FileKey("whole", "not needed: queue_bytes bounds what is fetched ahead"),
-    "max.worker.retries": FileKey("whole", _AGAIN),
-    "worker.retry.threshold": FileKey("whole", _AGAIN),
-    "worker.threshold.time.window": FileKey("duration", _AGAIN),
-    "worker.backoff": FileKey("duration", _AGAIN),
-    "refresh.leader.backoff": FileKey("duration", _AGAIN),
-    "fetch.max.retries": FileKey("whole", _AGAIN),
-    "fetch.topic.metadata.retries": FileKey("whole", _AGAIN),
-    "fetch.topic.metadata.backoff": FileKey("duration", _AGAIN),
-    "fetch.request.backoff": FileKey("duration", _AGAIN),
+    "queued.max.message.chunks": FileKey("whole", "not needed: queue_bytes limits what is fetched ahead"),
+    "max.worker.retries": FileKey("whole", _RETRIED),
+    "worker.retry.threshold": FileKey("whole", _RETRIED),
+    "worker.threshold.time.window": FileKey("duration", _RETRIED),
+    "worker.backoff": FileKey("duration", _RETRIED),
+    "refresh.leader.backoff": FileKey("duration", _RETRIED),
+    "fetch.max.retries": FileKey("whole", _RETRIED),
+    "fetch.topic.metadata.retries": FileKey("whole", _RETRIED),
+    "fetch.topic.metadata.backoff": FileKey("duration", _RETRIED),
+    "fetch.request.backoff": FileKey("duration", _RETRIED),
     "offset.commit.max.retries": FileKey("whole", _TOGETHER),
     "offset.commit.interval": FileKey("duration", _TOGETHER),
     "fetch.batch.size": FileKey("whole", _LOAD),
@@ -92,17 +94,19 @@ PRODUCER: dict[str, FileKey] = {
     "acks": FileKey("text", _ALL),
     "timeout": FileKey("duration", _ALL),
     "timeout.ms": FileKey("whole", _ALL),
-    "retries": FileKey("whole", _AGAIN),
-    "retry.backoff": FileKey("duration", _AGAIN),
-    "metadata.max.age": FileKey("duration", _AGAIN),
+    "retries": FileKey("whole", _RETRIED),
+    "retry.backoff": FileKey("duration", _RETRIED),
+    "metadata.max.age": FileKey("duration", _RETRIED),
     "max.message.bytes": FileKey("whole", "not needed: the destination's own limits decide"),
     "batch.size": FileKey("whole", _LOAD),
     "flush.byte.count": FileKey("whole", _LOAD),
     "flush.timeout": FileKey("duration", _LOAD),
     "max.messages.per.request": FileKey("whole", _LOAD),
     "max.requests": FileKey("whole", _LOAD),
-    "send.buffer.size": FileKey("whole", "not needed: queue_bytes and queue_records bound what waits"),
-    "block.on.buffer.full": FileKey("boolean", "not needed: reading waits while the queue is full"),
+    "send.buffer.size": FileKey("whole", "not needed: queue_bytes and queue_records limit the queue"),
+    "block.on.buffer.full": FileKey(
+        "boolean", "not needed: the consumer waits while the producer's queue is full"
+    ),
     "send.routines": FileKey("whole", _ROUTINES),
     "receive.routines": FileKey("whole", _ROUTINES),
 }
@@ -117,12 +121,12 @@ def source(
     cluster = _cluster(file, translation, CONSUMER, "consumer")
     if "bootstrap_servers" not in cluster and not elsewhere:
         option = f"-X clusters.{alias}.bootstrap_servers=…"
-        _say_servers(file, translation, "to read from", option)
+        _missing_servers(file, translation, "to read from", option)
     internal = file.entries.get("exclude.internal.topics")
     if internal and internal.value and internal.value != "true":
         translation.problem(
             file.where("exclude.internal.topics"),
-            'topics that begin with "__" are carried by name alone: leave the key out, '
+            'topics that begin with "__" are replicated only if they are named: remove the key, '
             "and name them with -X 'mirrors.0.topics=[…]'",
         )
     group = file.entries["group.id"].value if "group.id" in file.entries else ""
@@ -135,7 +139,7 @@ def destination(
     """The destination cluster and its compression, empty if none is given."""
     cluster = _cluster(file, translation, PRODUCER, "producer")
     if "bootstrap_servers" not in cluster and not elsewhere:
-        _say_servers(file, translation, "to write to", "-X clusters.target.bootstrap_servers=…")
+        _missing_servers(file, translation, "to write to", "-X clusters.target.bootstrap_servers=…")
     chosen = ""
     for key in ("compression.codec", "compression.type"):
         value = file.entries[key].value if key in file.entries else ""
@@ -153,8 +157,8 @@ def keys_of(file: PropertiesFile) -> ClusterKeys:
     return ClusterKeys(file.where(servers), f"the sasl.… and ssl.… properties in {file.name}")
 
 
-def _say_servers(file: PropertiesFile, translation: Translation, what: str, option: str) -> None:
-    todo = f"add it to the file, which MirrorMaker does not mind, or give {option}"
+def _missing_servers(file: PropertiesFile, translation: Translation, what: str, option: str) -> None:
+    todo = f"add it to the file (MirrorMaker ignores it), or set {option}"
     if "zookeeper.connect" in file.entries:
         translation.problem(
             file.where("zookeeper.connect"),
@@ -188,7 +192,7 @@ def _cluster(
                 (properties if key.becomes == "client.id" else special)[key.becomes] = value
     servers = [name for name in _SERVERS if name in file.entries and file.entries[name].value]
     if len(servers) > 1:
-        translation.note(file.where(servers[1]), f"not needed: {servers[0]} is there")
+        translation.note(file.where(servers[1]), f"not needed: {servers[0]} is set")
     cluster: dict[str, Any] = {}
     if servers:
         cluster["bootstrap_servers"] = fitting(
@@ -210,7 +214,7 @@ def _pass_through(
 def _checked(translation: Translation, where: str, key: FileKey, value: str) -> str | None:
     """The value as librdkafka takes it; a value that MirrorMaker rejects is a problem."""
     if key.kind == "whole" and not re.fullmatch(r"[-+]?[0-9]+", value):
-        translation.problem(where, f'must be a whole number, not "{value}"')
+        translation.problem(where, f'must be an integer, not "{value}"')
         return None
     if key.kind == "duration":
         milliseconds = duration_ms(value)

@@ -32,7 +32,7 @@ class GivenFlags:
     """The flags present on a command line, with the last value of each."""
 
     values: dict[str, Any] = field(default_factory=dict)
-    twice: list[str] = field(default_factory=list)
+    repeated: list[str] = field(default_factory=list)
     help: bool = False
 
     def text(self, name: str) -> str:
@@ -93,8 +93,8 @@ def _put(given: GivenFlags, flag: CommandFlag, value: str) -> None:
     if flag.kind == "texts":
         given.values.setdefault(flag.name, []).append(value)
         return
-    if flag.name in given.values and flag.name not in given.twice:
-        given.twice.append(flag.name)
+    if flag.name in given.values and flag.name not in given.repeated:
+        given.repeated.append(flag.name)
     given.values[flag.name] = _typed(flag, value)
 
 
@@ -106,17 +106,17 @@ def _typed(flag: CommandFlag, value: str) -> str | int | bool:
     if flag.kind == "number":
         number = whole_number(value)
         if number is None:
-            raise UsageError(f'--{flag.name} must be a whole number, not "{value}"')
+            raise UsageError(f'--{flag.name} must be an integer, not "{value}"')
         return number
     return value
 
 
 def whole_number(text: str) -> int | None:
     """Go's `strconv.ParseInt` with base 0: 10000, 0x2710, 0o23420, 10_000; a leading 0 is octal."""
-    found = _WHOLE.fullmatch(text)
-    if found is None:
+    match = _WHOLE.fullmatch(text)
+    if match is None:
         return None
-    digits = found[2].replace("_", "").lower()
+    digits = match[2].replace("_", "").lower()
     base = {"0x": 16, "0b": 2, "0o": 8}.get(digits[:2], 8 if digits.startswith("0") else 10)
     number = int(digits, base) if digits != "0" else 0
-    return -number if found[1] == "-" else number
+    return -number if match[1] == "-" else number

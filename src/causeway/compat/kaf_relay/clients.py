@@ -32,7 +32,7 @@ def alias(name: object, otherwise: str, taken: Iterable[str]) -> str:
     wanted = re.sub(r"[^A-Za-z0-9_-]+", "-", str(name or "")).strip("-")[:80] or otherwise
     used = set(taken)
     numbered = (wanted if count == 1 else f"{wanted}-{count}" for count in range(1, len(used) + 2))
-    return next(each for each in numbered if each not in used)
+    return next(name for name in numbered if name not in used)
 
 
 def keys_of(translation: Translation, path: str, values: Values) -> ClusterKeys:
@@ -44,14 +44,14 @@ def keys_of(translation: Translation, path: str, values: Values) -> ClusterKeys:
 
 def cluster(translation: Translation, path: str, values: Values, directory: Path) -> dict[str, Any]:
     """The cluster's table; what cannot be honoured becomes a problem under the tool's own key."""
-    found: dict[str, Any] = {"bootstrap_servers": _servers(translation, path, values)}
+    table: dict[str, Any] = {"bootstrap_servers": _servers(translation, path, values)}
     properties = {**_sasl(translation, path, values), **_tls(translation, path, values, directory)}
     protocol = ("SASL_" if values.get("enable_auth") else "") + (
         "SSL" if values.get("enable_tls") else "PLAINTEXT"
     )
     if protocol != "PLAINTEXT":
-        found["properties"] = {"security.protocol": protocol, **properties}
-    return found
+        table["properties"] = {"security.protocol": protocol, **properties}
+    return table
 
 
 def _servers(translation: Translation, path: str, values: Values) -> str:
@@ -67,9 +67,9 @@ def _sasl(translation: Translation, path: str, values: Values) -> dict[str, str]
         return {}
     mechanism = str(values.get("sasl_mechanism", ""))
     if mechanism not in MECHANISMS:
-        said = f", not {shown(mechanism)}{nearest(mechanism, MECHANISMS)}" if mechanism else ""
+        instead = f", not {shown(mechanism)}{nearest(mechanism, MECHANISMS)}" if mechanism else ""
         translation.problem(
-            f"{path}.sasl_mechanism", f"enable_auth needs one of {', '.join(MECHANISMS)}{said}"
+            f"{path}.sasl_mechanism", f"enable_auth needs one of {', '.join(MECHANISMS)}{instead}"
         )
     return {
         "sasl.mechanism": mechanism,
@@ -88,5 +88,7 @@ def _tls(translation: Translation, path: str, values: Values, directory: Path) -
             translation.problem(f"{path}.{key}", f"there is no file {file}")
     if ("client_cert_path" in given) != ("client_key_path" in given):
         missing = "client_key_path" if "client_cert_path" in given else "client_cert_path"
-        translation.problem(f"{path}.{missing}", "missing: a client's certificate and its key go together")
+        translation.problem(
+            f"{path}.{missing}", "missing: a client certificate needs its key, and a key its certificate"
+        )
     return {_FILES[key]: literal(str(file)) for key, file in given.items()}

@@ -86,29 +86,29 @@ def translate(tree: Mapping[str, Any], origin: str, options: Options, directory:
     pool = reader.table("source_pool", tree.get("source_pool", {}), keys.SOURCE_POOL)
     group = str(pool.get("group_id") or app.get("group_id") or "")
     target = reader.table(generation.target, tree.get(generation.target, {}), generation.written)
-    found = topics(translation, tree.get("topics", {}), options.topics)
+    chosen_topics = topics(translation, tree.get("topics", {}), options.topics)
     nodes = read_nodes(
-        translation, reader, generation, tree, group, directory, alone=options.mode == "single"
+        translation, reader, generation, tree, group, directory, single=options.mode == "single"
     )
     destination = alias(target.get("name"), "target", translation.clusters)
     translation.clusters[destination] = _written_to(translation, generation, target, directory)
     translation.keys[destination] = keys_of(translation, generation.target, target)
     mirror = {
-        "name": _name(reader, nodes, found),
+        "name": _name(reader, nodes, chosen_topics),
         "source": "",
         "destination": destination,
-        "topics": list(found),
-        **_ways(translation, found, target),
+        "topics": list(chosen_topics),
+        **_routes(translation, chosen_topics, target),
         **_delivery(translation, generation, target),
     }
-    chosen = filters(translation, reader, tree, options.filters, directory)
-    if chosen:
-        mirror["filters"] = chosen
+    chosen_filters = filters(translation, reader, tree, options.filters, directory)
+    if chosen_filters:
+        mirror["filters"] = chosen_filters
     translation.mirrors.append(mirror)
     relay = Relay(translation, nodes)
     if nodes:
         relay.read_from(nodes[0])
-    _say_what_differs(reader, generation, options, nodes, bool(chosen))
+    _note_differences(reader, generation, options, nodes, bool(chosen_filters))
     reader.finish()
     return relay
 
@@ -122,24 +122,24 @@ def _choice(translation: Translation, key: str, values: Values, choices: tuple[s
     return value
 
 
-def _ways(translation: Translation, found: dict[str, RelayTopic], target: Values) -> dict[str, Any]:
+def _routes(translation: Translation, chosen: dict[str, RelayTopic], target: Values) -> dict[str, Any]:
     """Topic names and partitions at the destination."""
-    ways: dict[str, Any] = {}
-    rename = {topic.source: topic.target for topic in found.values() if topic.target != topic.source}
-    places = placed(translation, target.get("partitioning", {}), found)
-    together = shared(found.values())
+    routes: dict[str, Any] = {}
+    rename = {topic.source: topic.target for topic in chosen.values() if topic.target != topic.source}
+    places = placed(translation, target.get("partitioning", {}), chosen)
+    together = shared(chosen.values())
     if together:
-        ways["merge"] = True
+        routes["merge"] = True
     if rename:
-        ways["rename"] = rename
+        routes["rename"] = rename
     if places:
-        ways["partition_map"] = places
+        routes["partition_map"] = places
     for name, sources in together.items():
         translation.note(
             f"topics.{', topics.'.join(sources)}",
-            f"share the topic {name}; each has positions of its own, so a restart skips none of them",
+            f"share the topic {name}; each has its own positions, so a restart skips no record",
         )
-    return ways
+    return routes
 
 
 def _delivery(translation: Translation, generation: FileGeneration, target: Values) -> dict[str, Any]:
@@ -158,31 +158,31 @@ def _written_to(
     translation: Translation, generation: FileGeneration, target: Values, directory: Path
 ) -> dict[str, Any]:
     if not target:
-        translation.problem(generation.target, f"missing: [{generation.target}] is where records go")
+        translation.problem(generation.target, f"missing: [{generation.target}] is the destination")
         return {}
-    found = cluster(translation, generation.target, target, directory)
+    table = cluster(translation, generation.target, target, directory)
     linger = target.get("flush_frequency")
     if isinstance(linger, float):
         if not 0 <= linger <= _LONGEST_LINGER:
             translation.problem(f"{generation.target}.flush_frequency", "must be between 0s and 15m")
-        found["producer"] = {"linger.ms": f"{linger:g}"}
-    return found
+        table["producer"] = {"linger.ms": f"{linger:g}"}
+    return table
 
 
-def _name(reader: KeyReader, nodes: tuple[Node, ...], found: Mapping[str, RelayTopic]) -> str:
+def _name(reader: KeyReader, nodes: tuple[Node, ...], chosen: Mapping[str, RelayTopic]) -> str:
     """Stable, because the ledger is named after it; relays of other topics get other names."""
     group = nodes[0].group if nodes else ""
-    name = mirror_name(f"kaf-relay-{group or next(iter(found), '')}")
+    name = mirror_name(f"kaf-relay-{group or next(iter(chosen), '')}")
     if not group:
         reader.remark(
             "topics",
-            f"the mirror and its ledger are called {name}, after the first topic; -X mirrors.0.name=… keeps "
-            "the name when another one comes first",
+            f"the mirror and its ledger are named {name}, from the first topic; set -X mirrors.0.name=… to "
+            f"keep the name when another topic comes first",
         )
     return name
 
 
-def _say_what_differs(
+def _note_differences(
     reader: KeyReader, generation: FileGeneration, options: Options, nodes: tuple[Node, ...], filtered: bool
 ) -> None:
     reader.remark("topics", "target topics that do not exist are created")
@@ -190,22 +190,26 @@ def _say_what_differs(
     if nodes and nodes[0].commits:
         reader.remark(
             generation.group,
-            "is advanced on the source for lag tools and never read: positions are in a ledger on the "
-            "destination",
+            "offsets are committed to it on the source for lag monitoring and never read: positions are in "
+            "a ledger on the destination",
         )
     elif nodes:
         reader.remark(
             generation.nodes,
-            "nothing is committed at the source, as in kaf-relay; -X mirrors.0.source_group=true shows the "
-            "mirror's lag to lag tools",
+            "no offsets are committed on the source, as in kaf-relay; -X mirrors.0.source_group=true "
+            "commits them for lag monitoring",
         )
     if options.mode == "failover":
         reader.remark(
             "--mode failover",
-            "the first node that answers is read from until the mirror ends; pools that change nodes are "
-            "not there yet",
+            "the mirror reads from the first node that responds, until it ends; changing nodes while it "
+            "runs is not supported yet",
         )
         if options.stop_at_end:
-            reader.remark("--stop-at-end", "kaf-relay refuses it with --mode failover; here both go together")
+            reader.remark(
+                "--stop-at-end", "kaf-relay rejects it with --mode failover; here both work together"
+            )
         if filtered:
-            reader.remark("--filter", "kaf-relay refuses filters with --mode failover; here both go together")
+            reader.remark(
+                "--filter", "kaf-relay rejects filters with --mode failover; here both work together"
+            )

@@ -38,24 +38,22 @@ def filters(
     """The mirror's filters, first in the file's order, then in the flags'."""
     tables = {section: _tables(translation, reader, section, tree) for section in ("filters", "filter")}
     wanted = {
-        one: Filter(one, f"filters.{one}.path", str(values.get("path", "")))
-        for one, values in tables["filters"].items()
+        name: Filter(name, f"filters.{name}.path", str(values.get("path", "")))
+        for name, values in tables["filters"].items()
         if values.get("enabled")
     }
     # A flag replaces the plugin of the same name, so a file that enables one can stay as it is.
     wanted |= {_id(path): Filter(_id(path), f"--filter {path}", path) for path in flags}
-    found = []
-    for each in wanted.values():
-        made = _made(translation, each, directory)
-        config = _config(translation, each.id, tables)
-        if made:
-            found.append({"filter": made, **({"config": config} if config else {})})
+    result = []
+    for chosen in wanted.values():
+        target = _target(translation, chosen, directory)
+        config = _config(translation, chosen.id, tables)
+        if target:
+            result.append({"filter": target, **({"config": config} if config else {})})
     for unused in tables["filter"]:
         if unused not in wanted and unused not in tables["filters"]:
-            reader.remark(
-                f"filter.{unused}", "not used: no --filter names it, and kaf-relay does not use it then"
-            )
-    return found
+            reader.remark(f"filter.{unused}", "not used, as in kaf-relay: no --filter names it")
+    return result
 
 
 def _tables(
@@ -65,7 +63,7 @@ def _tables(
     if not isinstance(tables, dict):
         translation.problem(section, f"each filter is written as [{section}.<id>]")
         return {}
-    return {one: reader.table(f"{section}.{one}", table, FILTER) for one, table in tables.items()}
+    return {name: reader.table(f"{section}.{name}", table, FILTER) for name, table in tables.items()}
 
 
 def _id(path: str) -> str:
@@ -76,26 +74,28 @@ def _id(path: str) -> str:
     return name.partition(":")[0].rpartition(".")[0] or name
 
 
-def _made(translation: Translation, one: Filter, directory: Path) -> str:
-    file = _FILE.fullmatch(one.path)
+def _target(translation: Translation, chosen: Filter, directory: Path) -> str:
+    file = _FILE.fullmatch(chosen.path)
     if file:
         path = directory / file[1]
         if not path.is_file():
-            translation.problem(one.key, f"there is no file {path}")
+            translation.problem(chosen.key, f"there is no file {path}")
         return f"{path}:{file[2] or 'Filter'}"
-    if not _OBJECT.fullmatch(one.path):
-        translation.problem(one.key, _REWRITE.format(id=one.id))
+    if not _OBJECT.fullmatch(chosen.path):
+        translation.problem(chosen.key, _REWRITE.format(id=chosen.id))
         return ""
-    return one.path
+    return chosen.path
 
 
-def _config(translation: Translation, one: str, tables: Mapping[str, Mapping[str, Values]]) -> dict[str, Any]:
+def _config(
+    translation: Translation, name: str, tables: Mapping[str, Mapping[str, Values]]
+) -> dict[str, Any]:
     """The JSON that kaf-relay passes to the plugin, as a table."""
     for section, known in tables.items():
-        given = str(known.get(one, {}).get("config", ""))
+        given = str(known.get(name, {}).get("config", ""))
         if not given.strip():
             continue
-        key = f"{section}.{one}.config"
+        key = f"{section}.{name}.config"
         try:
             config = json.loads(given, parse_constant=_no_number)
         except (ValueError, RecursionError) as error:  # the message gives a position, never the text
@@ -103,7 +103,7 @@ def _config(translation: Translation, one: str, tables: Mapping[str, Mapping[str
             return {}
         if isinstance(config, dict):
             return {
-                name: _plain(translation, key, value) for name, value in config.items() if value is not None
+                inner: _plain(translation, key, value) for inner, value in config.items() if value is not None
             }
         translation.problem(key, "must be a JSON object, which becomes the filter's table")
         return {}
@@ -120,6 +120,6 @@ def _plain(translation: Translation, key: str, value: Any) -> Any:
         return {name: _plain(translation, key, inner) for name, inner in value.items() if inner is not None}
     if isinstance(value, list):
         if None in value:
-            translation.problem(key, "has a null in a list, which TOML cannot say")
+            translation.problem(key, "has a null in a list, which TOML does not support")
         return [_plain(translation, key, inner) for inner in value]
     return literal(value) if isinstance(value, str) else value

@@ -62,9 +62,9 @@ def milliseconds(value: object) -> float:
 
 def texts(value: object) -> list[str]:
     if isinstance(value, str):
-        return [each for part in value.split(",") if (each := part.strip())]
+        return [entry for part in value.split(",") if (entry := part.strip())]
     if isinstance(value, list):
-        return [text(each) for each in value]
+        return [text(entry) for entry in value]
     raise ValueError('must be a list of strings, for example ["node1:9092"]')
 
 
@@ -84,16 +84,18 @@ Values = dict[str, object]
 
 _UNREAD = "kaf-relay does not read it either"
 _START = (
-    "kaf-relay does not read it: it begins at the start, and so does Causeway, unless -X mirrors.0.start=…"
+    "kaf-relay does not read it and starts at the earliest offset, as Causeway does; -X mirrors.0.start=… "
+    "changes that"
 )
-_RETRY = "Causeway tries again for as long as it takes, with pauses of its own"
-_WATCH = "the nodes are not watched, compared or changed while the mirror runs"
-_TIME = "Causeway's clients have time limits of their own"
+_RETRY = "Causeway retries without a limit, with its own backoff"
+_WATCH = "nodes are not monitored, compared or changed while the mirror runs"
+_TIME = "Causeway's clients have their own timeouts"
 _GROUP = (
-    "is advanced on the source for lag tools and never read: positions are in a ledger on the destination"
+    "offsets are committed to it on the source for lag monitoring and never read: positions are in a ledger "
+    "on the destination"
 )
-_INSTANCE = "not needed: the newer of two instances of a mirror makes the older one stop"
-_BATCH = "batches and transactions grow and shrink with the load by themselves"
+_INSTANCE = "not needed: a second instance of a mirror fences the first, which stops"
+_BATCH = "batches and transactions adapt to the load"
 
 _CLIENT: Keys = {
     "name": RelayKey(text),
@@ -107,7 +109,7 @@ _CLIENT: Keys = {
     "client_key_path": RelayKey(text),
     "client_cert_path": RelayKey(text),
     "ca_cert_path": RelayKey(text),
-    "enable_log": RelayKey(flag, "Causeway says what goes wrong; its clients write no log", (False,)),
+    "enable_log": RelayKey(flag, "Causeway reports errors; its clients write no log", (False,)),
 }
 _BACKOFF: Keys = {
     "backoff_enable": RelayKey(flag, _RETRY),
@@ -116,7 +118,7 @@ _BACKOFF: Keys = {
 }
 
 APP: Keys = {
-    "log_level": RelayKey(text, "Causeway says what matters on stderr; Spark's own log is a file"),
+    "log_level": RelayKey(text, "Causeway logs to stderr; Spark's log is a file"),
     "metrics_server_addr": RelayKey(text),
     "max_failovers": RelayKey(number, _RETRY, (-1,)),
     "lag_threshold": RelayKey(number, _WATCH),
@@ -140,14 +142,14 @@ SOURCE_POOL: Keys = {
     **_BACKOFF,
     "request_timeout": RelayKey(milliseconds, _TIME),
     "randomize_initial": RelayKey(
-        flag, "the nodes are asked in the order of the file: positions belong to one of them", (False,)
+        flag, "nodes are tried in the order of the file: positions belong to one of them", (False,)
     ),
     "group_id": RelayKey(text),
     "instance_id": RelayKey(text, _INSTANCE, ("",)),
 }
 CONSUMER: Keys = {
     **_CLIENT,
-    "max_wait_time": RelayKey(milliseconds, "not needed: brokers answer as soon as they have a record"),
+    "max_wait_time": RelayKey(milliseconds, "not needed: brokers respond as soon as they have a record"),
     "max_failovers": RelayKey(number, _UNREAD),
     "offset_commit_interval": RelayKey(milliseconds, "positions are committed with the records", (0,)),
     "initial_offset": RelayKey(text, _START, ("", "start")),
@@ -161,7 +163,7 @@ SOURCE: Keys = {
 }
 TARGET: Keys = {
     **_CLIENT,
-    "enable_idempotency": RelayKey(flag, "writing is always idempotent, and in transactions", (True,)),
+    "enable_idempotency": RelayKey(flag, "producers are always idempotent and transactional", (True,)),
     "commit_ack_type": RelayKey(
         text,
         "every record is acknowledged by all in-sync replicas (acks=all)",
@@ -169,7 +171,7 @@ TARGET: Keys = {
     ),
     "max_retries": RelayKey(number, _RETRY, (-1,)),
     "flush_frequency": RelayKey(
-        milliseconds, "becomes linger.ms; a transaction closes as soon as nothing more waits"
+        milliseconds, "becomes linger.ms; a transaction is committed as soon as no more records wait"
     ),
     "flush_batch_size": RelayKey(number, _BATCH),
     "batch_size": RelayKey(number, _BATCH),
@@ -210,11 +212,11 @@ class KeyReader:
                 self.remark(f"{called or path}.{name}", keys[name].remark)
         return values
 
-    def remark(self, key: str, said: str) -> None:
-        keys = self._remarks.setdefault(said, [])
+    def remark(self, key: str, text: str) -> None:
+        keys = self._remarks.setdefault(text, [])
         if key not in keys:
             keys.append(key)
 
     def finish(self) -> None:
-        for said, keys in self._remarks.items():
-            self._translation.note(", ".join(keys), said)
+        for text, keys in self._remarks.items():
+            self._translation.note(", ".join(keys), text)

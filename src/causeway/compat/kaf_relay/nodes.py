@@ -73,7 +73,7 @@ def read_nodes(
     group: str,  # of the whole pool
     directory: Path,
     *,
-    alone: bool,
+    single: bool,
 ) -> tuple[Node, ...]:
     """Add the nodes to choose from as clusters: all of them, or only the first."""
     tables = tree.get(generation.nodes, [])
@@ -84,12 +84,12 @@ def read_nodes(
         )
         return ()
     nodes: list[Node] = []
-    for place, table in enumerate(tables):
-        path = f"{generation.nodes}[{place}]"
+    for index, table in enumerate(tables):
+        path = f"{generation.nodes}[{index}]"
         values = reader.table(path, table, generation.node, called=f"{generation.nodes}[]")
-        if alone and nodes:
+        if single and nodes:
             continue
-        name = alias(values.get("name"), f"node{place + 1}", translation.clusters)
+        name = alias(values.get("name"), f"node{index + 1}", translation.clusters)
         translation.clusters[name] = cluster(translation, path, values, directory)
         translation.keys[name] = keys_of(translation, path, values)
         if generation is CONSUMERS:
@@ -105,35 +105,36 @@ def read_nodes(
 
 
 @dataclass(frozen=True)
-class NodeAnswer:
+class NodeResponse:
     node: Node
     cluster_id: str = ""
     error: CausewayError | None = None
 
 
-def choose(answers: Iterable[NodeAnswer], carried_from: Collection[str]) -> tuple[Node, list[str]]:
+def choose(responses: Iterable[NodeResponse], replicated_from: Collection[str]) -> tuple[Node, list[str]]:
     """The node to read from, and why the nodes before it are not used. The nodes after it are not contacted.
 
     A mirror that has positions stays with the cluster they belong to: a pool's nodes hold the same records,
     and another node would deliver all of them again.
     """
-    passed: list[str] = []
-    silent: list[CausewayError] = []
-    for answer in answers:
-        if answer.error is not None:
-            silent.append(answer.error)
-            passed.append(f"{answer.node.alias}: {answer.error.why or answer.error.what}")
-        elif carried_from and answer.cluster_id not in carried_from:
-            passed.append(f"{answer.node.alias} is cluster {answer.cluster_id}")
+    skipped: list[str] = []
+    failed: list[CausewayError] = []
+    for response in responses:
+        if response.error is not None:
+            failed.append(response.error)
+            skipped.append(f"{response.node.alias}: {response.error.why or response.error.what}")
+        elif replicated_from and response.cluster_id not in replicated_from:
+            skipped.append(f"{response.node.alias} is cluster {response.cluster_id}")
         else:
-            return answer.node, passed
-    if len(silent) < len(passed):
+            return response.node, skipped
+    if len(failed) < len(skipped):
         raise IntegrityError(
-            "the ledger's positions belong to another cluster: from this one every record could come again",
-            where=f"carried from cluster {', '.join(sorted(carried_from))}",
-            why="; ".join(passed),
-            todo="read from that cluster; start again when it is back",
+            "the ledger's positions belong to another cluster: reading from this one could repeat every "
+            "record",
+            where=f"replicated from cluster {', '.join(sorted(replicated_from))}",
+            why="; ".join(skipped),
+            todo="read from that cluster; start again when it is available",
         )
-    if len(silent) == 1:
-        raise silent[0]
-    raise Unreachable("no node of the pool answers", why="; ".join(passed))
+    if len(failed) == 1:
+        raise failed[0]
+    raise Unreachable("no node of the pool responds", why="; ".join(skipped))

@@ -1,7 +1,10 @@
 """MirrorMaker 2's mm2.properties: a mirror for each enabled flow.
 
-Precedence as in MirrorMaker 2: a flow's `A->B.key` over the file's `key`; for clients, a cluster's
-`A.consumer.key` over the flow's `A->B.consumer.key`, and `A->B.source.consumer.key` over both.
+Precedence as in MirrorMaker 2, the later one overriding:
+- replication: the file's `key`, the flow's `A->B.key`;
+- consumer: `A->B.consumer.key`, `A.consumer.key`, `A->B.source.consumer.key`;
+- producer: `B.producer.key`, `A->B.producer.override.key`. Connect's worker creates the producer for records,
+  and it knows the target cluster's settings; `A->B.producer.key` configures the producer for offset syncs.
 """
 
 from __future__ import annotations
@@ -31,7 +34,7 @@ _NOT_BY_DEFAULT = (r".*\.replica",)
 _COMPRESSIONS = ("none", "gzip", "snappy", "lz4", "zstd")
 _QUEUE = (2**20, 2047 * 2**20)
 _LONGEST_REFRESH = 3600
-_ADMIN = "the admin client takes the cluster's own; give it as {}.{}"
+_ADMIN = "the admin client uses the cluster's value; set it as {}.{}"
 
 
 def translate(path: Path) -> Translation:
@@ -43,7 +46,7 @@ def translate(path: Path) -> Translation:
     layers = layers_of(file, translation)
     if not layers.flows:
         if not translation.problems:
-            translation.problem("clusters", "no flow is enabled; A->B.enabled = true enables one")
+            translation.problem("clusters", "no flow is enabled; enable one with A->B.enabled = true")
         return translation
     aliases = _aliases(layers, translation)
     of_flows: dict[str, dict[str, Any]] = {}  # clusters with properties of a single flow
@@ -60,11 +63,11 @@ def translate(path: Path) -> Translation:
             of_flows[mirror["destination"]] = _cluster(layers, flow.target, {}, producer, translation)
         _topics(layers, flow, mirror, translation)
         _numbers(layers, flow, mirror, translation)
-        _of_clients(consumer, producer, mirror, translation)
+        _mirror_keys(consumer, producer, mirror, translation)
         translation.mirrors.append(mirror)
-    named = {end for mirror in translation.mirrors for end in (mirror["source"], mirror["destination"])}
+    used = {alias for mirror in translation.mirrors for alias in (mirror["source"], mirror["destination"])}
     for alias, own in aliases.items():
-        if own in named:
+        if own in used:
             table = layers.clusters[alias]
             translation.clusters[own] = _cluster(
                 layers, alias, inside(table, "consumer."), inside(table, "producer."), translation
@@ -85,28 +88,22 @@ def _aliases(layers: Layers, translation: Translation) -> dict[str, str]:
         while own in aliases.values():
             own += "_"
         if own != alias:
-            translation.note("clusters", f'"{alias}" is called "{own}" here; topics keep their names')
+            translation.note("clusters", f'"{alias}" has the alias "{own}" here; topic names do not change')
         aliases[alias] = own
     return aliases
 
 
 def _consumer(layers: Layers, flow: Flow) -> dict[str, GivenProperty]:
-    own = layers.of(flow)
-    return {
-        **inside(own, "consumer."),
-        **inside(layers.clusters[flow.source], "consumer."),
-        **inside(own, "source.consumer."),
-    }
+    own, cluster = layers.of(flow), layers.clusters[flow.source]
+    # MirrorMaker 2 copies a cluster's connection settings, or the file's, to each of its clients.
+    of_cluster = {key for key in layers.top | cluster if java_clients.SECURITY.fullmatch(key)}
+    of_flow = {key: given for key, given in inside(own, "consumer.").items() if key not in of_cluster}
+    return {**of_flow, **inside(cluster, "consumer."), **inside(own, "source.consumer.")}
 
 
 def _producer(layers: Layers, flow: Flow) -> dict[str, GivenProperty]:
-    own = layers.of(flow)
-    return {
-        **inside(layers.clusters[flow.target], "producer."),
-        **inside(own, "producer."),
-        **inside(own, "target.producer."),
-        **inside(own, "producer.override."),
-    }
+    overrides = inside(layers.of(flow), "producer.override.")
+    return {**inside(layers.clusters[flow.target], "producer."), **overrides}
 
 
 def _cluster(
@@ -116,12 +113,12 @@ def _cluster(
     producer: Mapping[str, GivenProperty],
     translation: Translation,
 ) -> dict[str, Any]:
-    """A cluster's table, without the client keys that `_of_clients` sets on the mirror."""
+    """A cluster's table, without the client keys that `_mirror_keys` sets on the mirror."""
     own = layers.clusters[alias]
-    common = {key: each for key, each in (layers.top | own).items() if java_clients.SECURITY.fullmatch(key)}
+    common = {key: given for key, given in (layers.top | own).items() if java_clients.SECURITY.fullmatch(key)}
     servers = own.get("bootstrap.servers") or layers.top.get("bootstrap.servers")
     if servers is None:
-        translation.problem(f"{alias}.bootstrap.servers", "missing: brokers to ask first, as host:port")
+        translation.problem(f"{alias}.bootstrap.servers", "missing: bootstrap brokers, as host:port")
     brokers = {"bootstrap.servers": servers} if servers else {}
     for key, given in inside(own, "admin.").items():
         if key not in common and key not in brokers:
@@ -132,21 +129,21 @@ def _cluster(
     for kind, layer in (("consumer", consumer), ("producer", producer)):
         for key in brokers:
             if key in layer and layer[key].value != brokers[key].value:
-                translation.problem(layer[key].where, f"all clients take {alias}.{key}")
-        left = {key: each for key, each in layer.items() if key not in (*_MIRRORS_OWN[kind], *brokers)}
+                translation.problem(layer[key].where, f"all clients use {alias}.{key}")
+        left = {key: given for key, given in layer.items() if key not in (*_MIRROR_KEYS[kind], *brokers)}
         tables[kind] = java_clients.translated(left, translation)
     cluster: dict[str, Any] = {"bootstrap_servers": servers.value} if servers else {}
     return cluster | {key: table for key, table in tables.items() if table}
 
 
-_MIRRORS_OWN = {"consumer": ("auto.offset.reset",), "producer": ("compression.type", "buffer.memory")}
+_MIRROR_KEYS = {"consumer": ("auto.offset.reset",), "producer": ("compression.type", "buffer.memory")}
 
 
 def _topics(layers: Layers, flow: Flow, mirror: dict[str, Any], translation: Translation) -> None:
     prefix, separator = _prefix(layers, flow, translation)
     mirror["topics"] = _expressions(layers.get(flow, "topics"), [".*"], translation)
     if not mirror["topics"] and not translation.problems:
-        translation.problem(f"{flow}.topics", "is empty, so that no topic would be carried")
+        translation.problem(f"{flow}.topics", "is empty, so no topic would be replicated")
     excluded = layers.get(flow, "topics.exclude") or layers.get(flow, "topics.blacklist")
     mirror["exclude"] = [*_NEVER, *_expressions(excluded, list(_NOT_BY_DEFAULT), translation)]
     back = any((other.source, other.target) == (flow.target, flow.source) for other in layers.flows)
@@ -158,13 +155,16 @@ def _topics(layers: Layers, flow: Flow, mirror: dict[str, Any], translation: Tra
     elif back:
         translation.note(
             f"{flow}",
-            "topics keep their names both ways: one that goes both ways is refused, instead of going round "
-            'without end, unless both mirrors have provenance = true and on_existing_records = "append"',
+            "topics keep their names in both directions: a topic that is replicated both ways is refused, "
+            "because its "
+            "records would loop, unless both mirrors have provenance = true and on_existing_records = "
+            '"append"',
         )
     if not prefix and sum(other.target == flow.target for other in layers.flows) > 1:
         translation.note(
             f"{flow}",
-            "another flow writes to topics of the same names; where they share one, the second to start "
+            "another flow writes to topics with the same names; if they share one, the mirror that starts "
+            "second "
             'needs on_existing_records = "append"',
         )
 
@@ -177,7 +177,7 @@ def _prefix(layers: Layers, flow: Flow, translation: Translation) -> tuple[str, 
     if policy is not None and policy.value != _DEFAULT_POLICY:
         translation.problem(
             policy.where,
-            "Java code cannot be run: leave the key out, and set prefix, suffix or rename in the TOML",
+            "Java code cannot be run: remove the key, and set prefix, suffix or rename in the TOML",
         )
     if not separator:
         translation.problem(f"{flow}.replication.policy.separator", "must not be empty")
@@ -187,7 +187,7 @@ def _prefix(layers: Layers, flow: Flow, translation: Translation) -> tuple[str, 
 def _expressions(given: GivenProperty | None, default: list[str], translation: Translation) -> list[str]:
     if given is None:
         return default
-    entries = [entry for each in given.value.split(",") if (entry := each.strip())]
+    entries = [entry for part in given.value.split(",") if (entry := part.strip())]
     try:
         return expressions.java(entries)
     except ValueError as error:
@@ -198,14 +198,14 @@ def _expressions(given: GivenProperty | None, default: list[str], translation: T
 def _numbers(layers: Layers, flow: Flow, mirror: dict[str, Any], translation: Translation) -> None:
     replication = layers.get(flow, "replication.factor")
     if replication is not None and replication.value == "-1":
-        translation.note(replication.where, "a new topic has as many replicas as at the source")
+        translation.note(replication.where, "new topics get the replication factor of the source topic")
     elif replication is not None:
         mirror["replication_factor"] = whole(translation, replication.where, replication.value, 1, 2**15 - 1)
     tasks = layers.get(flow, "tasks.max")
     if tasks is not None:
         most = whole(translation, tasks.where, tasks.value, 1, 2**31 - 1)
-        said = f"{most} shards share the work" if most > 1 else "one shard for each core"
-        translation.note(tasks.where, said)
+        meaning = f"{most} parallel tasks (shards)" if most > 1 else "one shard for each core"
+        translation.note(tasks.where, meaning)
         if most > 1:
             mirror["shards"] = most
     refresh = layers.get(flow, "refresh.topics.interval.seconds")
@@ -213,10 +213,12 @@ def _numbers(layers: Layers, flow: Flow, mirror: dict[str, Any], translation: Tr
         seconds = whole(translation, refresh.where, refresh.value, 1, 2**63 - 1)
         mirror["refresh"] = f"{min(seconds, _LONGEST_REFRESH)}s"
         if seconds > _LONGEST_REFRESH:
-            translation.note(refresh.where, f"topics are looked up every {_LONGEST_REFRESH} seconds at least")
+            translation.note(
+                refresh.where, f"topics are discovered at least every {_LONGEST_REFRESH} seconds"
+            )
 
 
-def _of_clients(
+def _mirror_keys(
     consumer: Mapping[str, GivenProperty],
     producer: Mapping[str, GivenProperty],
     mirror: dict[str, Any],
@@ -229,7 +231,9 @@ def _of_clients(
         elif reset.value == "latest":
             mirror["start"] = "latest"
         translation.note(
-            reset.where, "for topics that were never carried; a position that is gone stops its partition"
+            reset.where,
+            "applies to topics that were never replicated; a position that is out of range "
+            "stops its partition",
         )
     if compression := producer.get("compression.type"):
         if compression.value not in _COMPRESSIONS:
@@ -238,8 +242,8 @@ def _of_clients(
             )
         mirror["compression"] = compression.value
     if memory := producer.get("buffer.memory"):
-        asked = whole(translation, memory.where, memory.value, 0, 2**63 - 1)
-        granted = min(max(asked, _QUEUE[0]), _QUEUE[1])
+        wanted = whole(translation, memory.where, memory.value, 0, 2**63 - 1)
+        granted = min(max(wanted, _QUEUE[0]), _QUEUE[1])
         mirror["queue_bytes"] = f"{granted}B"
-        if granted != asked:
-            translation.note(memory.where, f"is {granted}, the nearest that is possible")
+        if granted != wanted:
+            translation.note(memory.where, f"is {granted}, the nearest possible value")

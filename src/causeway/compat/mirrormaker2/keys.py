@@ -13,15 +13,18 @@ TRANSLATED = {
     "replication.policy.class", "replication.policy.separator", "refresh.topics.interval.seconds",
 }  # fmt: skip
 
-_GROUPS = "offsets of consumer groups are not carried over yet; the offset map says where each record went"
+_GROUPS = (
+    "offsets of consumer groups are not translated yet; the offset map has the destination offset of "
+    "each record"
+)
 _SYNCS = "not needed: the offset map is exact for every record"
-_HEARTBEATS = "no heartbeats topic is written, or carried besides the topics; the ledger has heartbeats"
+_HEARTBEATS = "heartbeats topics are neither written nor replicated; heartbeats are in the ledger"
 _CONFIGS = "a topic's configuration is copied when it is created; later changes are not"
 _ACLS = "ACLs are not copied"
 _EXACT = "not needed: delivery is exactly-once"
-_STOPS = "a record that cannot be carried stops its partition; none is skipped"
+_STOPS = "a record that cannot be replicated stops its partition; no record is skipped"
 _CONNECT = "not needed: there are no Connect workers"
-_FILTERS = "records are carried bit for bit; to leave some out write a filter in Python"
+_FILTERS = "records are replicated bit for bit; to drop some, write a filter in Python"
 
 NOTES: tuple[tuple[str, str], ...] = (
     (r"groups(\.exclude|\.blacklist)?|group\.filter\.class", _GROUPS),
@@ -31,7 +34,7 @@ NOTES: tuple[tuple[str, str], ...] = (
     (r"offset\.lag\.max", _SYNCS),
     (r"emit\.heartbeats\.(enabled|interval\.seconds)", _HEARTBEATS),
     (r"heartbeats\.(topic\.replication\.factor|replication\.enabled)", _HEARTBEATS),
-    (r"refresh\.topics\.enabled", "new topics and partitions are always found"),
+    (r"refresh\.topics\.enabled", "new topics and partitions are always discovered"),
     (r"sync\.topic\.configs\.(enabled|interval\.seconds)", _CONFIGS),
     (r"config\.(properties\.(exclude|blacklist)|property\.filter\.class)|use\.defaults\.from", _CONFIGS),
     (r"sync\.topic\.acls\.(enabled|interval\.seconds)", _ACLS),
@@ -53,7 +56,7 @@ NOTES: tuple[tuple[str, str], ...] = (
 
 PROBLEMS: tuple[tuple[str, str], ...] = (
     (r"transforms(\..+)?|predicates(\..+)?", _FILTERS),
-    (r"source\.cluster\.alias|target\.cluster\.alias", "the flow's own name says it; leave the key out"),
+    (r"source\.cluster\.alias|target\.cluster\.alias", "the flow's name sets it; remove the key"),
 )
 
 DEFAULTS = {
@@ -79,8 +82,8 @@ def remark(key: str, value: str) -> tuple[str, bool] | None:
     """The message for a key, and whether the key cannot be honoured; None for an unknown key."""
     if key in DEFAULTS:
         if value in (DEFAULTS[key], DEFAULTS[key].rpartition(".")[2]):
-            return "not needed: records are carried as they are", False
-        return f"Java code cannot be run, only {DEFAULTS[key]} can be stood in for", True
+            return "not needed: records are replicated unchanged", False
+        return f"Java code cannot be run; only {DEFAULTS[key]} is supported", True
     for pattern, text in NOTES:
         if re.fullmatch(pattern, key):
             return text, False

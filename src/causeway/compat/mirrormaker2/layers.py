@@ -18,10 +18,14 @@ from causeway.compat.translation import Translation
 from causeway.config.problems import nearest
 
 _CLIENTS = ("consumer.", "producer.", "admin.")
-_FLOWS_CLIENTS = (
-    "consumer.", "producer.", "admin.", "source.consumer.", "target.producer.", "producer.override.",
-)  # fmt: skip
-_NOWHERE = "has no effect here in MirrorMaker 2 either"
+_FLOWS_CLIENTS = ("consumer.", "admin.", "source.consumer.", "producer.override.")
+_OFFSET_SYNCS = ("producer.", "source.producer.", "target.producer.")
+"""A flow's keys for the producer of offset syncs; `producer.override.` is not among them."""
+_NOT_RECORDS = (
+    "MirrorMaker 2 uses it for offset syncs, not for records: {0}.producer.{1} or {2}.producer.override.{1} "
+    "applies to records"
+)
+_NO_EFFECT = "has no effect here in MirrorMaker 2 either"
 _REFERENCE = re.compile(r"\$\{([^}:]+):([^}]*)\}")
 
 
@@ -49,14 +53,11 @@ class Layers:
 
 
 def inside(layer: Mapping[str, GivenProperty], prefix: str) -> dict[str, GivenProperty]:
-    """The keys under a prefix, without it; excludes keys under a longer prefix."""
-    longer = [other for other in _FLOWS_CLIENTS if other.startswith(prefix) and other != prefix]
+    """The keys under a prefix, without it."""
     return {
         key.removeprefix(prefix): given
         for key, given in layer.items()
-        if key.startswith(prefix)
-        and keys.remark(key, given.value) is None
-        and not any(key.startswith(other) for other in longer)
+        if key.startswith(prefix) and keys.remark(key, given.value) is None
     }
 
 
@@ -64,12 +65,12 @@ def layers_of(file: PropertiesFile, translation: Translation) -> Layers:
     """The keys by layer, with enabled flows only; the other keys become notes or problems."""
     entries = {key: _given(file, key, translation) for key in file.entries}
     clusters = entries.pop("clusters", GivenProperty("", "clusters"))
-    aliases = [alias for each in clusters.value.split(",") if (alias := each.strip())]
+    aliases = [alias for part in clusters.value.split(",") if (alias := part.strip())]
     wrong = [alias for alias in aliases if not re.fullmatch(r"[A-Za-z0-9._-]+", alias)]
     for alias in wrong:
-        translation.problem(clusters.where, f'"{alias}" is no alias; a comment needs a line of its own')
+        translation.problem(clusters.where, f'"{alias}" is not an alias; a comment needs its own line')
     if not aliases:
-        translation.problem(clusters.where, "missing: the aliases of the clusters, with commas between")
+        translation.problem(clusters.where, "missing: the aliases of the clusters, separated by commas")
     if wrong or not aliases:
         return Layers()
     layers = Layers(clusters={alias: {} for alias in aliases})
@@ -82,13 +83,13 @@ def layers_of(file: PropertiesFile, translation: Translation) -> Layers:
         else:
             layers.top[key] = given
     order = list(layers.clusters)
-    for flow in sorted(disabled, key=lambda each: (order.index(each.source), order.index(each.target))):
+    for flow in sorted(disabled, key=lambda flow: (order.index(flow.source), order.index(flow.target))):
         enabled = disabled[flow].get("enabled")
         if enabled is not None and enabled.value.lower() == "true":
             layers.flows[flow] = disabled[flow]
         else:
             translation.note(f"{flow}", "is not enabled")
-    _remark(layers, translation)
+    _report_others(layers, translation)
     return layers
 
 
@@ -110,7 +111,7 @@ def _put_flow(
         wrong = source if source not in layers.clusters else rest.partition(".")[0]
         translation.problem(given.where, f'clusters has no "{wrong}"{nearest(wrong, layers.clusters)}')
     elif source == target:
-        translation.problem(given.where, "a flow from a cluster to itself")
+        translation.problem(given.where, "the source and the target are the same cluster")
     else:
         flows.setdefault(Flow(source, target), {})[rest.removeprefix(f"{target}.")] = given
 
@@ -123,21 +124,21 @@ def _given(file: PropertiesFile, key: str, translation: Translation) -> GivenPro
             continue
         translation.problem(
             where,
-            f"${{{kind}:…}} is resolved by a Java class; use ${{env:NAME}}, or ${{file:/path}} with the "
-            "value alone in the file",
+            f"${{{kind}:…}} needs a Java config provider; use ${{env:NAME}}, or ${{file:/path}} with a file "
+            f"that has only the value",
         )
     return GivenProperty(re.sub(r"\$\{(?!env:[^}:]+\})", "$${", value), where)
 
 
-def _remark(layers: Layers, translation: Translation) -> None:
+def _report_others(layers: Layers, translation: Translation) -> None:
     """Report keys that are neither the replication's nor a client's."""
     sources = {flow.source for flow in layers.flows}
     targets = {flow.target for flow in layers.flows}
     for key, given in layers.top.items():
         if key == "enabled":
-            translation.problem(given.where, "flows are enabled one by one, as A->B.enabled")
+            translation.problem(given.where, "enable flows one by one, with A->B.enabled")
         elif key not in keys.TRANSLATED and not _for_all_clients(key):
-            _say(key, given, translation, nowhere=key.startswith(_CLIENTS))
+            _report(key, given, translation, no_effect=key.startswith(_CLIENTS))
     for alias, table in layers.clusters.items():
         for key, given in table.items() if alias in sources | targets else ():
             if keys.remark(key, given.value) is None and key.startswith(_CLIENTS):
@@ -147,26 +148,29 @@ def _remark(layers: Layers, translation: Translation) -> None:
                 elif kind == "producer" and alias not in targets:
                     translation.note(given.where, f'not needed: "{alias}" is only read')
             elif not _for_all_clients(key):
-                _say(key, given, translation, nowhere=key in keys.TRANSLATED)
-    for table in layers.flows.values():
+                _report(key, given, translation, no_effect=key in keys.TRANSLATED)
+    for flow, table in layers.flows.items():
         for key, given in table.items():
-            if keys.remark(key, given.value) is None and key.startswith(_FLOWS_CLIENTS):
+            if key.startswith(_OFFSET_SYNCS) and not key.startswith(_FLOWS_CLIENTS):
+                name = key.partition("producer.")[2]
+                translation.note(given.where, _NOT_RECORDS.format(flow.target, name, flow))
+            elif keys.remark(key, given.value) is None and key.startswith(_FLOWS_CLIENTS):
                 if key.startswith("admin."):
                     translation.note(given.where, "not needed by the admin client")
             elif key not in keys.TRANSLATED:
-                _say(key, given, translation, nowhere=_for_all_clients(key))
+                _report(key, given, translation, no_effect=_for_all_clients(key))
 
 
 def _for_all_clients(key: str) -> bool:
     return key == "bootstrap.servers" or java_clients.SECURITY.fullmatch(key) is not None
 
 
-def _say(key: str, given: GivenProperty, translation: Translation, *, nowhere: bool) -> None:
+def _report(key: str, given: GivenProperty, translation: Translation, *, no_effect: bool) -> None:
     remark = keys.remark(key, given.value)
     if remark is not None:
-        text, refused = remark
-        (translation.problem if refused else translation.note)(given.where, text)
-    elif nowhere:
-        translation.note(given.where, _NOWHERE)
+        text, is_problem = remark
+        (translation.problem if is_problem else translation.note)(given.where, text)
+    elif no_effect:
+        translation.note(given.where, _NO_EFFECT)
     else:
         translation.problem(given.where, f"unknown key{nearest(key, keys.NAMES)}")

@@ -1,0 +1,1 @@
+"""Kafka REO's YAML file and environment variables."""
