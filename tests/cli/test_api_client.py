@@ -1,4 +1,4 @@
-"""Where a running process is asked, and what is said when nobody answers, or somebody else does."""
+"""The address of the API, and the error when nothing responds there, or another program does."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from web import made
 from web.made import Shown
 
 
-def test_nobody_answers(typed: Type, configure: Configure, nobody: str) -> None:
+def test_no_process_responds(typed: Type, configure: Configure, nobody: str) -> None:
     port = nobody.rpartition(":")[2]
     said = typed("status", configure(web=f"port = {port}"))
     assert said.code == 5
     assert said.err.splitlines()[:3] == [
-        "error: no mirror answers",
+        "error: no mirror responds",
         f"where: {nobody}",
         "why: Connection refused",
     ]
@@ -39,13 +39,13 @@ def test_nobody_answers(typed: Type, configure: Configure, nobody: str) -> None:
 @pytest.mark.parametrize(
     ("body", "code", "why"),
     [
-        (b"<html><h1>It works!</h1></html>", 200, "it answers with text/html (HTTP 200), not with JSON"),
-        (b"not found", 404, "it answers with text/html (HTTP 404), not with JSON"),
-        (b"[]", 200, "its answer is not the one of Causeway's API"),
-        (b"{}", 200, "its answer is not the one of Causeway's API"),
-        (b'{"mirrors": 3, "findings": []}', 200, "its answer is not the one of Causeway's API"),
-        (b'{"message": "unauthorized"}', 401, "it answers with HTTP 401"),
-        (b"\xff\xfe", 200, "it answers with text/html (HTTP 200), not with JSON"),
+        (b"<html><h1>It works!</h1></html>", 200, "it returns text/html (HTTP 200), not JSON"),
+        (b"not found", 404, "it returns text/html (HTTP 404), not JSON"),
+        (b"[]", 200, "its response does not match Causeway's API"),
+        (b"{}", 200, "its response does not match Causeway's API"),
+        (b'{"mirrors": 3, "findings": []}', 200, "its response does not match Causeway's API"),
+        (b'{"message": "unauthorized"}', 401, "it returns HTTP 401"),
+        (b"\xff\xfe", 200, "it returns text/html (HTTP 200), not JSON"),
     ],
 )
 def test_another_program_on_that_port_is_one_line(
@@ -55,7 +55,7 @@ def test_another_program_on_that_port_is_one_line(
     said = typed("status", configure(), "--url", address)
     assert said.code == 5
     assert said.err.splitlines()[:3] == [
-        "error: what answers there is not Causeway",
+        "error: another program responds there, not Causeway",
         f"where: {address}",
         f"why: {why}",
     ]
@@ -70,11 +70,11 @@ def test_a_process_whose_mirrors_lack_fields_is_not_ours(
         {**answer, "mirrors": [{"name": "paris-to-tokyo"}]},
         {**answer, "mirrors": ["paris-to-tokyo"]},
         {**answer, "findings": []},
-        {**answer, "findings": [{"level": "well"}]},
+        {**answer, "findings": [{"level": "ok"}]},
         {name: value for name, value in answer.items() if name != "rpo"},
     ):
         said = typed("status", configure(), "--url", foreign(json.dumps(broken).encode()))
-        assert (said.code, "is not Causeway" in said.err) == (5, True), broken
+        assert (said.code, "not Causeway" in said.err) == (5, True), broken
 
 
 def test_a_server_that_leads_elsewhere_is_not_followed(
@@ -122,10 +122,10 @@ def raw() -> Iterator[Callable[[bytes, bytes], str]]:
     [
         (b"SSH-2.0-OpenSSH_9.6\r\n\r\n", b"", "why: it does not speak HTTP"),
         (b"", b"", "why: timed out"),
-        (b"HTTP/1.1 200 OK\r\n\r\n{", b" ", "why: the answer does not end"),
+        (b"HTTP/1.1 200 OK\r\n\r\n{", b" ", "why: the response does not end"),
     ],
 )
-def test_nobody_is_waited_for_without_end(
+def test_no_response_is_waited_for_without_end(
     raw: Callable[[bytes, bytes], str],
     typed: Type,
     configure: Configure,

@@ -19,7 +19,9 @@ from causeway.errors import IntegrityError
 from causeway.kafka.ledger_access import who
 from causeway.operations.pause import Noted
 from causeway.web.actions import NO_TOKEN
+from causeway.web.api_responses import process
 from causeway.web.app import application
+from causeway.web.history import History
 from causeway.web.serve import Server
 from cli.conftest import Configure, Foreign, Serve, Type
 from web import made
@@ -77,10 +79,10 @@ def test_a_running_mirror_is_asked_and_waited_for(
     said = typed("pause", config, "--url", address)
 
     assert said.code == 0, said
-    assert said.out == (f"paris-to-tokyo is paused: nothing is carried until `causeway resume {config}`\n")
+    assert said.out == f"paris-to-tokyo is paused; resume it with `causeway resume {config}`\n"
     assert shown.state() == "paused", "it was said before it was so"
     said = typed("resume", config, "--url", address)
-    assert (said.code, said.out) == (0, "paris-to-tokyo goes on\n"), said
+    assert (said.code, said.out) == (0, "paris-to-tokyo is resumed\n"), said
     assert shown.state() == "running", "it was said before it was so"
     assert shown.asked == [("pause", "paris-to-tokyo", who()), ("resume", "paris-to-tokyo", who())]
     assert ledger.asked == []
@@ -102,8 +104,8 @@ def test_of_several_mirrors_one_is_named(serve: Serve, configure: Configure, typ
 @pytest.mark.parametrize(
     ("view", "verb", "words"),
     [
-        (made.paused(), "pause", "is paused already by ann since 2026-09-21 14:08:20 UTC: it goes on with"),
-        (snapshot(mirror(state="waiting", paused_by="ann")), "pause", "is paused already by ann: it goes on"),
+        (made.paused(), "pause", "is already paused by ann since 2026-09-21 14:08:20 UTC; resume it with"),
+        (snapshot(mirror(state="waiting", paused_by="ann")), "pause", "is already paused by ann; resume it"),
         (made.healthy(), "resume", "paris-to-tokyo is not paused: it is running\n"),
     ],
 )
@@ -120,11 +122,11 @@ def test_a_mirror_that_does_not_obey_in_time_is_not_said_to_be_paused(
     serve: Serve, configure: Configure, typed: Type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While it waits for a cluster, shards may still carry."""
-    monkeypatch.setattr(command, "ASKED_SECONDS", 0.3)
+    monkeypatch.setattr(command, "WAIT_SECONDS", 0.3)
     said = typed("pause", configure(), "--url", serve(Shown(made.waiting())))
     assert said.code == 5
-    assert "error: the mirror was asked to pause, and has not yet" in said.err
-    assert "why: it is waiting, for paris" in said.err
+    assert "error: the mirror has not paused yet" in said.err
+    assert "why: it is waiting for paris" in said.err
     assert said.out == ""
 
 
@@ -145,7 +147,7 @@ def test_without_a_token_the_way_is_told(
     shown = Shown(made.healthy())
     said = typed("pause", configure(token=""), "--url", serve(shown))
     assert said.code == 4
-    assert "without a token nobody may pause it" in said.err
+    assert "no token is configured: it cannot be asked to pause" in said.err
     assert "set `token = " in said.err
     assert (shown.asked, ledger.asked) == ([], []), "it runs: nothing is written beside it"
 
@@ -155,7 +157,7 @@ def test_another_token_is_refused(serve: Serve, configure: Configure, typed: Typ
     address = serve(shown)
     for token in ("another one", "schlüssel"):
         said = typed("pause", configure(token=token), "--url", address)
-        assert (said.code, "error: this is not the token" in said.err) == (4, True), said
+        assert (said.code, "error: the token is wrong" in said.err) == (4, True), said
         assert token not in said.err
     said = typed("pause", configure(token="a\\nsecret"), "--url", address)
     assert (said.code, "secret" in said.err) == (3, False), said
@@ -196,10 +198,10 @@ def test_the_token_goes_nowhere_else(
 ) -> None:
     asked: list[str] = []
     away = foreign(b"", code, {"Location": foreign(b"{}", asked=asked)})
-    seen = {"name": "paris-to-tokyo", "state": "running", "paused_by": ""}
-    monkeypatch.setattr(ApiClient, "mirrors", lambda _: {"mirrors": [seen]})
+    running = process(made.healthy(), History(), NOW)
+    monkeypatch.setattr(ApiClient, "process", lambda _: running)
     said = typed("pause", configure(), "--url", away)
-    assert (said.code, "leads elsewhere" in said.err) == (5, True), said
+    assert (said.code, "redirects to another one" in said.err) == (5, True), said
     assert asked == []
 
 
@@ -207,9 +209,9 @@ def test_the_token_goes_nowhere_else(
 @pytest.mark.parametrize(
     ("web", "why"),
     [
-        ("enabled = false", "serves nothing to ask"),
+        ("enabled = false", "does not serve its API"),
         ("port = 0", "on any free port"),
-        ("port = {port}", "no mirror answers"),
+        ("port = {port}", "no mirror responds"),
     ],
 )
 def test_where_nobody_can_be_asked_it_goes_to_the_ledger(
@@ -221,8 +223,8 @@ def test_where_nobody_can_be_asked_it_goes_to_the_ledger(
     [(name, by, told)] = ledger.asked
     assert (name, by, why in told) == ("paris-to-tokyo", who() if verb == "pause" else "", True)
     begins, ends = {
-        "pause": ("does not run, and is paused: when it is started,", f"until `causeway resume {config}`\n"),
-        "resume": ("does not run, and is not paused any more:", f"go on with: causeway run {config}\n"),
+        "pause": ("does not run; it is paused and stays", f"resume it with `causeway resume {config}`\n"),
+        "resume": ("does not run; it is no longer paused;", f"start it with `causeway run {config}`\n"),
     }[verb]
     assert said.out.startswith(f"paris-to-tokyo {begins}"), said
     assert said.out.endswith(ends), said
@@ -236,7 +238,7 @@ def test_another_process_or_program_on_the_port_does_not_decide(
     assert typed("pause", configure("m"), "--url", foreign(b"<html>")).code == 0
     first, second = (why for _, _, why in ledger.asked)
     assert "does not run it: it runs paris-to-tokyo" in first
-    assert "is not Causeway" in second
+    assert "not Causeway" in second
     assert shown.asked == []
 
 
@@ -258,13 +260,13 @@ def test_what_the_ledger_says_already_is_said(
     said = typed("pause", config, "--url", nobody)
     assert (said.code, said.out) == (
         0,
-        "paris-to-tokyo is paused already by ann@tokyo-1 since 2026-09-21 14:13:20 UTC: it goes on with"
+        "paris-to-tokyo is already paused by ann@tokyo-1 since 2026-09-21 14:13:20 UTC; resume it with"
         f" `causeway resume {config}`\n",
     )
     for record in (None, Paused("", NOW)):
         ledger.answer = partial(_noted, record)
         said = typed("resume", config, "--url", nobody)
-        assert (said.code, said.out) == (0, "paris-to-tokyo is not paused: the ledger knows of no pause\n")
+        assert (said.code, said.out) == (0, "paris-to-tokyo is not paused: the ledger has no pause\n")
 
 
 def _noted(record: Paused | None, _: str) -> Noted:
@@ -280,4 +282,4 @@ def test_a_mirror_that_runs_and_cannot_be_asked_is_left_alone(
     ledger.answer = runs
     said = typed("pause", configure(), "--url", nobody)
     assert said.code == 6
-    assert f"why: no mirror answers · {nobody} · Connection refused" in said.err
+    assert f"why: no mirror responds · {nobody} · Connection refused" in said.err

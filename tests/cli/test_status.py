@@ -19,19 +19,18 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from causeway.cli.api_client import MIRROR_FIELDS, ApiClient
-from causeway.cli.status import seen
+from causeway.cli.api_client import ApiClient
+from causeway.cli.status import status_report
+from causeway.cli.status_output import line, sections, width_of
 from causeway.core.snapshot import EventView, GapView, Snapshot
-from causeway.reporting.status import line, parts, width_of
 from causeway.web.app import application
 from causeway.web.serve import Server
 from cli.conftest import Configure, Serve, Type
 from support.process import Causeway, eventually, interruptible
 from web import made
-from web.made import NOW, Shown, gap, mirror, partition, shard, snapshot, standing
+from web.made import NOW, Shown, gap, mirror, partition, shard, snapshot, stopped_partition
 
 REMEDY = "causeway offsets skip mirror.toml --topic orders --partition 1 --to earliest"
-PAGE = (Path(__file__).parents[2] / "docs" / "api.md").read_text()
 
 
 @pytest.fixture
@@ -56,35 +55,36 @@ def test_words_come_first_then_a_row_then_what_would_be_missing(status: Callable
 
     assert said.code == 0, said
     lines = [text.strip() for text in said.out.splitlines() if text.strip()]
-    assert lines[0] == "well     All is well: 1,234 records/s, 0.4 s behind."
+    assert lines[0] == "ok       Healthy: 1,234 records/s, lag 0.4 s."
     assert re.split(r" {2,}", lines[1]) == [
-        "mirror", "state", "records", "records/s", "MB/s", "lag", "waits", "p50", "p99", "catch-up", "shards",
+        "mirror", "state", "records", "records/s", "MB/s", "lag", "lag time", "p50", "p99", "catch-up",
+        "shards",
     ]  # fmt: skip
     row = re.split(r" {2,}", lines[2])
     assert row[:7] == ["paris-to-tokyo", "running", "1,980", "1,234", "0.1", "6", "0.4 s"]
     assert row[-2:] == ["caught up", "2 native"]
-    assert lines[3] == "If the source vanished now, 6 records / 0.4 s would be missing."
-    assert "1           2  worker-1     4001  native       0.9 s ago" in lines
-    assert "5.0 s ago  info     slice 3 began" in lines
-    assert lines[-1].endswith("process 4711 on mirror-1 for 2 h, causeway 0.1.0")
+    assert lines[3] == "If the source were lost now, 6 records (0.4 s) would be lost."
+    assert "1           2  worker-1  4001  native        0.9 s ago" in lines
+    assert "5.0 s ago  info     slice 3 started" in lines
+    assert lines[-1].endswith("process 4711 on mirror-1, up 2 h, causeway 0.1.0")
 
 
 @pytest.mark.parametrize(
     ("view", "code", "words"),
     [
-        (made.stopped(), 6, ["error    orders[1] stands still (gap)", f"do: {REMEDY}\n", "standing\n"]),
-        (made.waiting(), 5, ["error    Waiting: paris has not answered for 3 min", "do: check the address"]),
+        (made.stopped(), 6, ["error    orders[1] is stopped (gap)", f"do: {REMEDY}\n", "stopped\n"]),
+        (made.waiting(), 5, ["error    Waiting: paris has not responded for 3 min", "do: check the address"]),
         (failed(), 6, ["error    Failed: the ledger is gone", "do: look for it"]),
         (
             replace(made.healthy(), at=NOW - 60_000),
             5,
-            ["error    Nothing was heard from the mirrors for 60 s"],
+            ["error    No status from the driver for 60 s"],
         ),
-        (made.lagging(), 0, ["notice   Behind: 90,003 records wait", "not known yet"]),
+        (made.lagging(), 0, ["notice   Lagging: 90,003 records", "not known yet"]),
         (made.paused(), 0, ["notice   Paused by ann for 5 min", "do: resume before", "when it runs again"]),
         (made.starting(), 0, ["notice   Starting", "is not known yet."]),
-        (snapshot(), 0, ["notice   There is no mirror yet."]),
-        (made.refused(), 6, ["error    orders[2] stands still (unroutable): topic orders has 2 partitions"]),
+        (snapshot(), 0, ["notice   No mirrors yet."]),
+        (made.refused(), 6, ["error    orders[2] is stopped (unroutable): topic orders has 2 partitions"]),
         (made.typo(), 3, ['warning  No topic matches "oders" of `topics` on paris; the nearest is orders.']),
         (
             snapshot(mirror([partition(0, quarantined=1)])),
@@ -105,21 +105,21 @@ def test_the_exit_code_tells_whether_somebody_has_to_act(
 def test_partitions_beyond_the_first_of_a_kind_are_listed_with_their_remedies(
     status: Callable[..., Any],
 ) -> None:
-    view = snapshot(mirror([standing(number, todo=f"do it for {number}") for number in range(30)]))
+    view = snapshot(mirror([stopped_partition(number, todo=f"do it for {number}") for number in range(30)]))
     said = status(view).out
-    assert "orders[0] and 29 others stand still (gap)" in said
-    assert "orders[19] (gap): offsets 50 to 69 (20) were deleted before they were carried\n" in said
+    assert "orders[0] and 29 others are stopped (gap)" in said
+    assert "orders[19] (gap): offsets 50 to 69 (20) were deleted before they were replicated\n" in said
     assert "do: do it for 19\n" in said
     assert "orders[20] (gap)" not in said
     assert "… and 10 more" in said
-    assert said.index("partitions that stand still") > said.index("would be missing")
-    assert "partitions that stand still" not in status(made.stopped()).out, "the first line said it already"
+    assert said.index("stopped partitions") > said.index("would be lost")
+    assert "stopped partitions" not in status(made.stopped()).out, "the first line said it already"
 
 
 def test_a_topic_that_is_called_stopped_does_not_stand_still(status: Callable[..., Any]) -> None:
-    view = snapshot(mirror([standing(0), standing(1), partition(2, "stopped-orders")]))
+    view = snapshot(mirror([stopped_partition(0), stopped_partition(1), partition(2, "stopped-orders")]))
     details = json.loads(status(view, "-o", "json").out)["details"]["paris-to-tokyo"]
-    assert [one["name"] for one in details["standing"]] == ["orders[0]", "orders[1]"]
+    assert [one["name"] for one in details["stopped_partitions"]] == ["orders[0]", "orders[1]"]
 
 
 def test_why_a_shard_is_not_carried_by_the_native_carrier_is_said(status: Callable[..., Any]) -> None:
@@ -146,12 +146,12 @@ def test_json_is_one_object_with_everything_the_api_gave(
     told = json.loads(said.out)
     answer = httpx.get(f"{address}/api/v1/mirrors").json()
     details = told.pop("details")["paris-to-tokyo"]
-    assert (told.pop("url"), told.pop("elsewhere")) == (address, [])
+    assert (told.pop("url"), told.pop("not_run_here")) == (address, [])
     assert told == answer
     one = f"{address}/api/v1/mirrors/paris-to-tokyo"
     assert details["shards"] == httpx.get(f"{one}/shards").json()["shards"]
     assert details["events"] == httpx.get(f"{one}/events").json()["events"]
-    [stopped] = details["standing"]
+    [stopped] = details["stopped_partitions"]
     assert (stopped["name"], stopped["todo"]) == ("orders[1]", REMEDY)
     assert (stopped["expected"], stopped["found"], stopped["gone"]) == (50, 70, 20)
     assert details["gaps"] == httpx.get(f"{one}/gaps").json()["gaps"]
@@ -164,7 +164,7 @@ def test_gaps_and_quarantine_are_shown_for_ever_with_the_command_that_shows_each
     said = status(snapshot(mirror([partition(0, quarantined=1_234)], gaps=(gap(20, 30), gap(1_000, 6_000)))))
     assert said.code == 0, "nobody has to act"
     show = f"causeway offsets show {tmp_path / 'mirror.toml'}"
-    assert f"\n2 gaps (5,010 offsets passed over), 1,234 records in quarantine: {show}\n" in said.out
+    assert f"\n2 gaps (5,010 offsets skipped), 1,234 records in quarantine: {show}\n" in said.out
     assert "2 gaps" not in status(made.healthy()).out
     assert "offsets show" not in status(made.healthy()).out, "nothing is said of nothing"
 
@@ -172,10 +172,10 @@ def test_gaps_and_quarantine_are_shown_for_ever_with_the_command_that_shows_each
 @pytest.mark.parametrize(
     ("gaps", "words"),
     [
-        ((gap(20, 21),), "1 gap (1 offset passed over)"),
-        ((gap(30, 20),), "1 gap (10 offsets gone back over)"),
-        ((gap(20, 40), gap(40, 30)), "2 gaps (20 offsets passed over, 10 offsets gone back over)"),
-        ((gap(30, 0, skipped=0),), "1 gap (1 partition begun anew with another topic)"),
+        ((gap(20, 21),), "1 gap (1 offset skipped)"),
+        ((gap(30, 20),), "1 gap (10 offsets moved back)"),
+        ((gap(20, 40), gap(40, 30)), "2 gaps (20 offsets skipped, 10 offsets moved back)"),
+        ((gap(30, 0, skipped=0),), "1 gap (1 partition restarted with a recreated topic)"),
     ],
 )
 def test_what_gaps_are_made_of(status: Callable[..., Any], gaps: tuple[GapView, ...], words: str) -> None:
@@ -183,27 +183,18 @@ def test_what_gaps_are_made_of(status: Callable[..., Any], gaps: tuple[GapView, 
 
 
 def test_gaps_of_several_mirrors_are_told_apart(status: Callable[..., Any], tmp_path: Path) -> None:
-    view = snapshot(mirror(gaps=(gap(),)), mirror(name="b c", gaps=(gap(0, 1),)), mirror(name="well"))
+    view = snapshot(mirror(gaps=(gap(),)), mirror(name="b c", gaps=(gap(0, 1),)), mirror(name="healthy"))
     out = status(view, names=("paris-to-tokyo", "other")).out
     show = f"causeway offsets show {tmp_path / 'mirror.toml'} --mirror paris-to-tokyo"
-    assert f"\nparis-to-tokyo: 1 gap (10 offsets passed over): {show}\n" in out
-    assert "\nb c: 1 gap (1 offset passed over): causeway offsets show CONFIG\n" in out, (
-        "not its configuration"
-    )
-    assert "well: 0 gaps" not in out
+    assert f"\nparis-to-tokyo: 1 gap (10 offsets skipped): {show}\n" in out
+    assert "\nb c: 1 gap (1 offset skipped): causeway offsets show CONFIG\n" in out, "not its configuration"
+    assert "healthy: 0 gaps" not in out
 
 
 def test_no_gap_is_left_out_however_many_there_are(status: Callable[..., Any]) -> None:
     view = snapshot(mirror(gaps=tuple(gap(number, number + 1) for number in range(1_500))))
-    assert "1,500 gaps (1,500 offsets passed over)" in status(view).out
+    assert "1,500 gaps (1,500 offsets skipped)" in status(view).out
     assert len(json.loads(status(view, "-o", "json").out)["details"]["paris-to-tokyo"]["gaps"]) == 1_500
-
-
-def test_what_is_relied_on_is_what_the_page_documents() -> None:
-    below = PAGE.split("\n### A mirror\n", 1)[1].split("\n### ", 1)[0]
-    assert set(re.findall(r"`([a-z_0-9]+)`", below)) >= MIRROR_FIELDS
-    for name in ("url", "elsewhere", "details"):
-        assert f"| `{name}`" in PAGE.split("\n## From a shell\n", 1)[1]
 
 
 def two() -> Snapshot:
@@ -214,31 +205,29 @@ def two() -> Snapshot:
 def test_of_several_mirrors_each_line_says_which(status: Callable[..., Any]) -> None:
     said = status(two())
     assert said.code == 6
-    assert "error    paris-to-tokyo: orders[1] stands still" in said.out
-    assert "info     back: slice 3 began" in said.out
+    assert "error    paris-to-tokyo: orders[1] is stopped" in said.out
+    assert "info     back: slice 3 started" in said.out
 
 
 def test_only_the_mirrors_that_are_asked_for_are_shown_and_judged(status: Callable[..., Any]) -> None:
     said = status(two(), "--mirror", "back")
     assert said.code == 0
-    assert said.out.startswith("well     All is well")
+    assert said.out.startswith("ok       Healthy")
     assert "paris-to-tokyo" not in said.out
-    assert "If the source vanished now, 6 records / 0.4 s would be missing." in said.out
+    assert "If the source were lost now, 6 records (0.4 s) would be lost." in said.out
     said = status(two(), "--mirror", "back", "--mirror", "paris-to-tokyo")
     assert said.code == 6
     assert "third" not in said.out
-    assert "well" not in said.out
-    assert "back: If the source vanished now, 6 records / 0.4 s" in said.out
+    assert "Healthy" not in said.out
+    assert "back: If the source were lost now, 6 records (0.4 s)" in said.out
     old = status(replace(two(), at=NOW - 60_000), "--mirror", "back")
-    assert (old.code, "Nothing was heard from the mirrors" in old.out) == (5, True), (
-        "that is about all of them"
-    )
+    assert (old.code, "No status from the driver" in old.out) == (5, True), "that is about all of them"
 
 
 def test_a_mirror_that_this_process_does_not_run(status: Callable[..., Any]) -> None:
     said = status(made.healthy(), "--mirror", "b", names=("a", "b"))
     assert said.code == 5
-    assert "error: mirror b is not run by the process that answers there" in said.err
+    assert "error: the process at this address does not run mirror b\n" in said.err
     assert "why: it runs paris-to-tokyo" in said.err
     assert "--url" in said.err
     assert status(made.healthy(), "--mirror", "c", names=("a", "b")).code == 2, "the configuration has none"
@@ -247,7 +236,7 @@ def test_a_mirror_that_this_process_does_not_run(status: Callable[..., Any]) -> 
 def test_a_process_that_runs_none_of_the_mirrors_is_another_one(status: Callable[..., Any]) -> None:
     said = status(made.healthy(), names=("a", "b"))
     assert said.code == 5
-    assert "error: mirrors a, b are not run by the process that answers there" in said.err
+    assert "error: the process at this address does not run mirrors a, b\n" in said.err
     assert "why: it runs paris-to-tokyo" in said.err
     assert "--url" in said.err
     assert said.out == ""
@@ -256,12 +245,14 @@ def test_a_process_that_runs_none_of_the_mirrors_is_another_one(status: Callable
 def test_mirrors_that_run_elsewhere_are_a_notice(status: Callable[..., Any]) -> None:
     said = status(made.healthy(), names=("paris-to-tokyo", "b"))
     assert said.code == 0
-    assert "notice   b is in the configuration, and this process does not run it." in said.out
+    assert "notice   b is in the configuration, but this process does not run it." in said.out
 
 
 def test_texts_of_others_do_not_steer_the_terminal(status: Callable[..., Any]) -> None:
     event = EventView(NOW, "error", "a\x1b[2Jb\rc", "x\x07y")
-    said = status(snapshot(mirror([standing(0, what="\x1b]0;owned\x07[red]x[/red]")], events=(event,))))
+    said = status(
+        snapshot(mirror([stopped_partition(0, what="\x1b]0;owned\x07[red]x[/red]")], events=(event,)))
+    )
     assert not set("\x1b\r\x07") & set(said.out)
     assert "[red]x[/red]" in said.out
 
@@ -269,12 +260,12 @@ def test_texts_of_others_do_not_steer_the_terminal(status: Callable[..., Any]) -
 def test_a_table_is_never_wider_than_the_terminal(serve: Serve) -> None:
     """First the gaps shrink, then the longest words are folded, then there is a list instead of a row."""
     paused = replace(made.paused().mirrors[0], name="paused")
-    found = seen(
+    report = status_report(
         ApiClient(serve(Shown(replace(two(), mirrors=(*two().mirrors, paused))))), ["back"], {}, only=False
     )
     looks = {}
     for width in range(150, 30, -1):
-        *figures, _shards = (part for part in parts(found, width) if isinstance(part, Table))
+        *figures, _shards = (part for part in sections(report, width) if isinstance(part, Table))
         assert all(width_of(table) <= width for table in figures), width
         text = "\n".join(
             segment.text for table in figures for segment in Console(width=width).render(table) if segment
@@ -286,11 +277,11 @@ def test_a_table_is_never_wider_than_the_terminal(serve: Serve) -> None:
 
 
 def test_a_moment_is_a_line(serve: Serve) -> None:
-    found = seen(ApiClient(serve(Shown(made.stopped()))), ["paris-to-tokyo"], {}, only=False)
-    assert re.sub(r"p(50|99) [^,]*", r"p\1 –", line(found)) == (
-        "2026-09-21 14:13:20 UTC error: orders[1] stands still (gap): offsets 50 to 69 (20) were deleted"
-        " before they were carried | paris-to-tokyo: running, 1,980 records, 1,234 records/s, 0.1 MB/s,"
-        " lag 503 / 2 h, p50 –, p99 –, caught up, standing still: 1, gaps: 1"
+    report = status_report(ApiClient(serve(Shown(made.stopped()))), ["paris-to-tokyo"], {}, only=False)
+    assert re.sub(r"p(50|99) [^,]*", r"p\1 –", line(report)) == (
+        "2026-09-21 14:13:20 UTC error: orders[1] is stopped (gap): offsets 50 to 69 (20) were deleted"
+        " before they were replicated | paris-to-tokyo: running, 1,980 records, 1,234 records/s, 0.1 MB/s,"
+        " lag 503 / 2 h, p50 –, p99 –, catch-up: caught up, stopped: 1, gaps: 1"
     )
 
 
@@ -313,7 +304,7 @@ def test_watching_without_a_terminal_is_a_line_each_second_until_interrupted(
     try:
         watching.until(lambda: len(lines()) >= 2, "two lines")
         server.stop()
-        watching.until(lambda: "no mirror answers" in lines()[-1], "it says that nobody answers")
+        watching.until(lambda: "no mirror responds" in lines()[-1], "it says that nobody answers")
         server = Server(application(shown), port=port)
         server.start()
         watching.until(lambda: "paris-to-tokyo" in lines()[-1], "it goes on")
@@ -326,7 +317,7 @@ def test_watching_without_a_terminal_is_a_line_each_second_until_interrupted(
         assert told[0]["mirrors"][0]["name"] == "paris-to-tokyo"
         assert next(one for one in told if "error" in one)["why"] == "Connection refused"
     else:
-        assert all(re.match(r"\d{4}-\d\d-\d\d |error: no mirror answers", text) for text in lines())
+        assert all(re.match(r"\d{4}-\d\d-\d\d |error: no mirror responds", text) for text in lines())
 
 
 def test_who_does_not_answer_at_first_is_not_watched(typed: Type, configure: Configure, nobody: str) -> None:
@@ -353,7 +344,7 @@ def test_watching_on_a_terminal_draws_again_and_ends_well(serve: Serve, configur
         return words in read
 
     try:
-        eventually(lambda: drawn(b"All is well"), "the first picture")
+        eventually(lambda: drawn(b"Healthy"), "the first picture")
         shown.view = made.paused()
         eventually(lambda: drawn(b"Paused by ann"), "the next picture")
         process.send_signal(signal.SIGINT)

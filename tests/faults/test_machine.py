@@ -113,7 +113,7 @@ def test_a_partition_that_stops_after_the_clock_was_set_back_is_shown_as_stopped
 
     def shown() -> int:
         with urllib.request.urlopen(f"{run.page()}/api/v1/mirrors/{world.mirror}", timeout=10) as answer:
-            return int(json.load(answer)["standing"])
+            return int(json.load(answer)["stopped"])
 
     run.until(lambda: stopped_at(1) and shown(), "the partition has stopped", 90)
     clock.put(0)

@@ -1,4 +1,4 @@
-"""A browser for all tests of the page, and a destination whose line can be cut."""
+"""A browser for all tests of the page, and a destination whose connections can be cut."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.world import World
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     if not program():
-        pytest.skip("there is no Chromium here: apt-get install chromium")
+        pytest.skip("Chromium is not installed: apt-get install chromium")
     browser = Browser(tmp_path_factory.mktemp("chromium"))
     yield browser
     browser.close()
@@ -24,7 +24,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
-    """So large that all is seen: what nobody sees is not brought up to date."""
+    """Large enough to show everything: the page does not refresh what is out of view."""
     page = browser.page()
     page.looks(1280, 2400)
     yield page
@@ -40,7 +40,7 @@ def line() -> Iterator[Proxy]:
 
 @pytest.fixture
 def far(line: Proxy, tmp_path: Path) -> Iterator[EmbeddedCluster]:
-    """A destination behind that line."""
+    """A destination that is reached over that line."""
     with EmbeddedCluster.start("far", directory=tmp_path / "far", proxied={0: line.port}) as cluster:
         target = cluster.brokers[0].proxy_target_port
         assert target is not None
@@ -49,8 +49,8 @@ def far(line: Proxy, tmp_path: Path) -> Iterator[EmbeddedCluster]:
 
 
 @pytest.fixture
-def behind(source: EmbeddedCluster, far: EmbeddedCluster, tmp_path: Path) -> Iterator[World]:
-    """A mirror's world; the mirror itself goes over the line, whoever looks does not."""
+def over_line(source: EmbeddedCluster, far: EmbeddedCluster, tmp_path: Path) -> Iterator[World]:
+    """The mirror connects over the line; the tests' own clients do not."""
     world = World(source, far, tmp_path)
     yield world
     world.close()

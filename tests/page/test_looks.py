@@ -32,7 +32,7 @@ def serve() -> Iterator[Serve]:
 
 def test_names_with_markup_are_text(serve: Serve, page: Page) -> None:
     page.go(serve(Shown(made.markup())))
-    page.until(f"document.querySelector('#events').innerText.includes({made.MARKUP!r})", "it is all shown")
+    page.until(f"document.querySelector('#events').innerText.includes({made.MARKUP!r})", "the event is shown")
     page.until("document.querySelectorAll('#offsets tr').length === 1", "its offsets are shown")
 
     assert page.js("document.querySelectorAll('[onerror]').length") == 0
@@ -45,9 +45,9 @@ def test_names_with_markup_are_text(serve: Serve, page: Page) -> None:
 def test_a_thousand_partitions_fit(serve: Serve, page: Page, width: int, dark: bool) -> None:
     page.looks(width, 900, dark=dark)
     page.go(serve(Shown(made.thousand())))
-    page.until("document.querySelector('#heat-count').innerText.includes('1,000')", "all are counted")
+    page.until("document.querySelector('#heat-map-count').innerText.includes('1,000')", "all are counted")
 
-    assert not page.js(WIDE), "nothing is to be scrolled sideways"
+    assert not page.js(WIDE), "the page must not scroll sideways"
     shade = page.js("getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)")
     assert (sum(shade) < 200) is dark
     assert page.errors == []
@@ -56,22 +56,47 @@ def test_a_thousand_partitions_fit(serve: Serve, page: Page, width: int, dark: b
 @pytest.mark.parametrize(
     "situation", ["lagging", "stopped", "paused", "waiting", "starting", "typo", "refused"]
 )
-def test_every_situation_has_its_first_line(serve: Serve, page: Page, situation: str) -> None:
+def test_every_situation_has_its_headline(serve: Serve, page: Page, situation: str) -> None:
     shown = Shown(getattr(made, situation)())
     page.go(serve(shown))
-    page.until("document.querySelector('#link').dataset.state === 'live'", "the page is live")
+    page.until("document.querySelector('#connection').dataset.state === 'live'", "the page is live")
 
-    assert page.text("#first")
-    assert not page.text("#first").startswith("All is well")
+    assert page.text("#health-what")
+    assert not page.text("#health-what").startswith("Healthy")
     assert page.errors == []
+
+
+def test_a_lag_that_is_not_known_is_a_dash(serve: Serve, page: Page) -> None:
+    page.go(serve(Shown(made.unknown_ends())))
+    page.until(
+        "document.querySelector('#offsets').innerText.includes('not started')", "its offsets are shown"
+    )
+
+    assert (page.text("#f-lag"), page.text("#f-lag-time"), page.text("#f-catch-up")) == (
+        "–",
+        "–",
+        "not known yet",
+    )
+    assert page.errors == []
+
+
+def test_counts_agree_with_their_nouns(serve: Serve, page: Page) -> None:
+    page.go(serve(Shown(made.unknown_ends())))
+    page.until(
+        "document.querySelector('#heat-map-count').innerText === '1 partition, 0 stopped'", "one is one"
+    )
+    counted = (
+        "import('/static/format.js').then(format => [0, 1, 2, 1234].map(n => format.counted(n, 'shard')))"
+    )
+    assert page.js(counted) == ["0 shards", "1 shard", "2 shards", "1,234 shards"]
 
 
 def test_what_changes_is_seen_without_a_reload(serve: Serve, page: Page) -> None:
     shown = Shown(made.healthy())
     page.go(serve(shown))
-    page.until("document.querySelector('#verdict').dataset.level === 'well'", "all is well")
+    page.until("document.querySelector('#health').dataset.level === 'ok'", "it is healthy")
     shown.view = made.stopped()
-    page.until("document.querySelector('#verdict').dataset.level === 'error'", "a partition stands still")
+    page.until("document.querySelector('#health').dataset.level === 'error'", "a partition is stopped")
     shown.view = made.healthy()
-    page.until("document.querySelector('#verdict').dataset.level === 'well'", "all is well again")
+    page.until("document.querySelector('#health').dataset.level === 'ok'", "it is healthy again")
     assert page.errors == []

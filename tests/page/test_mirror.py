@@ -11,7 +11,7 @@ from support.proxy import Proxy
 from support.world import World
 
 TOKEN = "a-token-of-the-tests"
-WELL = "document.querySelector('#verdict').dataset.level === 'well'"
+HEALTHY = "document.querySelector('#health').dataset.level === 'ok'"
 
 
 def shows(page: Page, place: str, text: str) -> None:
@@ -29,10 +29,10 @@ def cells(page: Page) -> list[list[str]]:
     return list(page.js(f"{rows}.map(row => [...row.cells].map(cell => cell.innerText))"))
 
 
-def test_what_is_carried_what_waits_and_what_was_asked_for(
-    behind: World, far: EmbeddedCluster, line: Proxy, page: Page
+def test_lag_an_outage_a_pause_and_a_verify(
+    over_line: World, far: EmbeddedCluster, line: Proxy, page: Page
 ) -> None:
-    world = behind
+    world = over_line
     topic = world.topic("orders", 2)
     world.produce(topic, world.numbers(1_000, 2))
     config = world.config()
@@ -40,39 +40,41 @@ def test_what_is_carried_what_waits_and_what_was_asked_for(
     run = world.run(config, "-X", "web.port=0", "-X", f"web.token={TOKEN}")
     page.go(run.page())
 
-    page.until(WELL, "all is well")
-    assert page.text("#first").startswith("All is well")
+    page.until(HEALTHY, "it is healthy")
+    assert page.text("#health-what").startswith("Healthy")
     shows(page, "#f-delivered", "1,000")
     shows(page, "#f-lag", "0")
     page.until("document.querySelector('#shards').innerText.includes('native')", "the shards are shown")
     assert str(run.process.pid) in page.text("#process")
-    carried = [[f"{topic}[{number}]", "0", "500", "500", "0"] for number in range(2)]
-    eventually(lambda: [row[:5] for row in sorted(cells(page))] == carried, "both sides' offsets are shown")
-    assert page.text("#rpo") == "If the source vanished now, nothing would be missing."
+    replicated = [[f"{topic}[{number}]", "0", "500", "500", "0"] for number in range(2)]
+    eventually(
+        lambda: [row[:5] for row in sorted(cells(page))] == replicated, "both sides' offsets are shown"
+    )
+    assert page.text("#rpo") == "If the source were lost now, no records would be lost."
 
     line.cut()
     world.produce(topic, world.numbers(500, 2, 1_000))
     shows(page, "#f-lag", "500")
     page.until("document.querySelector('#state').dataset.state === 'waiting'", "it waits")
-    page.until("document.querySelector('#verdict').dataset.level === 'error'", "the first line says so")
-    assert "dst" in page.text("#first")
+    page.until("document.querySelector('#health').dataset.level === 'error'", "the headline says so")
+    assert "dst" in page.text("#health-what")
     assert "500 records" in page.text("#rpo")
     line.heal()
     shows(page, "#f-lag", "0")
     shows(page, "#f-delivered", "1,500")
-    page.until(WELL, "all is well again")
+    page.until(HEALTHY, "it is healthy again")
 
     click(page, "#pause")
     page.js(f"document.querySelector('#token').value = '{TOKEN}'")
     page.js("document.querySelector('#by').value = 'the tests'")
-    page.js("document.querySelector('#token-go').click()")
+    page.js("document.querySelector('#token-submit').click()")
     page.until("document.querySelector('#state').dataset.state === 'paused'", "it is paused")
     page.until("document.querySelector('#main').innerText.includes('the tests')", "it says who did")
     world.produce(topic, world.numbers(100, 2, 1_500))
     shows(page, "#f-lag", "100")
     click(page, "#resume")
     shows(page, "#f-delivered", "1,600")
-    page.until(WELL, "all is well once more")
+    page.until(HEALTHY, "it is healthy once more")
 
     click(page, "#verify")
     page.until("document.querySelector('#job').dataset.state === 'equal'", "both sides are equal", 120)
@@ -82,16 +84,14 @@ def test_what_is_carried_what_waits_and_what_was_asked_for(
     world.assert_mirrored(topic)
 
 
-def test_a_partition_that_stands_still_is_shown_with_its_remedy(
-    world: World, page: Page, tmp_path: Path
-) -> None:
+def test_a_stopped_partition_is_shown_with_its_remedy(world: World, page: Page, tmp_path: Path) -> None:
     topic, config = world.with_a_gap("orders")
     run = world.run(config, "-X", "web.port=0")
     page.go(run.page())
 
-    page.until("document.querySelector('#verdict').dataset.level === 'error'", "the first line says so")
-    assert f"{topic}[1]" in page.text("#first")
-    assert "offsets skip" in page.text("#first-todo")
+    page.until("document.querySelector('#health').dataset.level === 'error'", "the headline says so")
+    assert f"{topic}[1]" in page.text("#health-what")
+    assert "offsets skip" in page.text("#health-todo")
     page.until("document.querySelector('#events').innerText.includes('gap')", "there is an event")
     assert "offsets skip" in page.text("#events")
     shows(page, "#f-delivered", "150")

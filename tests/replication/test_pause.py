@@ -96,7 +96,7 @@ def test_a_running_mirror_is_paused_and_goes_on_over_its_api(
     carries(world, run, topic, 1_000)
 
     said = causeway("pause", config, "--url", url)
-    assert (said.returncode, "nothing is carried until" in said.stdout) == (0, True), said
+    assert (said.returncode, "resume it with" in said.stdout) == (0, True), said
     world.produce(topic, world.numbers(1_000, 2, 1_000))
     run.until(lambda: state(config, url) == ("paused", 1_000), "it sees what waits")
     assert world.carried() == 1_000

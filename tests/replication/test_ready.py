@@ -55,7 +55,7 @@ def test_a_mirror_is_ready_and_well_when_every_shard_has_reported(world: World) 
         heard = [one["heartbeat_at"] for one in seen.rows("shards")]
         mirror, level = seen.mirror(), seen.level()
         if None in heard and mirror["state"] == "starting":
-            early.append((code, " ".join(said["reasons"]), level, mirror["catch_up"]["words"]))
+            early.append((code, " ".join(said["reasons"]), level, mirror["catch_up"]["text"]))
         return False
 
     run.until(ready, "it is ready", 90)
@@ -74,7 +74,7 @@ def test_a_mirror_is_ready_and_well_when_every_shard_has_reported(world: World) 
 
     world.produce(topic, world.numbers(3_000, 4, 3_000))
     run.until(all_there, "all of it is there", 60)
-    run.until(lambda: seen.level() == "well", "all is well", 30)
+    run.until(lambda: seen.level() == "ok", "it is healthy", 30)
     assert run.stop() == 0, run.output
 
 

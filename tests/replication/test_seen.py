@@ -47,7 +47,7 @@ def test_a_stop_is_told_with_its_offsets_and_its_gap_for_ever(world: World) -> N
     assert standing(url) == {
         "expected_offset": (labels, 50), "found_offset": (labels, 70), "gone_offsets": (labels, 20),
     }  # fmt: skip
-    [stopped] = details(world, config, url, code=6)["standing"]
+    [stopped] = details(world, config, url, code=6)["stopped_partitions"]
     assert (stopped["name"], stopped["expected"], stopped["found"], stopped["gone"]) == (
         f"{topic}[1]", 50, 70, 20,
     )  # fmt: skip
@@ -60,12 +60,12 @@ def test_a_stop_is_told_with_its_offsets_and_its_gap_for_ever(world: World) -> N
     run.until(lambda: world.carried() == 180, "all that is left is carried")
 
     def goes_on() -> bool:
-        return details(world, config, url, code=0)["standing"] == [] and not standing(url)
+        return details(world, config, url, code=0)["stopped_partitions"] == [] and not standing(url)
 
     run.until(goes_on, "nothing stands still")
     [gap] = details(world, config, url, code=0)["gaps"]
     assert (gap["cluster"], gap["topic"], gap["partition"]) == ("src", topic, 1)
     assert (gap["begin"], gap["end"], gap["skipped"], gap["why"]) == (50, 70, 20, "it was retention")
     said = typed("status", config, "--url", url, code=0)
-    assert f"\n1 gap (20 offsets passed over): causeway offsets show {config}\n" in said
+    assert f"\n1 gap (20 offsets skipped): causeway offsets show {config}\n" in said
     assert run.stop() == 0, run.output

@@ -14,7 +14,7 @@ from causeway.core.snapshot import Snapshot
 from causeway.reporting.metrics import Metrics
 from support.viewing import mirror, partition, shard, snapshot
 
-CARRIED = snapshot(
+REPLICATED = snapshot(
     mirror(
         partition(0, to_topic="copy", delivered=44, filtered=5, quarantined=1, log_end=60),
         partition(1, to_topic="copy", delivered=100, log_end=100),
@@ -38,11 +38,11 @@ def samples(shown: Snapshot, compat: Sequence[Compat], partitions: int = 1000) -
 
 
 def test_nobody_gets_other_names_without_asking() -> None:
-    assert lines(CARRIED, ()) == []
+    assert lines(REPLICATED, ()) == []
 
 
 def test_ktm() -> None:
-    assert lines(CARRIED, ["ktm"]) == [
+    assert lines(REPLICATED, ["ktm"]) == [
         "# HELP consumed_messages_count Records read, by input topic.",
         "# TYPE consumed_messages_count untyped",
         'consumed_messages_count{app="kafka_topic_mirror",topic_name="orders"} 150',
@@ -53,7 +53,7 @@ def test_ktm() -> None:
 
 
 def test_ktm_keeps_its_names_in_the_clients_own_writer_too() -> None:
-    text = generate_latest(Metrics(lambda: CARRIED, compat=["ktm"]).registry).decode()
+    text = generate_latest(Metrics(lambda: REPLICATED, compat=["ktm"]).registry).decode()
 
     assert 'consumed_messages_count{app="kafka_topic_mirror",topic_name="orders"} 150.0' in text.splitlines()
     assert "messages_count_total" not in text
@@ -61,7 +61,7 @@ def test_ktm_keeps_its_names_in_the_clients_own_writer_too() -> None:
 
 def test_kaf_relay() -> None:
     msgs, relayed = "kafka_relay_msgs_total", "kafka_relay_messages_relayed_total"
-    assert samples(CARRIED, ["kaf-relay"]) == [
+    assert samples(REPLICATED, ["kaf-relay"]) == [
         'kafka_relay_msg_count{source="orders",destination="copy",partition="0"} 44',
         'kafka_relay_msg_count{source="orders",destination="copy",partition="1"} 100',
         msgs + '{source="orders",src_partition="0",destination="copy",dest_partition="0"} 44',
@@ -88,6 +88,12 @@ def test_mirrors_are_added_up_and_a_log_that_two_of_them_read_has_one_end() -> N
     assert 'kafka_relay_source_highwatermark{node_id="paris"} 10' in got
 
 
+def test_a_source_without_a_known_log_end_has_no_high_watermark() -> None:
+    shown = snapshot(mirror(partition(0, log_end=-1)))
+
+    assert not any("highwatermark{" in line for line in samples(shown, ["kaf-relay"]))
+
+
 def test_a_place_that_the_key_chooses_is_minus_one_as_it_is_there() -> None:
     shown = snapshot(mirror(replace(partition(0, delivered=7), to_partition=BY_KEY)))
 
@@ -95,7 +101,7 @@ def test_a_place_that_the_key_chooses_is_minus_one_as_it_is_there() -> None:
 
 
 def test_above_the_limit_partitions_have_no_label() -> None:
-    assert samples(CARRIED, ["kaf-relay"], partitions=1)[:3] == [
+    assert samples(REPLICATED, ["kaf-relay"], partitions=1)[:3] == [
         'kafka_relay_msg_count{source="orders",destination="copy",partition=""} 144',
         'kafka_relay_msgs_total{source="orders",src_partition="",destination="copy",dest_partition=""} 144',
         "kafka_relay_messages_relayed_total"

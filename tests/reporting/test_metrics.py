@@ -1,4 +1,4 @@
-"""What a scrape is answered with."""
+"""What a scrape returns."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_each_partition_has_its_lag_and_its_offsets() -> None:
     assert value(series, "lag_seconds", **labels) == 0.25
     assert value(series, "position_offset", **labels) == 50
     assert value(series, "log_end_offset", **labels) == 70
-    assert value(series, "partition_series_limited", mirror="m") == 0
+    assert value(series, "partition_series_aggregated", mirror="m") == 0
     assert value(series, "last_commit_timestamp_seconds", mirror="m") == NOW / 1000
     # No position yet: not even a zero.
     labels["partition"] = "4"
@@ -134,7 +134,7 @@ def test_the_process_and_the_state_of_each_mirror() -> None:
         shown = {one: value(series, "mirror_state", mirror=name, state=one) for one in STATES}
         assert shown == {one: float(one == state) for one in STATES}
     assert value(series, "slices_total", mirror="n") == 9
-    assert value(series, "failed_slices_total", mirror="n") == 2
+    assert value(series, "slices_failed_total", mirror="n") == 2
     assert value(series, "group_commits_total", mirror="n") == 7
 
 
@@ -142,18 +142,18 @@ def test_verdicts_are_counted_also_those_that_nobody_here_knows() -> None:
     stopped = [partition(n, verdict=verdict) for n, verdict in enumerate(("gap", "gap", "poison", "new"))]
     series = scraped(snapshot(mirror(*stopped, gaps=(gap("gap"), gap("skip"), gap("skip"), gap("new")))))
 
-    standing = {
+    stopped_by = {
         verdict: value(series, "partitions_stopped", mirror="m", verdict=verdict) for verdict in STOPS
     }
-    assert {verdict: count for verdict, count in standing.items() if count} == {"gap": 2, "poison": 1}
+    assert {verdict: count for verdict, count in stopped_by.items() if count} == {"gap": 2, "poison": 1}
     assert value(series, "partitions_stopped", mirror="m", verdict="new") == 1
-    assert value(series, "integrity_events_total", mirror="m", verdict="gap") == 1
-    assert value(series, "integrity_events_total", mirror="m", verdict="skip") == 2
-    assert value(series, "integrity_events_total", mirror="m", verdict="new") == 1
-    assert value(series, "integrity_events_total", mirror="m", verdict="truncated") == 0
+    assert value(series, "gaps_total", mirror="m", verdict="gap") == 1
+    assert value(series, "gaps_total", mirror="m", verdict="skip") == 2
+    assert value(series, "gaps_total", mirror="m", verdict="new") == 1
+    assert value(series, "gaps_total", mirror="m", verdict="truncated") == 0
 
 
-STANDING = {
+STOPPED_SERIES = {
     "causeway_partition_stopped_expected_offset",
     "causeway_partition_stopped_found_offset",
     "causeway_partition_stopped_gone_offsets",
@@ -169,7 +169,7 @@ def stopped_at(series: Series, **labels: str) -> tuple[float | None, ...]:
 
 
 @pytest.mark.parametrize("limit", [1, 1000])
-def test_a_partition_that_stands_still_is_named_with_its_offsets_whatever_the_limit(limit: int) -> None:
+def test_a_stopped_partition_is_named_with_its_offsets_whatever_the_limit(limit: int) -> None:
     shown = snapshot(
         mirror(
             partition(0, verdict="gap", expected=0, found=70, gone=70),
@@ -185,20 +185,20 @@ def test_a_partition_that_stands_still_is_named_with_its_offsets_whatever_the_li
     assert stopped_at(series, **orders, partition="2", verdict="poison") == (9, None, 0)
     lyon = {**orders, "cluster": "lyon", "partition": "0"}
     assert stopped_at(series, **lyon, verdict="deleted") == (None, None, 0)
-    assert Counter(name for name, _ in series if name in STANDING) == {
+    assert Counter(name for name, _ in series if name in STOPPED_SERIES) == {
         "causeway_partition_stopped_expected_offset": 2,
         "causeway_partition_stopped_found_offset": 1,
         "causeway_partition_stopped_gone_offsets": 3,
     }
 
 
-def test_of_thousands_that_stand_still_the_first_are_named_and_all_are_counted() -> None:
+def test_of_thousands_of_stopped_partitions_the_first_are_named_and_all_are_counted() -> None:
     shown = snapshot(mirror(*(partition(number, verdict="deleted") for number in range(1_500))))
 
     def named(limit: int) -> int:
         series = scraped(shown, partitions=limit)
         assert value(series, "partitions_stopped", mirror="m", verdict="deleted") == 1_500
-        return sum(name in STANDING for name, _ in series)
+        return sum(name in STOPPED_SERIES for name, _ in series)
 
     assert [named(limit) for limit in (1, 1_200, sys.maxsize)] == [1_000, 1_200, 1_500]
 
@@ -219,7 +219,7 @@ def test_every_series_exists_before_anything_happens() -> None:
             else [family.name]
         )
     }
-    assert names(series) == parts - STANDING, "of what stands still there are none before it does"
+    assert names(series) == parts - STOPPED_SERIES, "those of stopped partitions exist while there are any"
     assert beyond_zero == {
         "causeway_build_info",
         "causeway_start_time_seconds",
@@ -236,9 +236,7 @@ def test_what_the_ledger_counts_is_not_shown_as_zero_before_it_is_read() -> None
 
     assert value(series, "mirror_state", mirror="m", state="starting") == 1
     assert value(series, "slices_total", mirror="m") == 0
-    assert names(series).isdisjoint(
-        {"causeway_integrity_events_total", "causeway_replication_latency_seconds_bucket"}
-    )
+    assert names(series).isdisjoint({"causeway_gaps_total", "causeway_replication_latency_seconds_bucket"})
 
 
 @given(st.lists(st.integers(0, 100_000), max_size=60))
@@ -247,7 +245,7 @@ def test_buckets_are_cumulative_and_agree_with_count_and_sum(waits: list[int]) -
     latency = tuple(counted[bucket] for bucket in range(len(NO_LATENCY)))
     series = scraped(snapshot(mirror(latency=latency, latency_seconds=sum(waits) / 1000, carrying=latency)))
 
-    for name in ("replication_latency_seconds", "carrying_seconds"):
+    for name in ("replication_latency_seconds", "fetch_to_commit_seconds"):
         below = {
             float(dict(labels)["le"]): shown
             for (full, labels), shown in series.items()
@@ -274,16 +272,34 @@ def test_above_the_limit_partitions_are_given_by_topic_and_it_is_said() -> None:
     series = scraped(shown, partitions=2)
 
     orders = {"mirror": "m", "cluster": "paris", "topic": "orders"}
-    assert value(series, "partition_series_limited", mirror="m") == 1
+    assert value(series, "partition_series_aggregated", mirror="m") == 1
     assert value(series, "lag_records", **orders) == 35
     assert value(series, "lag_bytes", **orders) == 350
     assert value(series, "lag_seconds", **orders) == 7.0
     assert value(series, "position_offset", **orders) == 10
     assert value(series, "log_end_offset", **orders) == 45
     assert value(series, "lag_records", mirror="m", cluster="lyon", topic="orders") == 1
-    assert value(series, "partition_series_limited", mirror="small") == 0
+    assert value(series, "partition_series_aggregated", mirror="small") == 0
     assert value(series, "lag_records", mirror="small", cluster="paris", topic="orders", partition="0") == 0
-    assert "causeway_partition_series_limited" not in names(scraped(snapshot()))
+    assert "causeway_partition_series_aggregated" not in names(scraped(snapshot()))
+
+
+@pytest.mark.parametrize("limit", [0, 1000])
+def test_what_is_not_known_has_no_series(limit: int) -> None:
+    """0 would be an offset, and a lag of 0 a mirror that has caught up."""
+    unknown = partition(0, topic="away", position=-1, log_end=-1)
+    known = partition(0, position=3, log_end=5, lag_records=2)
+    shown = mirror(unknown, known, partition(1, position=-1, log_end=-1))
+    series = scraped(snapshot(shown), partitions=limit)
+
+    by_partition = ("lag_records", "lag_bytes", "lag_seconds", "position_offset", "log_end_offset")
+    for name in by_partition:
+        labels = [dict(labels) for full, labels in series if full == f"causeway_{name}"]
+        assert [(one["topic"], one.get("partition", "0")) for one in labels] == [("orders", "0")], name
+    orders = {"mirror": "m", "cluster": "paris", "topic": "orders"} | ({"partition": "0"} if limit else {})
+    assert value(series, "position_offset", **orders) == 3, "the sum of the known ones"
+    assert value(series, "log_end_offset", **orders) == 5
+    assert value(series, "records_delivered_total", mirror="m", topic="away") == 0, "counts begin at 0"
 
 
 def test_registries_are_separate_and_know_their_names() -> None:

@@ -42,10 +42,10 @@ def partition(number: int = 0, topic: str = "orders", **other: Any) -> Partition
     return replace(view, **other)
 
 
-def standing(number: int = 1, **other: Any) -> PartitionView:
-    words = {
+def stopped_partition(number: int = 1, **other: Any) -> PartitionView:
+    reason = {
         "verdict": "gap",
-        "what": "offsets 50 to 69 (20) were deleted before they were carried",
+        "what": "offsets 50 to 69 (20) were deleted before they were replicated",
         "todo": "causeway offsets skip mirror.toml --topic orders --partition 1 --to earliest",
         "lag_records": 500,
         "lag_seconds": 7_200.0,
@@ -53,7 +53,7 @@ def standing(number: int = 1, **other: Any) -> PartitionView:
         "found": 70,
         "gone": 20,
     }
-    return partition(number, **{**words, **other})
+    return partition(number, **{**reason, **other})
 
 
 def shard(number: int = 1, **other: Any) -> ShardView:
@@ -76,7 +76,7 @@ def mirror(
         slice=3,
         partitions=tuple(partitions),
         shards=(shard(1), shard(2)),
-        events=(EventView(NOW - 5_000, "info", "slice 3 began"),),
+        events=(EventView(NOW - 5_000, "info", "slice 3 started"),),
         gaps=(),
         records_per_second=1_234.5,
         bytes_per_second=123_450.0,
@@ -109,13 +109,25 @@ def lagging() -> Snapshot:
 
 
 def stopped() -> Snapshot:
-    event = EventView(NOW - 60_000, "error", standing().what, standing().todo, 2, "orders", 1, 50, 50, 70, 20)
-    return snapshot(mirror([partition(0, skipped=10), standing(1)], events=(event,), gaps=(gap(),)))
+    event = EventView(
+        NOW - 60_000,
+        "error",
+        stopped_partition().what,
+        stopped_partition().todo,
+        2,
+        "orders",
+        1,
+        50,
+        50,
+        70,
+        20,
+    )
+    return snapshot(mirror([partition(0, skipped=10), stopped_partition(1)], events=(event,), gaps=(gap(),)))
 
 
 def gap(begin: int = 20, end: int = 30, **other: Any) -> GapView:
     why = "retention was two days"
-    told = f"offsets {begin} to {end - 1} passed over, by ann@tokyo-1: {why}"
+    told = f"offsets {begin} to {end - 1} skipped, by ann@tokyo-1: {why}"
     view = GapView(
         NOW - 86_400_000, "paris", "orders", 0, "gap", begin, end, "ann@tokyo-1", told, why, end - begin
     )
@@ -136,6 +148,12 @@ def starting() -> Snapshot:
     return snapshot(mirror([], state="starting", shards=(), events=()), prepared=False)
 
 
+def unknown_ends() -> Snapshot:
+    """The source has not responded since the start: no log end is known."""
+    unknown = partition(position=-1, start=-1, log_start=-1, log_end=-1, to_end=-1, committed_at=-1)
+    return snapshot(mirror([replace(unknown, lag_records=0, lag_bytes=0, lag_seconds=0.0)]))
+
+
 def typo() -> Snapshot:
     """`topics` select nothing."""
     return snapshot(mirror([], unmatched=(Unmatched("oders", ("paris",), "orders"),), shards=()))
@@ -144,18 +162,20 @@ def typo() -> Snapshot:
 def refused() -> Snapshot:
     """The source grew, the destination did not; and a record was set aside before."""
     what, todo = "topic orders has 2 partitions, 3 are needed", "kafka-topics.sh --alter --topic orders"
-    third = standing(2, verdict="unroutable", what=what, todo=todo, position=-1, to_partition=-1, expected=-1)
+    third = stopped_partition(
+        2, verdict="unroutable", what=what, todo=todo, position=-1, to_partition=-1, expected=-1
+    )
     return snapshot(mirror([partition(0, quarantined=1), partition(1), third]))
 
 
 def thousand() -> Snapshot:
-    """Ten topics of a hundred partitions, each further behind than the one before; one stands still."""
+    """Ten topics of a hundred partitions, each lagging more than the one before; one is stopped."""
     views = [
         partition(number, f"topic-{topic}", lag_seconds=topic * 8.0 + number * 0.1, shard=1 + number % 4)
         for topic in range(10)
         for number in range(100)
     ]
-    views[455] = standing(55, topic="topic-4")
+    views[455] = stopped_partition(55, topic="topic-4")
     return snapshot(mirror(views, shards=tuple(shard(number) for number in range(1, 5))))
 
 

@@ -1,4 +1,4 @@
-"""The page with a made-up mirror that moves, for looking at it.
+"""The page with a simulated mirror, to look at it.
 
     PYTHONPATH=src:tests python -m web.preview [SITUATION] [--port 7081]
 
@@ -59,11 +59,11 @@ class Moving(Shown):
         seconds = (now - BEGAN) / 1000
         running = view.state == "running" and not self.paused
         pace = 40_000 + 9_000 * math.sin(seconds / 47 + index) + 3_000 * math.sin(seconds / 5)
-        carried = int(40_000 * seconds)
+        replicated = int(40_000 * seconds)
         moved = replace(
             view,
             partitions=tuple(
-                self._partition(one, number, seconds, carried // len(view.partitions))
+                self._partition(one, number, seconds, replicated // len(view.partitions))
                 for number, one in enumerate(view.partitions)
             ),
             shards=tuple(
@@ -81,19 +81,19 @@ class Moving(Shown):
         return replace(moved, state="paused", paused_by=self.paused) if self.paused else moved
 
     @staticmethod
-    def _partition(one: PartitionView, number: int, seconds: float, carried: int) -> PartitionView:
+    def _partition(one: PartitionView, number: int, seconds: float, replicated: int) -> PartitionView:
         if one.verdict:
             return one
         wave = 1 + 0.6 * math.sin(seconds / 31 + number)
         lag = int(one.lag_records * wave)
         return replace(
             one,
-            position=one.start + carried,
-            log_end=one.start + carried + lag,
-            to_end=carried + carried // 500,
-            delivered=carried - carried // 500,
-            holes=carried // 500,
-            bytes=carried * 620,
+            position=one.start + replicated,
+            log_end=one.start + replicated + lag,
+            to_end=replicated + replicated // 500,
+            delivered=replicated - replicated // 500,
+            holes=replicated // 500,
+            bytes=replicated * 620,
             lag_records=lag,
             lag_seconds=one.lag_seconds * wave,
         )
@@ -110,10 +110,10 @@ def _latency(seconds: float) -> tuple[int, ...]:
 
 
 def several() -> Snapshot:
-    behind = replace(made.lagging().mirrors[0], name="orders-to-osaka", destination="osaka")
+    lagging = replace(made.lagging().mirrors[0], name="orders-to-osaka", destination="osaka")
     paused = replace(made.paused().mirrors[0], name="audit", sources=("rome", "paris"))
     back = made.mirror(name="back", sources=("tokyo",), destination="paris")
-    return made.snapshot(made.stopped().mirrors[0], behind, paused, back)
+    return made.snapshot(made.stopped().mirrors[0], lagging, paused, back)
 
 
 def main() -> None:
@@ -124,7 +124,7 @@ def main() -> None:
     situations = {"several": several}
     view = situations.get(arguments.situation, getattr(made, arguments.situation, made.thousand))()
     news = (
-        EventView(0, "warning", "a connection to tokyo was lost: the shard begins anew", "", 2),
+        EventView(0, "warning", "a connection to tokyo was lost: the attempt is retried", "", 2),
         EventView(0, "info", "topic payments was created at tokyo with 12 partitions"),
     )
     mirrors = tuple(replace(one, events=one.events + news) for one in view.mirrors)

@@ -25,20 +25,20 @@ READS = (
 def test_pause_and_resume(client: TestClient, shown: Shown, what: str) -> None:
     response = client.post(f"{ONE}/{what}", headers=BEARER, json={"by": "ann"})
     assert response.status_code == 202
-    assert response.json() == {"mirror": "paris-to-tokyo", "asked": what, "by": "ann"}
+    assert response.json() == {"mirror": "paris-to-tokyo", "action": what, "by": "ann", "job": None}
     assert shown.asked == [(what, "paris-to-tokyo", "ann")]
 
 
-def test_verify_answers_a_job_that_can_be_asked_for(client: TestClient, shown: Shown) -> None:
+def test_verify_returns_the_job_that_it_started(client: TestClient, shown: Shown) -> None:
     response = client.post(f"{ONE}/verify", headers=BEARER)
     assert response.status_code == 202
     assert client.get(f"/api/v1/jobs/{response.json()['job']}").json()["state"] == "running"
     assert shown.asked == [("verify", "paris-to-tokyo")]
 
 
-def test_whoever_does_not_say_who_is_known_by_address(client: TestClient, shown: Shown) -> None:
+def test_a_client_without_a_name_is_known_by_its_address(client: TestClient, shown: Shown) -> None:
     assert client.post(f"{ONE}/pause", headers=BEARER).status_code == 202
-    assert shown.asked == [("pause", "paris-to-tokyo", "somebody at testclient")]
+    assert shown.asked == [("pause", "paris-to-tokyo", "a client at testclient")]
 
 
 @pytest.mark.parametrize("what", ACTIONS)

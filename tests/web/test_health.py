@@ -11,7 +11,7 @@ from causeway.core.plan import Unmatched
 from causeway.core.snapshot import Snapshot
 from causeway.web.health import unready
 from web import made
-from web.made import NOW, Shown, mirror, shard, snapshot, standing
+from web.made import NOW, Shown, mirror, shard, snapshot, stopped_partition
 
 
 @pytest.mark.parametrize(
@@ -30,17 +30,17 @@ from web.made import NOW, Shown, mirror, shard, snapshot, standing
         ),
         (snapshot(mirror([], unmatched=(Unmatched("oders", ("paris",), "orders"),))), []),
         (
-            snapshot(mirror([standing(n, verdict="unroutable", what="no place") for n in range(6)])),
+            snapshot(mirror([stopped_partition(n, verdict="unroutable", what="no place") for n in range(6)])),
             [
                 "paris-to-tokyo does not replicate"
                 " orders[0], orders[1], orders[2], orders[3], orders[4] and 1 more: no place"
             ],
         ),
-        (made.waiting(), ["paris-to-tokyo waits for paris, which does not answer"]),
+        (made.waiting(), ["paris-to-tokyo waits for paris, which does not respond"]),
         (snapshot(mirror(blocked="too few replicas")), ["paris-to-tokyo waits: too few replicas"]),
         (snapshot(mirror(state="failed")), ["paris-to-tokyo has failed"]),
         (snapshot(mirror(state="stopped")), ["paris-to-tokyo has stopped"]),
-        (snapshot(mirror(), at=NOW - 30_000), ["nothing was heard from the mirrors for 30 s"]),
+        (snapshot(mirror(), at=NOW - 30_000), ["no status from the driver for 30 s"]),
     ],
 )
 def test_ready(client: TestClient, shown: Shown, view: Snapshot, reasons: list[str]) -> None:

@@ -13,12 +13,12 @@ from causeway.web.health_summary import (
     HealthFinding,
     all_findings,
     catch_up_seconds,
-    catching_up,
+    catch_up_text,
     findings,
     rpo,
 )
 from web import made
-from web.made import NOW, mirror, partition, shard, snapshot, standing
+from web.made import NOW, mirror, partition, shard, snapshot, stopped_partition
 
 FAR = partition(0, lag_records=90_000, lag_seconds=45.0)
 
@@ -33,37 +33,37 @@ def said(view: MirrorView, trend: float | None = 0.0) -> HealthFinding:
 
 
 def test_all_is_well() -> None:
-    assert first(made.healthy()) == HealthFinding("well", "All is well: 1,234 records/s, 0.4 s behind.")
+    assert first(made.healthy()) == HealthFinding("ok", "Healthy: 1,234 records/s, lag 0.4 s.")
     two = snapshot(mirror(), mirror(name="back", records_per_second=1.0))
-    assert first(two).what == "All is well: 2 mirrors, 1,236 records/s, at most 0.4 s behind."
+    assert first(two).what == "Healthy: 2 mirrors, 1,236 records/s, lag at most 0.4 s."
 
 
 def test_nothing_to_do_is_well_too() -> None:
     idle = mirror([partition(lag_records=0, lag_seconds=0.0)], records_per_second=0.0)
-    assert first(snapshot(idle)).what == "All is well: everything is carried, and nothing new comes."
-    assert said(mirror(state="done")).what == "Done: everything up to the end was carried."
-    assert first(snapshot(mirror(state="done"))).level == "well"
+    assert first(snapshot(idle)).what == "Healthy: caught up, no new records."
+    assert said(mirror(state="done")).what == "Done: everything up to the end is replicated."
+    assert first(snapshot(mirror(state="done"))).level == "ok"
 
 
 def test_a_stopped_partition_comes_with_its_remedy() -> None:
     assert first(made.stopped()) == HealthFinding(
         "error",
-        "orders[1] stands still (gap): offsets 50 to 69 (20) were deleted before they were carried",
+        "orders[1] is stopped (gap): offsets 50 to 69 (20) were deleted before they were replicated",
         "causeway offsets skip mirror.toml --topic orders --partition 1 --to earliest",
         "paris-to-tokyo",
     )
 
 
 def test_many_partitions_of_one_verdict_are_one_thing_to_do() -> None:
-    many = mirror([standing(number) for number in range(40)], sources=("paris", "rome"))
+    many = mirror([stopped_partition(number) for number in range(40)], sources=("paris", "rome"))
     (one,) = findings(many, NOW, 0.0)
-    assert one.what.startswith("paris:orders[0] and 39 others stand still (gap): ")
+    assert one.what.startswith("paris:orders[0] and 39 others are stopped (gap): ")
 
 
 def test_each_reason_of_a_refusal_is_told() -> None:
     """Topics without a place differ in what helps them; of one topic all partitions are one thing to do."""
     refused = [
-        standing(number, topic=topic, verdict="unroutable", what=what, todo=f"help {topic}")
+        stopped_partition(number, topic=topic, verdict="unroutable", what=what, todo=f"help {topic}")
         for topic, what in (("orders", "4 are needed"), ("events", "LogAppendTime"))
         for number in (2, 3)
     ]
@@ -71,17 +71,17 @@ def test_each_reason_of_a_refusal_is_told() -> None:
     assert [(one.level, one.what, one.todo) for one in found] == [
         (
             "error",
-            "orders[2] and 1 other stand still (unroutable): 4 are needed",
+            "orders[2] and 1 other are stopped (unroutable): 4 are needed",
             "help orders",
         ),
-        ("error", "events[2] and 1 other stand still (unroutable): LogAppendTime", "help events"),
+        ("error", "events[2] and 1 other are stopped (unroutable): LogAppendTime", "help events"),
     ]
 
 
 def test_waiting_names_the_cluster() -> None:
     found = first(made.waiting())
     assert found.level == "error"
-    assert found.what == "Waiting: paris has not answered for 3 min. It goes on by itself."
+    assert found.what == "Waiting: paris has not responded for 3 min. The mirror resumes by itself."
     assert "brokers run" in found.todo
 
 
@@ -96,7 +96,7 @@ def test_a_destination_that_rejects_records_is_named_with_its_reason_alone(state
 
 def test_a_pause_says_by_whom_and_what_waits() -> None:
     found = first(made.paused())
-    assert (found.level, found.what) == ("notice", "Paused by ann for 5 min: 6 records wait.")
+    assert (found.level, found.what) == ("notice", "Paused by ann for 5 min: lag 6 records.")
     assert "retention" in found.todo
 
 
@@ -104,27 +104,27 @@ def test_a_lag_that_grows_is_a_warning_and_one_that_shrinks_is_not() -> None:
     grows, shrinks = said(mirror([FAR]), 1_200.0), said(mirror([FAR]), -1_000.0)
     assert (grows.level, grows.what) == (
         "warning",
-        "Falls behind: 90,000 records wait, the oldest for 45 s, and 1,200 more each second.",
+        "Lagging, not catching up: 90,000 records, the oldest waiting for 45 s, growing by 1,200 records/s.",
     )
     assert "`shards`" in grows.todo
     assert (shrinks.level, shrinks.what) == (
         "notice",
-        "Catching up, about 90 s to go: 90,000 records wait, the oldest for 45 s.",
+        "Catching up, about 90 s left: 90,000 records, the oldest waiting for 45 s.",
     )
-    assert said(mirror([FAR]), None).what == "Behind: 90,000 records wait, the oldest for 45 s."
+    assert said(mirror([FAR]), None).what == "Lagging: 90,000 records, the oldest waiting for 45 s."
     assert said(mirror([FAR]), -0.001).level == "warning"
 
 
 def test_an_old_snapshot_is_never_well() -> None:
     found = first(made.healthy(), NOW + 34_000)
     assert found.level == "error"
-    assert found.what == "Nothing was heard from the mirrors for 34 s: what is shown is old."
-    assert found.todo == "look at process 4711 on mirror-1, and at its log"
+    assert found.what == "No status from the driver for 34 s: all figures are old."
+    assert found.todo == "check process 4711 on mirror-1, and its log"
 
 
 def test_a_shard_that_nobody_hears_of_is_named() -> None:
     silent = mirror(shards=(shard(1), shard(2, heartbeat_at=NOW - 200_000), shard(3, heartbeat_at=-1)))
-    assert said(silent).what == "Nothing was heard from shard 2 for 3 min."
+    assert said(silent).what == "No heartbeat from shard 2 for 3 min."
     assert "process 4002 on worker-1" in said(silent).todo
 
 
@@ -136,7 +136,7 @@ def test_a_failure_tells_the_last_error() -> None:
     assert said(mirror(state="failed", events=events)) == HealthFinding(
         "error", "Failed: the ledger is gone", "restore it", "paris-to-tokyo"
     )
-    assert said(mirror(state="failed", events=())).what == "Failed: the log says why"
+    assert said(mirror(state="failed", events=())).what == "Failed: see the log"
 
 
 @pytest.mark.parametrize(
@@ -157,14 +157,14 @@ def test_a_mirror_is_not_well_before_every_shard_has_reported() -> None:
     assert said(young) == HealthFinding(
         "notice", "Starting: no heartbeat yet from 1 of 3 shards.", mirror="paris-to-tokyo"
     )
-    assert catching_up(young, None) == "not known yet"
+    assert catch_up_text(young, None) == "not known yet"
 
 
 def test_a_backlog_from_before_the_start_is_not_caught_up_however_young_it_seems() -> None:
     behind = mirror([partition(0, lag_records=2_907, lag_seconds=5.0, lag_older=True)])
-    assert catching_up(behind, None) == "not known yet"
-    assert said(behind, None).what == "Behind: 2,907 records wait, the oldest for at least 5.0 s."
-    assert said(behind, -1_000.0).what.startswith("Catching up, about 2.9 s to go: ")
+    assert catch_up_text(behind, None) == "not known yet"
+    assert said(behind, None).what == "Lagging: 2,907 records, the oldest waiting for at least 5.0 s."
+    assert said(behind, -1_000.0).what.startswith("Catching up, about 2.9 s left: ")
 
 
 def test_topics_that_match_nothing_are_a_warning_that_names_the_nearest() -> None:
@@ -179,7 +179,7 @@ def test_topics_that_match_nothing_are_a_warning_that_names_the_nearest() -> Non
     assert excluded.what == 'Every topic that matches "a.*" of `topics` is excluded.'
     assert said(mirror([])) == HealthFinding(
         "warning",
-        "No topic is selected: nothing is mirrored.",
+        "No topic is selected: nothing is replicated.",
         "correct `topics` and `exclude`",
         "paris-to-tokyo",
     )
@@ -195,15 +195,15 @@ def test_records_in_quarantine_are_a_notice() -> None:
 
 
 def test_no_mirrors_at_all() -> None:
-    assert first(snapshot()).what == "There is no mirror yet."
-    assert rpo(()) == "How much would be missing without the source is not known yet."
+    assert first(snapshot()).what == "No mirrors yet."
+    assert rpo(()) == "How many records would be lost with the source is not known yet."
 
 
 def test_the_worst_comes_first_whichever_mirror_has_it() -> None:
     view = snapshot(
         mirror(name="a", state="paused"),
         mirror([FAR], name="b"),
-        mirror([standing()], name="c"),
+        mirror([stopped_partition()], name="c"),
         mirror(name="d"),
     )
     found = all_findings(view, NOW, {"b": 10.0})
@@ -212,13 +212,13 @@ def test_the_worst_comes_first_whichever_mirror_has_it() -> None:
 
 def test_what_would_be_missing() -> None:
     behind = mirror([partition(0, lag_records=1_200, lag_seconds=2.1), partition(1, lag_records=34)])
-    assert rpo([behind]) == "If the source vanished now, 1,234 records / 2.1 s would be missing."
+    assert rpo([behind]) == "If the source were lost now, 1,234 records (2.1 s) would be lost."
     none = mirror([partition(lag_records=0, lag_seconds=0.0)])
-    assert rpo([none]) == "If the source vanished now, nothing would be missing."
+    assert rpo([none]) == "If the source were lost now, no records would be lost."
     both = [behind, mirror([partition(lag_records=1)], sources=("rome",))]
-    assert rpo(both) == "If the sources vanished now, 1,235 records / 2.1 s would be missing."
+    assert rpo(both) == "If the sources were lost now, 1,235 records (2.1 s) would be lost."
     unseen = rpo(made.waiting().mirrors)
-    assert unseen.startswith("As far as paris was last seen: if the source vanished now, 6 records")
+    assert unseen.startswith("As of the last response of paris: if the source were lost now, 6 records")
     assert "not known yet" in rpo(made.starting().mirrors)
     assert "not known yet" in rpo([behind, mirror([])])
 
@@ -227,22 +227,22 @@ def test_the_time_to_catch_up() -> None:
     far = mirror([FAR])
     assert catch_up_seconds(far, -1_000.0) == 90.0
     assert catch_up_seconds(far, 5.0) is None
-    assert [catching_up(far, trend) for trend in (-1_000.0, 5.0, -0.0001, None)] == [
+    assert [catch_up_text(far, trend) for trend in (-1_000.0, 5.0, -0.0001, None)] == [
         "in about 90 s",
-        "not at this pace",
-        "not at this pace",
+        "not at this rate",
+        "not at this rate",
         "not known yet",
     ]
-    assert catching_up(mirror(), None) == "caught up"
-    assert catching_up(mirror([]), 0.0) == "not known yet"
-    assert catching_up(mirror(state="done"), None) == "caught up"
+    assert catch_up_text(mirror(), None) == "caught up"
+    assert catch_up_text(mirror([]), 0.0) == "not known yet"
+    assert catch_up_text(mirror(state="done"), None) == "caught up"
     for state in ("paused", "waiting", "stopped", "failed"):
-        assert catching_up(mirror(state=state), 0.0) == "when it runs again"
+        assert catch_up_text(mirror(state=state), 0.0) == "when it runs again"
         assert catch_up_seconds(mirror(state=state), 0.0) is None
 
 
 def test_a_stopped_partition_does_not_count_as_backlog() -> None:
-    assert catching_up(mirror([partition(), standing()]), 100.0) == "caught up"
+    assert catch_up_text(mirror([partition(), stopped_partition()]), 100.0) == "caught up"
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from causeway.core.position import stayed_under
 from causeway.rules.positions import percentile as ledger_percentile
-from causeway.web.history import COARSE_KEPT, COARSE_MS, FINE_KEPT, FINE_MS, NAMES, History, Track
-from web.made import NOW, latency, mirror, partition, snapshot, standing
+from causeway.web.history import COARSE_KEPT, COARSE_MS, COLUMNS, FINE_KEPT, FINE_MS, History, Track
+from web.made import NOW, latency, mirror, partition, snapshot, stopped_partition
 
 START = NOW - NOW % COARSE_MS
 counts = st.lists(st.integers(0, 1_000), min_size=27, max_size=27)
@@ -103,6 +106,40 @@ def test_counts_that_begin_anew_are_no_latency() -> None:
     assert track.last.p50_ms is not None
 
 
+def test_counts_that_a_partition_brings_when_it_joins_are_no_latency() -> None:
+    """Its records of last week, all above a minute, are not records of the last ten seconds."""
+    first, second = partition(0), partition(1)
+    old = latency(1_000_000, bucket=26)
+    track = Track()
+    track.add(mirror([first, replace(second, position=-1)], latency=latency(100)), START)
+    track.add(mirror([first, second], latency=added(latency(200), old)), START + 1000)
+    assert track.last is not None and (track.last.p50_ms, track.last.p99_ms) == (None, None)
+    track.add(mirror([first, second], latency=added(latency(300), old)), START + 2000)
+    assert track.last.p99_ms is not None and 15 < track.last.p99_ms <= 20
+
+
+def test_the_first_counts_of_the_ledger_are_no_latency() -> None:
+    track = Track()
+    track.add(mirror([], latency=latency(0)), START)
+    track.add(mirror(latency=latency(1_000_000, bucket=26)), START + 1000)
+    assert track.last is not None and track.last.p99_ms is None
+
+
+def test_a_lag_that_is_not_known_is_not_zero() -> None:
+    track = Track()
+    unknown = replace(partition(), log_end=-1, lag_records=0, lag_seconds=0.0)
+    track.add(mirror([unknown]), START)
+    assert track.last is not None and (track.last.lag_records, track.last.lag_seconds) == (None, None)
+    for second in range(1, 700):
+        after(track, seconds=second, lag=50 if second < 5 else 3)
+    oldest = next(track.samples())
+    assert (oldest.lag_records, oldest.lag_seconds) == (50, 5.0), "the known ones count"
+
+
+def added(one: Sequence[int], other: Sequence[int]) -> tuple[int, ...]:
+    return tuple(a + b for a, b in zip(one, other, strict=True))
+
+
 @given(st.integers(-900, 900))
 def test_the_trend_is_the_pace_of_the_backlog(pace: int) -> None:
     track = Track()
@@ -121,7 +158,7 @@ def test_there_is_no_trend_before_there_is_something_to_compare() -> None:
 
 def test_a_partition_that_stands_still_is_lag_and_no_backlog() -> None:
     track = Track()
-    track.add(mirror([partition(lag_records=3), standing(lag_records=500)]), START)
+    track.add(mirror([partition(lag_records=3), stopped_partition(lag_records=500)]), START)
     assert track.last is not None
     assert (track.last.lag_records, track.last.backlog) == (503, 3)
 
@@ -134,4 +171,4 @@ def test_mirrors_that_are_gone_are_forgotten() -> None:
     assert history.series("a")["at"] == []
     assert history.series("b")["at"] == [NOW, NOW + 1000]
     assert history.series("b", since=NOW + 1)["at"] == [NOW + 1000]
-    assert set(history.series("b")) == set(NAMES)
+    assert set(history.series("b")) == set(COLUMNS)

@@ -34,9 +34,9 @@ def name(path: Path) -> str:
 def test_the_first_line_is_there_before_any_script_runs(client: TestClient, shown: Shown) -> None:
     shown.view = made.stopped()
     text = client.get("/").text
-    assert "orders[1] stands still (gap)" in text
+    assert "orders[1] is stopped (gap)" in text
     assert "causeway offsets skip mirror.toml" in text
-    assert "would be missing" in text
+    assert "would be lost" in text
 
 
 @pytest.mark.parametrize("situation", SITUATIONS)
@@ -57,8 +57,8 @@ def test_names_with_markup_are_text(client: TestClient, shown: Shown) -> None:
 
 def test_without_a_token_the_page_says_how_to_have_one(client: TestClient, shown: Shown) -> None:
     text = TestClient(application(shown)).get("/").text
-    assert "there is no token" in text
-    assert "there is no token" not in client.get("/").text
+    assert "no token is configured" in text
+    assert "no token is configured" not in client.get("/").text
 
 
 @pytest.mark.parametrize(

@@ -80,15 +80,15 @@ def test_a_port_that_is_taken_is_one_line_and_a_remedy(server: Server, shown: Sh
     with pytest.raises(SetupError) as error:
         other.start()
     assert error.value.lines() == [
-        "error: the page's port is taken",
+        "error: the page's port is in use",
         f"where: 127.0.0.1:{port}",
-        "do: set another `port` under [web] (0 takes any that is free), or end who listens there",
+        "do: set another `port` under [web] (0: any free port), or stop the program that uses it",
     ]
     other.stop()
 
 
 def test_a_host_that_is_not_ours_is_refused_too(shown: Shown) -> None:
-    with pytest.raises(SetupError, match="cannot be served there"):
+    with pytest.raises(SetupError, match="cannot be served on this address"):
         Server(application(shown), host="203.0.113.1", port=0).start()
 
 
@@ -132,7 +132,7 @@ def test_the_stream_gives_moments_with_ids_and_says_when_to_come_back(server: Se
         first, *moments = islice(events(response), 4)
 
     assert first == {"retry": "2000"}
-    assert [one["event"] for one in moments] == ["moment"] * 3
+    assert [one["event"] for one in moments] == ["status"] * 3
     ids = [int(one["id"]) for one in moments]
     assert ids == sorted(set(ids))
     assert json.loads(moments[0]["data"])["mirrors"][0]["name"] == "paris-to-tokyo"
@@ -155,12 +155,12 @@ def test_a_client_that_goes_is_forgotten(server: Server) -> None:
         with httpx.stream("GET", f"{server.address}/api/v1/stream", timeout=SECONDS) as response:
             coming = events(response)  # kept: a generator that nobody holds closes the connection
             next(coming)
-            assert feed(server).watchers > 0
-    eventually(lambda: feed(server).watchers == 0, "nobody watches any more", SECONDS)
+            assert feed(server).clients > 0
+    eventually(lambda: feed(server).clients == 0, "nobody watches any more", SECONDS)
 
 
 def test_not_more_watch_than_there_is_room_for(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stream, "WATCHERS", 1)
+    monkeypatch.setattr(stream, "CLIENTS", 1)
     with httpx.stream("GET", f"{server.address}/api/v1/stream", timeout=SECONDS) as response:
         coming = events(response)
         next(coming)
@@ -172,7 +172,7 @@ def test_not_more_watch_than_there_is_room_for(server: Server, monkeypatch: pyte
 def test_asking_for_the_headers_alone_does_not_watch(server: Server) -> None:
     response = httpx.head(f"{server.address}/api/v1/stream", timeout=SECONDS)
     assert response.status_code == 200
-    assert feed(server).watchers == 0
+    assert feed(server).clients == 0
 
 
 def test_stop_ends_streams_that_are_open(shown: Shown) -> None:
@@ -183,7 +183,7 @@ def test_stop_ends_streams_that_are_open(shown: Shown) -> None:
         next(coming)
         server.stop()
         list(coming)  # it ends
-    assert feed(server).watchers == 0
+    assert feed(server).clients == 0
 
 
 def test_stop_hangs_up_on_a_client_that_does_not_read(shown: Shown) -> None:
@@ -311,7 +311,7 @@ def test_a_source_that_fails_once_is_asked_again(
         eventually(lambda: len(asked) > 1, "it was asked twice", SECONDS)
     with httpx.stream("GET", f"{server.address}/api/v1/stream", timeout=SECONDS) as response:
         assert len(list(islice(events(response), 3))) == 3
-    assert "no snapshot could be taken" in caplog.text
+    assert "taking a snapshot failed" in caplog.text
 
 
 def test_under_another_name_it_does_not_answer(server: Server) -> None:

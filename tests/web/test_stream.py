@@ -39,17 +39,17 @@ def test_a_client_that_does_not_read_is_sent_the_present_when_it_does() -> None:
                 sent.append(message["body"].split(b"\n")[0])
                 await gate.wait()
 
-        feed.look()
+        feed.take_snapshot()
         watching = asyncio.create_task(EventStream(feed)(SCOPE, silence, send))
         await until(lambda: sent)
         for _ in range(1_000):
-            feed.look()
+            feed.take_snapshot()
         assert len(sent) == 1
         gate.set()
         await until(lambda: len(sent) == 2)
         watching.cancel()
         await asyncio.gather(watching, return_exceptions=True)
-        assert feed.watchers == 0
+        assert feed.clients == 0
         return sent
 
     assert asyncio.run(scenario()) == [b"id: 1", b"id: 1001"]
@@ -57,35 +57,35 @@ def test_a_client_that_does_not_read_is_sent_the_present_when_it_does() -> None:
 
 def test_a_moment_is_encoded_once_for_all() -> None:
     feed = Feed(Shown(made.healthy()), lambda: NOW)
-    feed.look()
+    feed.take_snapshot()
     assert feed.event() is feed.event()
 
 
 def test_it_goes_on_while_nothing_new_comes_and_says_that_it_is_old() -> None:
     now = NOW
     feed = Feed(Shown(made.healthy()), lambda: now)
-    feed.look()
+    feed.take_snapshot()
     now += 60_000
-    feed.look()
+    feed.take_snapshot()
     assert _data(feed)["stale"] is True
 
 
 def test_a_moment_is_small_with_a_thousand_partitions() -> None:
     feed = Feed(Shown(made.thousand()), lambda: NOW)
-    feed.look()
+    feed.take_snapshot()
 
     (one,) = _data(feed)["mirrors"]
 
-    assert len(one["heat"]) == 1_000
-    assert one["stopped"] == [455]
-    assert one["standing_still"][0]["name"] == "topic-4[55]"
+    assert len(one["partition_lag_seconds"]) == 1_000
+    assert one["stopped_indexes"] == [455]
+    assert one["stopped_partitions"][0]["name"] == "topic-4[55]"
     assert len(feed.event()) < 10_000
 
 
 def test_a_partition_that_was_not_begun_with_has_no_heat() -> None:
     feed = Feed(Shown(snapshot(mirror([partition(position=-1), partition(1)]))), lambda: NOW)
-    feed.look()
-    assert _data(feed)["mirrors"][0]["heat"] == [None, 0.4]
+    feed.take_snapshot()
+    assert _data(feed)["mirrors"][0]["partition_lag_seconds"] == [None, 0.4]
 
 
 def test_a_mark_changes_with_what_it_stands_for() -> None:
@@ -93,8 +93,8 @@ def test_a_mark_changes_with_what_it_stands_for() -> None:
     feed = Feed(shown, lambda: NOW)
 
     def marks() -> dict[str, str]:
-        feed.look()
-        found: dict[str, str] = _data(feed)["mirrors"][0]["marks"]
+        feed.take_snapshot()
+        found: dict[str, str] = _data(feed)["mirrors"][0]["versions"]
         return found
 
     before = marks()

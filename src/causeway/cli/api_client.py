@@ -5,36 +5,46 @@ from __future__ import annotations
 import http.client
 import json
 import time
-from collections.abc import Mapping, Set
-from typing import Any, NoReturn, cast
+from collections.abc import Mapping
+from typing import Any, NoReturn, TypeVar
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlencode, urlsplit
 from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
+from pydantic import ValidationError
+
 from causeway.config import WebSettings
 from causeway.config.observability import PORT
 from causeway.errors import AccessDenied, CausewayError, ConfigError, Unreachable, UsageError
+from causeway.web.api_schema import (
+    ApiError,
+    ApiEvent,
+    ApiEventList,
+    ApiGap,
+    ApiGapList,
+    ApiModel,
+    ApiPartition,
+    ApiPartitionList,
+    ApiProcess,
+    ApiShard,
+    ApiShardList,
+)
 
 SECONDS = 5.0
 ALL = "999999999"
-ANSWER_BYTES = 64 * 1024 * 1024
+RESPONSE_BYTES = 64 * 1024 * 1024
 REMEDY = (
-    "does the mirror run? `[web]` must say the same there as here (enabled, host, port), or --url where it"
-    " serves; `causeway offsets show CONFIG` reads the ledger without a running mirror"
+    "does the mirror run? `[web]` (enabled, host, port) must be the same there and here; otherwise give its"
+    " address with --url. `causeway offsets show CONFIG` reads the ledger without a running mirror"
 )
-PROCESS_FIELDS = {"now", "version", "host", "pid", "started_at", "findings", "rpo", "mirrors"}
-FINDING_FIELDS = {"level", "what", "todo", "mirror"}
-MIRROR_FIELDS = {
-    "name", "state", "state_since", "findings", "rpo", "catch_up", "records_per_second", "bytes_per_second",
-    "lag_records", "lag_seconds", "p50_ms", "p99_ms", "delivered", "quarantined", "standing", "shards",
-    "gaps", "waiting_for", "paused_by",
-}  # fmt: skip
-"""The fields this client relies on. A response without them does not come from Causeway."""
-ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+NOT_OUR_SCHEMA = "its response does not match Causeway's API"
+WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 """A server on a wildcard address listens on the loopback address too."""
 
+Model = TypeVar("Model", bound=ApiModel)
 
-class _Stay(HTTPRedirectHandler):
+
+class _NoRedirect(HTTPRedirectHandler):
     """Follows no redirect: the token is for the named address only."""
 
     def redirect_request(self, *_: Any) -> None:
@@ -42,7 +52,7 @@ class _Stay(HTTPRedirectHandler):
 
 
 # No proxy: 127.0.0.1 would mean the proxy's machine.
-_OPENER = build_opener(ProxyHandler({}), _Stay)
+_OPENER = build_opener(ProxyHandler({}), _NoRedirect)
 
 
 def address_of(web: WebSettings, url: str | None) -> str:
@@ -50,24 +60,24 @@ def address_of(web: WebSettings, url: str | None) -> str:
     if url is not None:
         return _checked(url)
     if not web.enabled:
-        raise Unreachable("the mirror serves nothing to ask", where="[web] enabled = false", todo=REMEDY)
+        raise Unreachable("the mirror does not serve its API", where="[web] enabled = false", todo=REMEDY)
     if web.port == 0:
         raise Unreachable(
-            "the mirror serves on any free port, and nobody knows here on which",
+            "the mirror serves on any free port, which is not known here",
             where="[web] port = 0",
-            todo="--url: `causeway run` says in its first lines where it serves",
+            todo="give its address with --url: `causeway run` prints it in its first lines",
         )
-    host = ANYWHERE.get(web.host, web.host)
+    host = WILDCARDS.get(web.host, web.host)
     return f"http://{f'[{host}]' if ':' in host else host}:{web.port or PORT}"
 
 
 def _checked(url: str) -> str:
     try:
         parts = urlsplit(url)
-        fine = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
     except ValueError:
-        fine = False
-    if not fine or parts.query or parts.fragment or not url.isascii() or not url.isprintable() or " " in url:
+        valid = False
+    if not valid or parts.query or parts.fragment or not url.isascii() or not url.isprintable() or " " in url:
         raise UsageError(f"--url {url}: must be like http://127.0.0.1:{PORT}")
     return url.rstrip("/")
 
@@ -79,43 +89,40 @@ class ApiClient:
         self.address = address
         self._token = token
 
-    def mirrors(self) -> dict[str, Any]:
-        """The process and all its mirrors, as returned by `/api/v1/mirrors`."""
-        answer = self._ask("/mirrors")
-        ours = answer.keys() >= PROCESS_FIELDS and _have(answer["findings"], FINDING_FIELDS)
-        if not ours or not answer["findings"] or not _have(answer["mirrors"], MIRROR_FIELDS):
-            self._not_ours("its answer is not the one of Causeway's API")
-        return answer
+    def process(self) -> ApiProcess:
+        """The process and all its mirrors: `/api/v1/mirrors`."""
+        return self._get(ApiProcess, "/mirrors")
 
-    def shards(self, mirror: str) -> list[dict[str, Any]]:
-        return self._list(mirror, "shards")
+    def shards(self, mirror: str) -> list[ApiShard]:
+        return self._get(ApiShardList, _path(mirror, "shards")).shards
 
-    def standing(self, mirror: str) -> list[dict[str, Any]]:
-        """Stopped partitions."""
-        found = self._list(mirror, "partitions", q="stopped", order="lag", limit=ALL)
-        return [one for one in found if one["verdict"]]  # `q` matches topic names too
+    def stopped_partitions(self, mirror: str) -> list[ApiPartition]:
+        query = {"q": "stopped", "order": "lag", "limit": ALL}
+        partitions = self._get(ApiPartitionList, _path(mirror, "partitions", query)).partitions
+        return [partition for partition in partitions if partition.verdict]  # `q` matches topic names too
 
-    def events(self, mirror: str, limit: int) -> list[dict[str, Any]]:
-        return self._list(mirror, "events", limit=str(limit))
+    def events(self, mirror: str, limit: int) -> list[ApiEvent]:
+        return self._get(ApiEventList, _path(mirror, "events", {"limit": str(limit)})).events
 
-    def gaps(self, mirror: str) -> list[dict[str, Any]]:
+    def gaps(self, mirror: str) -> list[ApiGap]:
         """All gaps ever recorded, latest first."""
-        return self._list(mirror, "gaps", limit=ALL)
+        return self._get(ApiGapList, _path(mirror, "gaps", {"limit": ALL})).gaps
 
     def act(self, mirror: str, action: str, by: str) -> None:
         """Request the action. It may not have taken effect when this returns."""
         if not self._token.isprintable():
             raise ConfigError("the token has characters that cannot be sent", where="[web] token")
-        self._ask(f"/mirrors/{quote(mirror, safe='')}/{action}", json.dumps({"by": by}).encode())
+        self._request(_path(mirror, action), json.dumps({"by": by}).encode())
 
-    def _list(self, mirror: str, part: str, **query: str) -> list[dict[str, Any]]:
-        asked = f"?{urlencode(query)}" if query else ""
-        found = self._ask(f"/mirrors/{quote(mirror, safe='')}/{part}{asked}").get(part)
-        if not _have(found, set()):
-            self._not_ours("its answer is not the one of Causeway's API")
-        return cast(list[dict[str, Any]], found)
+    def _get(self, model: type[Model], path: str) -> Model:
+        raw = self._request(path)
+        try:
+            return model.model_validate_json(raw)
+        except ValidationError:
+            self._not_causeway(NOT_OUR_SCHEMA)
 
-    def _ask(self, path: str, body: bytes | None = None) -> dict[str, Any]:
+    def _request(self, path: str, body: bytes | None = None) -> bytes:
+        """The body of a successful JSON response."""
         headers = {"Accept": "application/json"}
         if body is not None:
             # http.client encodes headers as Latin-1: this sends the token's UTF-8 bytes.
@@ -124,63 +131,65 @@ class ApiClient:
         request = Request(f"{self.address}/api/v1{path}", body, headers)
         try:
             with _opened(request) as response:
-                code, told, raw = response.status, _lower(response.headers), _read(response)
+                code, received, raw = response.status, _lower(response.headers), _read(response)
         except (OSError, http.client.HTTPException, UnicodeError) as error:
-            self._silent(error)
+            self._no_response(error)
         if 300 <= code < 400:
-            self._elsewhere(code, told)
-        answer = self._understood(code, told, raw)
+            self._redirected(code, received)
+        self._check_json(code, received, raw)
         if code >= 400:
-            self._refused(code, answer)
-        return answer
+            self._rejected(code, raw)
+        return raw
 
-    def _understood(self, code: int, headers: Mapping[str, str], raw: bytes) -> dict[str, Any]:
+    def _check_json(self, code: int, headers: Mapping[str, str], raw: bytes) -> None:
         try:
-            answer = json.loads(raw)
+            json.loads(raw)
         except ValueError:
-            kind = headers.get("content-type", "").partition(";")[0] or "nothing that is known"
-            self._not_ours(f"it answers with {kind} (HTTP {code}), not with JSON")
-        if not isinstance(answer, dict):
-            self._not_ours("its answer is not the one of Causeway's API")
-        return answer
+            kind = headers.get("content-type", "").partition(";")[0] or "an unknown content type"
+            self._not_causeway(f"it returns {kind} (HTTP {code}), not JSON")
 
-    def _elsewhere(self, code: int, headers: Mapping[str, str]) -> NoReturn:
+    def _redirected(self, code: int, headers: Mapping[str, str]) -> NoReturn:
         raise Unreachable(
-            "what answers there leads elsewhere",
+            "this address redirects to another one",
             where=self.address,
             why=f"HTTP {code} to {headers.get('location', '?')}",
-            todo="--url with the address where Causeway itself serves",
+            todo="give the address of Causeway itself with --url",
         )
 
-    def _refused(self, code: int, answer: Mapping[str, Any]) -> NoReturn:
-        if not isinstance(answer.get("error"), str):
-            self._not_ours(f"it answers with HTTP {code}")
-        what, todo = answer["error"], str(answer.get("todo") or "")
+    def _rejected(self, code: int, raw: bytes) -> NoReturn:
+        try:
+            error = ApiError.model_validate_json(raw)
+        except ValidationError:
+            self._not_causeway(f"it returns HTTP {code}")
         if code in (401, 403):
             raise AccessDenied(
-                what,
+                error.error,
                 where=self.address,
-                todo=todo or "`token` under [web] must be the one it was started with",
+                todo=error.todo or "`token` under [web] must be the one that the process was started with",
             )
         # Causeway's API gives a reason with each 4xx; a 5xx is a bug in that process.
-        raise (CausewayError if code >= 500 else UsageError)(what, where=self.address, todo=todo)
+        raise (CausewayError if code >= 500 else UsageError)(error.error, where=self.address, todo=error.todo)
 
-    def _silent(self, error: Exception) -> NoReturn:
+    def _no_response(self, error: Exception) -> NoReturn:
         reason = error.reason if isinstance(error, URLError) else error
         if isinstance(reason, http.client.HTTPException) and not isinstance(
             reason, OSError | http.client.IncompleteRead
         ):
-            self._not_ours("it does not speak HTTP")
+            self._not_causeway("it does not speak HTTP")
         why = getattr(reason, "strerror", None) or str(reason) or type(reason).__name__
-        raise Unreachable("no mirror answers", where=self.address, why=why, todo=REMEDY) from None
+        raise Unreachable("no mirror responds", where=self.address, why=why, todo=REMEDY) from None
 
-    def _not_ours(self, why: str) -> NoReturn:
+    def _not_causeway(self, why: str) -> NoReturn:
         raise Unreachable(
-            "what answers there is not Causeway",
+            "another program responds there, not Causeway",
             where=self.address,
             why=why,
-            todo="another program has that port: --url where the mirror serves, or another `port` in [web]",
+            todo="give the mirror's address with --url, or set another `port` in [web]",
         ) from None
+
+
+def _path(mirror: str, part: str, query: Mapping[str, str] | None = None) -> str:
+    return f"/mirrors/{quote(mirror, safe='')}/{part}" + (f"?{urlencode(query)}" if query else "")
 
 
 def _opened(request: Request) -> Any:
@@ -194,17 +203,12 @@ def _lower(headers: Mapping[str, str]) -> dict[str, str]:
     return {name.lower(): value for name, value in headers.items()}
 
 
-def _have(found: object, names: Set[str]) -> bool:
-    """Whether it is a list of objects with these fields."""
-    return isinstance(found, list) and all(isinstance(one, dict) and one.keys() >= names for one in found)
-
-
 def _read(response: Any) -> bytes:
     """The whole body, limited in size and in time."""
     deadline = time.monotonic() + SECONDS
-    found = b""
-    while some := response.read1(1024 * 1024):
-        found += some
-        if len(found) > ANSWER_BYTES or time.monotonic() > deadline:
-            raise TimeoutError("the answer does not end")
-    return found
+    body = b""
+    while chunk := response.read1(1024 * 1024):
+        body += chunk
+        if len(body) > RESPONSE_BYTES or time.monotonic() > deadline:
+            raise TimeoutError("the response does not end")
+    return body

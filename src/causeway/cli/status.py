@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console, Group, RenderableType
@@ -18,14 +17,15 @@ from rich.text import Text
 
 from causeway.cli.api_client import ApiClient, address_of
 from causeway.cli.options import ConfigFile, Mirrors, Overrides, Url
+from causeway.cli.status_output import line, sections, width_of
+from causeway.cli.status_report import MirrorDetails, StatusFailure, StatusReport
 from causeway.config import Settings, load
 from causeway.errors import CausewayError, IntegrityError, PlanRefused, Unreachable
 from causeway.planning.clusters import chosen
-from causeway.reporting.status import line, parts, width_of
+from causeway.web.api_schema import LEVELS, ApiMirror, ApiModel, ApiProcess
 
 REFRESH_SECONDS = 1.0
 EVENTS = 20
-LEVELS = {"error": 0, "warning": 1, "notice": 2, "well": 3}
 
 
 class StatusOutput(StrEnum):
@@ -36,7 +36,7 @@ class StatusOutput(StrEnum):
 def status(
     config: ConfigFile,
     mirror: Mirrors = None,
-    watch: Annotated[bool, typer.Option("--watch", help="Go on showing it, until Ctrl-C.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Refresh every second, until Ctrl-C.")] = False,
     output: Annotated[
         StatusOutput, typer.Option("-o", "--output", help="What to print.")
     ] = StatusOutput.table,
@@ -50,163 +50,168 @@ def status(
     warnings, and pauses, are 0.
     """
     settings = load(config, override or [])
-    known = [one.name for one in chosen(settings, mirror or [])]
+    names = [chosen_mirror.name for chosen_mirror in chosen(settings, mirror or [])]
     api = ApiClient(address_of(settings.web, url))
     commands = ledger_commands(config, settings)
 
-    def look() -> dict[str, Any]:
-        return seen(api, known, commands, only=bool(mirror))
+    def request() -> StatusReport:
+        return status_report(api, names, commands, only=bool(mirror))
 
     if watch:
-        _watch(look, output)
+        _watch(request, output)
         return
-    found = look()
+    report = request()
     if output is StatusOutput.json:
-        _object(found)
+        _print_json(report)
     else:
-        _print(found)
-    if code := exit_code(found):
+        _print(report)
+    if code := exit_code(report):
         raise typer.Exit(code)
 
 
 def ledger_commands(config: Path, settings: Settings) -> dict[str, str]:
     """The command that shows each mirror's ledger."""
-    typed = f"causeway offsets show {shlex.quote(str(config))}"
+    command = f"causeway offsets show {shlex.quote(str(config))}"
     several = len(settings.mirrors) > 1
     return {
-        one.name: f"{typed} --mirror {shlex.quote(one.name)}" if several else typed
-        for one in settings.mirrors
+        mirror.name: f"{command} --mirror {shlex.quote(mirror.name)}" if several else command
+        for mirror in settings.mirrors
     }
 
 
-def seen(api: ApiClient, known: Sequence[str], commands: Mapping[str, str], *, only: bool) -> dict[str, Any]:
+def status_report(
+    api: ApiClient, names: Sequence[str], commands: Mapping[str, str], *, only: bool
+) -> StatusReport:
     """What the API reports: of these mirrors if `only`, else of every mirror of the process."""
-    answer = api.mirrors()
-    there = [one["name"] for one in answer["mirrors"]]
-    absent = [name for name in known if name not in there]
-    if absent and (only or (there and len(absent) == len(known))):
-        raise _not_here(api.address, absent, there)
+    process = api.process()
+    running = [mirror.name for mirror in process.mirrors]
+    absent = [name for name in names if name not in running]
+    if absent and (only or (running and len(absent) == len(names))):
+        raise _not_run_here(api.address, absent, running)
     if only:
-        answer = narrowed(answer, known)
+        process = narrowed(process, names)
     details = {
-        one["name"]: {
-            "shards": api.shards(one["name"]),
-            "standing": api.standing(one["name"]) if one["standing"] else [],
-            "events": api.events(one["name"], EVENTS),
-            "gaps": api.gaps(one["name"]) if one["gaps"] else [],
+        mirror.name: MirrorDetails(
+            shards=api.shards(mirror.name),
+            stopped_partitions=api.stopped_partitions(mirror.name) if mirror.stopped else [],
+            events=api.events(mirror.name, EVENTS),
+            gaps=api.gaps(mirror.name) if mirror.gaps else [],
             # A mirror of another configuration: its file is not known here.
-            "ledger": commands.get(one["name"], "causeway offsets show CONFIG"),
-        }
-        for one in answer["mirrors"]
+            ledger_command=commands.get(mirror.name, "causeway offsets show CONFIG"),
+        )
+        for mirror in process.mirrors
     }
-    return {"url": api.address, **answer, "elsewhere": absent if there else [], "details": details}
-
-
-def narrowed(answer: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    """The response as if the process ran only these mirrors."""
-    mirrors = [one for one in answer["mirrors"] if one["name"] in names]
-    if len(mirrors) == len(answer["mirrors"]):
-        return answer
-    found = [one for one in answer["findings"] if not one["mirror"] and one["level"] != "well"]
-    found += [one for mirror in mirrors for one in mirror["findings"]]
-    bad = [one for one in found if one["level"] != "well"]
-    return {
-        **answer,
-        "findings": sorted(bad or found, key=lambda one: LEVELS.get(one["level"], 0)),
-        "rpo": " ".join(
-            f"{one['name']}: {one['rpo']}" if len(mirrors) > 1 else one["rpo"] for one in mirrors
-        ),
-        "mirrors": mirrors,
-    }
-
-
-def exit_code(found: dict[str, Any]) -> int:
-    """The exit code for scripts: 0 if no immediate action is needed."""
-    if all(one["level"] != "error" for one in found["findings"]):
-        return PlanRefused.exit_code if any(map(_mirrors_nothing, found["mirrors"])) else 0
-    graver = any(one["standing"] or one["state"] == "failed" for one in found["mirrors"])
-    return (IntegrityError if graver else Unreachable).exit_code
-
-
-def _mirrors_nothing(mirror: dict[str, Any]) -> bool:
-    """No source topic is selected: a typo in `topics`, or a topic that does not exist yet."""
-    return mirror["state"] in ("running", "done") and not mirror.get("partitions", 1)
-
-
-def _not_here(address: str, absent: Sequence[str], there: Sequence[str]) -> Unreachable:
-    several = len(absent) > 1
-    return Unreachable(
-        f"mirror{'s' if several else ''} {', '.join(absent)} {'are' if several else 'is'} not run by the"
-        " process that answers there",
-        where=address,
-        why=f"it runs {', '.join(there) or 'none yet'}",
-        todo='--url where the mirror serves: with port = "auto" the second process of a machine takes another'
-        " port, and says which in its first lines",
+    return StatusReport(
+        **dict(process), url=api.address, not_run_here=absent if running else [], details=details
     )
 
 
-def _object(found: dict[str, Any]) -> None:
-    print(json.dumps(found, ensure_ascii=False), flush=True)
+def narrowed(process: ApiProcess, names: Sequence[str]) -> ApiProcess:
+    """The response as if the process ran only these mirrors."""
+    mirrors = [mirror for mirror in process.mirrors if mirror.name in names]
+    if len(mirrors) == len(process.mirrors):
+        return process
+    findings = [finding for finding in process.findings if not finding.mirror and finding.level != "ok"]
+    findings += [finding for mirror in mirrors for finding in mirror.findings]
+    problems = [finding for finding in findings if finding.level != "ok"]
+    several = len(mirrors) > 1
+    return process.model_copy(
+        update={
+            "findings": sorted(problems or findings, key=lambda finding: LEVELS.index(finding.level)),
+            "rpo": " ".join(f"{mirror.name}: {mirror.rpo}" if several else mirror.rpo for mirror in mirrors),
+            "mirrors": mirrors,
+        }
+    )
 
 
-def _print(found: dict[str, Any]) -> None:
+def exit_code(report: StatusReport) -> int:
+    """The exit code for scripts: 0 if no immediate action is needed."""
+    if all(finding.level != "error" for finding in report.findings):
+        return PlanRefused.exit_code if any(map(_replicates_nothing, report.mirrors)) else 0
+    integrity = any(mirror.stopped or mirror.state == "failed" for mirror in report.mirrors)
+    return (IntegrityError if integrity else Unreachable).exit_code
+
+
+def _replicates_nothing(mirror: ApiMirror) -> bool:
+    """No source topic is selected: a typo in `topics`, or a topic that does not exist yet."""
+    return mirror.state in ("running", "done") and not mirror.partitions
+
+
+def _not_run_here(address: str, absent: Sequence[str], running: Sequence[str]) -> Unreachable:
+    mirrors = f"mirror{'s' if len(absent) > 1 else ''} {', '.join(absent)}"
+    return Unreachable(
+        f"the process at this address does not run {mirrors}",
+        where=address,
+        why=f"it runs {', '.join(running) or 'none yet'}",
+        todo='give the mirror\'s address with --url: with port = "auto" the second process on a machine takes'
+        " another port, and prints it in its first lines",
+    )
+
+
+def _print_json(model: ApiModel) -> None:
+    print(model.model_dump_json(), flush=True)
+
+
+def _print(report: StatusReport) -> None:
     console = Console(highlight=False)
-    for part in parts(found, console.width if console.is_terminal else None):
-        if isinstance(part, Table) and not console.is_terminal:
-            Console(highlight=False, width=width_of(part)).print(part)  # a file has no width limit
+    for section in sections(report, console.width if console.is_terminal else None):
+        if isinstance(section, Table) and not console.is_terminal:
+            Console(highlight=False, width=width_of(section)).print(section)  # a file has no width limit
         else:
             # No wrapping: commands must stay copyable.
-            console.print(part, soft_wrap=isinstance(part, Text))
+            console.print(section, soft_wrap=isinstance(section, Text))
 
 
-def _watch(look: Callable[[], dict[str, Any]], output: StatusOutput) -> None:
+def _watch(request: Callable[[], StatusReport], output: StatusOutput) -> None:
     """Refresh until Ctrl-C. No response at the start is an error; later failures are retried."""
     console = Console(highlight=False)
     try:
-        found = look()
+        report = request()
         if output is StatusOutput.json or not console.is_terminal:
-            _watch_lines(look, found, output)
+            _watch_lines(request, report, output)
         else:
-            _watch_live(look, found, console)
+            _watch_live(request, report, console)
     except KeyboardInterrupt:
         return
 
 
-def _watch_lines(look: Callable[[], dict[str, Any]], found: dict[str, Any], output: StatusOutput) -> None:
+def _watch_lines(request: Callable[[], StatusReport], report: StatusReport, output: StatusOutput) -> None:
     while True:
         if output is StatusOutput.json:
-            _object(found)
+            _print_json(report)
         else:
-            print(line(found), flush=True)
-        found = _again(look, output)
+            print(line(report), flush=True)
+        report = _next(request, output)
 
 
-def _again(look: Callable[[], dict[str, Any]], output: StatusOutput) -> dict[str, Any]:
+def _next(request: Callable[[], StatusReport], output: StatusOutput) -> StatusReport:
     """The next response; retries until there is one, and prints one line with the reason for each failure."""
     while True:
         time.sleep(REFRESH_SECONDS)
         try:
-            return look()
+            return request()
         except CausewayError as error:
             if output is StatusOutput.json:
-                _object({"error": error.what, "where": error.where, "why": error.why, "todo": error.todo})
+                _print_json(
+                    StatusFailure(error=error.what, where=error.where, why=error.why, todo=error.todo)
+                )
             else:
                 print(f"error: {error}", flush=True)
 
 
-def _watch_live(look: Callable[[], dict[str, Any]], found: dict[str, Any], console: Console) -> None:
-    with Live(_group(found, console), console=console, auto_refresh=False) as live:
+def _watch_live(request: Callable[[], StatusReport], report: StatusReport, console: Console) -> None:
+    with Live(_group(report, console), console=console, auto_refresh=False) as live:
         while True:
             time.sleep(REFRESH_SECONDS)
             try:
-                found = look()
-                live.update(_group(found, console), refresh=True)
+                report = request()
+                live.update(_group(report, console), refresh=True)
             except CausewayError as error:
-                live.update(_group(found, console, error), refresh=True)
+                live.update(_group(report, console, error), refresh=True)
 
 
-def _group(found: dict[str, Any], console: Console, error: CausewayError | None = None) -> Group:
+def _group(report: StatusReport, console: Console, error: CausewayError | None = None) -> Group:
     shown: list[RenderableType] = []
     if error is not None:
-        shown += [Text(f"{error}: what follows is old", style="bold red"), Text()]
-    return Group(*shown, *parts(found, console.width))
+        shown += [Text(f"{error}: the status below is old", style="bold red"), Text()]
+    return Group(*shown, *sections(report, console.width))

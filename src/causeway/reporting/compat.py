@@ -27,8 +27,8 @@ KAF_RELAY = (
     Family("kafka_relay_msg_count", "unknown", OLD_LABELS, "Records delivered."),
     Family("kafka_relay_msgs_total", "counter", MIDDLE_LABELS, "Records delivered."),
     Family("kafka_relay_messages_relayed_total", "counter", NEW_LABELS, "Records delivered."),
-    Family("kafka_relay_messages_filtered_total", "counter", (), "Records left out, by all filters."),
-    Family("kafka_relay_source_highwatermark", "gauge", ("node_id",), "End offsets of a source, added up."),
+    Family("kafka_relay_messages_filtered_total", "counter", (), "Records dropped, by all filters."),
+    Family("kafka_relay_source_highwatermark", "gauge", ("node_id",), "Sum of a source's end offsets."),
     Family(FLUSH_SIZE, "summary", (), "Records in a transaction."),
     Family(FLUSH_SECONDS, "summary", (), "A transaction's time, first record to commit."),
 )
@@ -50,9 +50,9 @@ def put_compat(sheet: Sheet, snapshot: Snapshot, compat: Sequence[Compat], parti
 
 def _put_ktm(sheet: Sheet, mirrors: Sequence[MirrorView]) -> None:
     consumed, produced = Counter[str](), Counter[str]()
-    for one in _all(mirrors):
-        consumed[one.topic] += one.delivered + one.filtered + one.quarantined
-        produced[one.to_topic] += one.delivered
+    for partition in _all(mirrors):
+        consumed[partition.topic] += partition.delivered + partition.filtered + partition.quarantined
+        produced[partition.to_topic] += partition.delivered
     for name, counts in (("consumed_messages_count", consumed), ("produced_messages_count", produced)):
         for topic, count in counts.items():
             sheet.put(name, {"app": "kafka_topic_mirror", "topic_name": topic}, count)
@@ -62,12 +62,12 @@ def _put_messages(sheet: Sheet, mirrors: Sequence[MirrorView], partitions: int) 
     old, new = Counter[tuple[str, ...]](), Counter[tuple[str, ...]]()
     filtered = 0
     for mirror in mirrors:
-        limited = len(mirror.partitions) > partitions  # an empty label means no label
-        for one in mirror.partitions:
-            number, place = ("", "") if limited else (str(one.partition), str(one.to_partition))
-            old[one.topic, one.to_topic, number] += one.delivered
-            new[one.topic, number, one.to_topic, place] += one.delivered
-            filtered += one.filtered
+        aggregated = len(mirror.partitions) > partitions  # an empty label means no label
+        for view in mirror.partitions:
+            number, to_number = ("", "") if aggregated else (str(view.partition), str(view.to_partition))
+            old[view.topic, view.to_topic, number] += view.delivered
+            new[view.topic, number, view.to_topic, to_number] += view.delivered
+            filtered += view.filtered
     for values, count in old.items():
         sheet.put("kafka_relay_msg_count", dict(zip(OLD_LABELS, values, strict=True)), count)
     for values, count in new.items():
@@ -78,12 +78,16 @@ def _put_messages(sheet: Sheet, mirrors: Sequence[MirrorView], partitions: int) 
 
 def _put_sources(sheet: Sheet, mirrors: Sequence[MirrorView]) -> None:
     # Two mirrors may read the same partition: count its end once.
-    ends = {(one.cluster, one.topic, one.partition): max(0, one.log_end) for one in _all(mirrors)}
-    marks = Counter[str]()
+    ends = {
+        (view.cluster, view.topic, view.partition): view.log_end
+        for view in _all(mirrors)
+        if view.log_end >= 0
+    }
+    sums = Counter[str]()
     for (cluster, _, _), end in ends.items():
-        marks[cluster] += end
-    for cluster, mark in marks.items():
-        sheet.put("kafka_relay_source_highwatermark", {"node_id": cluster}, mark)
+        sums[cluster] += end
+    for cluster, total in sums.items():
+        sheet.put("kafka_relay_source_highwatermark", {"node_id": cluster}, total)
 
 
 def _put_flushes(sheet: Sheet, snapshot: Snapshot) -> None:

@@ -23,9 +23,9 @@ STOPS = (
     "destination-shrunk", "destination-truncated", "poison", "refused", "filter",
     UNROUTABLE,
 )  # fmt: skip
-"""Verdicts that stop a partition. Each has its series at 0 before it first occurs."""
+"""Verdicts that stop a partition. Each has a series of value 0 before it first occurs."""
 MOVES = (*(verdict for verdict in STOPS if verdict != UNROUTABLE), "skip")
-"""Verdicts of gaps; "skip" is an operator's move without a verdict."""
+"""Verdicts of gaps; "skip" if an operator moved the position without a verdict."""
 
 MIRROR = ("mirror",)
 TOPIC = ("mirror", "topic")
@@ -48,44 +48,152 @@ class Family:
 
 
 FAMILIES = (
-    Family("causeway_build_info", "gauge", ("version",), "Always 1; the version is the label."),
+    Family("causeway_build_info", "gauge", ("version",), "Always 1. The version is a label."),
     Family("causeway_start_time_seconds", "gauge", (), "When this process started."),
-    Family("causeway_snapshot_age_seconds", "gauge", (), "How old what is shown here is."),
-    Family("causeway_mirror_state", "gauge", ("mirror", "state"), "1 for the state that the mirror is in."),
-    Family("causeway_records_consumed_total", "counter", TOPIC, "Records read and settled at a commit."),
+    Family(
+        "causeway_snapshot_age_seconds",
+        "gauge",
+        (),
+        "Age of the snapshot that all other values come from. It is renewed twice a second.",
+    ),
+    Family(
+        "causeway_mirror_state",
+        "gauge",
+        ("mirror", "state"),
+        "1 for the state that the mirror is in, 0 for all others.",
+    ),
+    Family(
+        "causeway_records_consumed_total",
+        "counter",
+        TOPIC,
+        "Records read and settled by a commit: delivered, filtered or quarantined.",
+    ),
     Family("causeway_records_delivered_total", "counter", TOPIC, "Records committed at the destination."),
-    Family("causeway_records_filtered_total", "counter", TOPIC, "Records that filters left out."),
-    Family("causeway_records_quarantined_total", "counter", TOPIC, "Records set aside in the quarantine."),
-    Family("causeway_bytes_consumed_total", "counter", TOPIC, "Bytes of keys and values read and settled."),
-    Family("causeway_bytes_delivered_total", "counter", TOPIC, "Bytes of those committed there."),
-    Family("causeway_bytes_filtered_total", "counter", TOPIC, "Bytes of those that filters left out."),
-    Family("causeway_bytes_quarantined_total", "counter", TOPIC, "Bytes of those set aside."),
-    Family("causeway_offsets_skipped", "gauge", TOPIC, "Offsets passed over; moves back count negative."),
-    Family("causeway_lag_records", "gauge", PARTITION, "Records on the source that are not carried."),
-    Family("causeway_lag_bytes", "gauge", PARTITION, "Their bytes, estimated."),
-    Family("causeway_lag_seconds", "gauge", PARTITION, "How long the oldest of them waits."),
-    Family("causeway_position_offset", "gauge", PARTITION, "The next offset to carry."),
-    Family("causeway_log_end_offset", "gauge", PARTITION, "The end of the source's log, read_committed."),
-    Family("causeway_partition_series_limited", "gauge", MIRROR, "1 where partitions are summed by topic."),
-    Family("causeway_partitions_stopped", "gauge", VERDICT, "Partitions that stand still."),
-    Family("causeway_partition_stopped_expected_offset", "gauge", STOPPED, "The next offset to carry."),
-    Family("causeway_partition_stopped_found_offset", "gauge", STOPPED, "The offset found instead."),
-    Family("causeway_partition_stopped_gone_offsets", "gauge", STOPPED, "Offsets gone between them."),
-    Family("causeway_integrity_events_total", "counter", VERDICT, "Gaps: positions moved without carrying."),
-    Family("causeway_replication_latency_seconds", "histogram", MIRROR, "Record timestamp to commit."),
-    Family("causeway_carrying_seconds", "histogram", MIRROR, "Fetch to commit."),
-    Family("causeway_last_commit_timestamp_seconds", "gauge", MIRROR, "The latest commit, 0 for none."),
-    Family("causeway_starts_total", "counter", MIRROR, "Starts of the mirror, since its ledger was made."),
-    Family("causeway_slices_total", "counter", MIRROR, "Spark jobs that ended."),
-    Family("causeway_failed_slices_total", "counter", MIRROR, "Spark jobs that failed."),
-    Family("causeway_group_commits_total", "counter", MIRROR, "Commits to the source's consumer group."),
-    Family("causeway_transactions_total", "counter", SHARD, "Transactions committed."),
-    Family("causeway_transaction_seconds_total", "counter", SHARD, "Their time, first record to commit."),
-    Family("causeway_transaction_records_total", "counter", SHARD, "Records in them."),
-    Family("causeway_retries_total", "counter", SHARD, "Attempts that began anew."),
-    Family("causeway_fences_total", "counter", SHARD, "Attempts that were fenced."),
-    Family("causeway_shard_heartbeat_timestamp_seconds", "gauge", SHARD, "The latest heartbeat, 0 for none."),
-    Family("causeway_carrier_info", "gauge", (*SHARD, "carrier"), "Always 1; what carries the records."),
+    Family(
+        "causeway_records_filtered_total",
+        "counter",
+        TOPIC,
+        "Records dropped by filters, or by provenance because they came from there.",
+    ),
+    Family(
+        "causeway_records_quarantined_total",
+        "counter",
+        TOPIC,
+        "Records that the destination rejected, written to the quarantine topic.",
+    ),
+    Family(
+        "causeway_bytes_consumed_total", "counter", TOPIC, "Bytes of the keys and values of consumed records."
+    ),
+    Family(
+        "causeway_bytes_delivered_total",
+        "counter",
+        TOPIC,
+        "Bytes of the keys and values of delivered records.",
+    ),
+    Family(
+        "causeway_bytes_filtered_total", "counter", TOPIC, "Bytes of the keys and values of filtered records."
+    ),
+    Family(
+        "causeway_bytes_quarantined_total",
+        "counter",
+        TOPIC,
+        "Bytes of the keys and values of quarantined records.",
+    ),
+    Family(
+        "causeway_offsets_skipped",
+        "gauge",
+        TOPIC,
+        "Offsets skipped by a policy or an operator. Moves back count negative.",
+    ),
+    Family("causeway_lag_records", "gauge", PARTITION, "Offsets on the source that are not replicated yet."),
+    Family("causeway_lag_bytes", "gauge", PARTITION, "Estimated bytes of the lag."),
+    Family(
+        "causeway_lag_seconds", "gauge", PARTITION, "How long the oldest record of the lag has been waiting."
+    ),
+    Family(
+        "causeway_position_offset",
+        "gauge",
+        PARTITION,
+        "The next offset to replicate. No series before there is a position.",
+    ),
+    Family(
+        "causeway_log_end_offset",
+        "gauge",
+        PARTITION,
+        "End of the source's log for read_committed consumers. No series while unknown.",
+    ),
+    Family(
+        "causeway_partition_series_aggregated",
+        "gauge",
+        MIRROR,
+        "1 if the series by partition are aggregated by topic.",
+    ),
+    Family(
+        "causeway_partitions_stopped", "gauge", VERDICT, "Partitions that are stopped until an operator acts."
+    ),
+    Family(
+        "causeway_partition_stopped_expected_offset",
+        "gauge",
+        STOPPED,
+        "The next offset to replicate of a stopped partition.",
+    ),
+    Family(
+        "causeway_partition_stopped_found_offset",
+        "gauge",
+        STOPPED,
+        "The offset that was found instead of the expected one.",
+    ),
+    Family(
+        "causeway_partition_stopped_gone_offsets",
+        "gauge",
+        STOPPED,
+        "Offsets that no longer exist. 0 if none, or if they cannot be counted.",
+    ),
+    Family("causeway_gaps_total", "counter", VERDICT, "Positions that moved without replicating."),
+    Family(
+        "causeway_replication_latency_seconds",
+        "histogram",
+        MIRROR,
+        "Record timestamp to commit at the destination.",
+    ),
+    Family(
+        "causeway_fetch_to_commit_seconds",
+        "histogram",
+        MIRROR,
+        "Fetch from the source to commit at the destination.",
+    ),
+    Family(
+        "causeway_last_commit_timestamp_seconds",
+        "gauge",
+        MIRROR,
+        "The latest commit of any partition. 0 before the first.",
+    ),
+    Family("causeway_starts_total", "counter", MIRROR, "Starts of the mirror since its ledger was created."),
+    Family("causeway_slices_total", "counter", MIRROR, "Slices (Spark jobs) that ended."),
+    Family("causeway_slices_failed_total", "counter", MIRROR, "Slices (Spark jobs) that failed."),
+    Family("causeway_group_commits_total", "counter", MIRROR, "Commits to the consumer group on the source."),
+    Family("causeway_transactions_total", "counter", SHARD, "Committed transactions."),
+    Family(
+        "causeway_transaction_seconds_total",
+        "counter",
+        SHARD,
+        "Time of the committed transactions, from first record to commit.",
+    ),
+    Family("causeway_transaction_records_total", "counter", SHARD, "Records in the committed transactions."),
+    Family("causeway_retries_total", "counter", SHARD, "Attempts that failed and were restarted."),
+    Family("causeway_fences_total", "counter", SHARD, "Attempts that were fenced by another producer."),
+    Family(
+        "causeway_shard_heartbeat_timestamp_seconds",
+        "gauge",
+        SHARD,
+        "The latest heartbeat. 0 before the first.",
+    ),
+    Family(
+        "causeway_carrier_info",
+        "gauge",
+        (*SHARD, "carrier"),
+        "Always 1. The carrier, native or object, is a label.",
+    ),
 )
 
 

@@ -53,16 +53,16 @@ class Metrics:
         _put_process(sheet, snapshot, self._clock())
         for mirror in snapshot.mirrors:
             _put_mirror(sheet, mirror)
-            _put_stopped(sheet, mirror, most=max(self._partitions, PARTITION_SERIES))
+            _put_stopped(sheet, mirror, limit=max(self._partitions, PARTITION_SERIES))
             for shard in mirror.shards:
                 _put_shard(sheet, mirror.name, shard)
             if not mirror.lease:
                 # The ledger is not read yet. Prometheus would count 0 followed by a million as that many
                 # new records.
                 continue
-            _put_carried(sheet, mirror)
+            _put_ledger_counts(sheet, mirror)
             _put_topics(sheet, mirror)
-            _put_partitions(sheet, mirror, limited=len(mirror.partitions) > self._partitions)
+            _put_partitions(sheet, mirror, aggregated=len(mirror.partitions) > self._partitions)
         put_compat(sheet, snapshot, self._compat, self._partitions)
         yield from sheet.metrics
 
@@ -90,30 +90,30 @@ def _put_mirror(sheet: Sheet, mirror: MirrorView) -> None:
         {"mirror": mirror.name},
         {
             "causeway_slices_total": mirror.slices,
-            "causeway_failed_slices_total": mirror.failed_slices,
+            "causeway_slices_failed_total": mirror.failed_slices,
             "causeway_group_commits_total": mirror.group_commits,
         },
     )
-    stopped = Counter(one.verdict for one in mirror.partitions if one.verdict)
+    stopped = Counter(partition.verdict for partition in mirror.standing)
     for verdict in dict.fromkeys((*STOPS, *stopped)):
         labels = {"mirror": mirror.name, "verdict": verdict}
         sheet.put("causeway_partitions_stopped", labels, stopped[verdict])
 
 
-def _put_stopped(sheet: Sheet, mirror: MirrorView, *, most: int) -> None:
+def _put_stopped(sheet: Sheet, mirror: MirrorView, *, limit: int) -> None:
     """Where each partition stopped, even if the other series are summed by topic: an operator has to act.
 
-    Only the first `most` if thousands are stopped, as after a topic was deleted: that needs one action, and
+    Only the first `limit` if thousands are stopped, as after a topic was deleted: that needs one action, and
     another series has the count anyway.
     """
-    for one in mirror.standing[:most]:
-        labels = {**_labels(mirror.name, one), "verdict": one.verdict}
+    for partition in mirror.standing[:limit]:
+        labels = {**_labels(mirror.name, partition), "verdict": partition.verdict}
         # Every stopped partition has this series, whatever the verdict, so that each one is named.
-        sheet.put("causeway_partition_stopped_gone_offsets", labels, one.gone)
-        if one.expected >= 0:
-            sheet.put("causeway_partition_stopped_expected_offset", labels, one.expected)
-        if one.found >= 0:
-            sheet.put("causeway_partition_stopped_found_offset", labels, one.found)
+        sheet.put("causeway_partition_stopped_gone_offsets", labels, partition.gone)
+        if partition.expected >= 0:
+            sheet.put("causeway_partition_stopped_expected_offset", labels, partition.expected)
+        if partition.found >= 0:
+            sheet.put("causeway_partition_stopped_found_offset", labels, partition.found)
 
 
 def _put_shard(sheet: Sheet, mirror: str, shard: ShardView) -> None:
@@ -135,18 +135,20 @@ def _put_shard(sheet: Sheet, mirror: str, shard: ShardView) -> None:
         sheet.put("causeway_carrier_info", {**labels, "carrier": carrier}, 1)
 
 
-def _put_carried(sheet: Sheet, mirror: MirrorView) -> None:
+def _put_ledger_counts(sheet: Sheet, mirror: MirrorView) -> None:
     _put_histogram(
         sheet, "causeway_replication_latency_seconds", mirror.name, mirror.latency, mirror.latency_seconds
     )
-    _put_histogram(sheet, "causeway_carrying_seconds", mirror.name, mirror.carrying, mirror.carrying_seconds)
-    latest = max((one.committed_at for one in mirror.partitions), default=-1)
+    _put_histogram(
+        sheet, "causeway_fetch_to_commit_seconds", mirror.name, mirror.carrying, mirror.carrying_seconds
+    )
+    latest = max((partition.committed_at for partition in mirror.partitions), default=-1)
     sheet.put("causeway_last_commit_timestamp_seconds", {"mirror": mirror.name}, _seconds(latest))
     sheet.put("causeway_starts_total", {"mirror": mirror.name}, mirror.lease)  # each start increments it
     gaps = Counter(gap.verdict for gap in mirror.gaps)
     for verdict in dict.fromkeys((*MOVES, *gaps)):
         labels = {"mirror": mirror.name, "verdict": verdict}
-        sheet.put("causeway_integrity_events_total", labels, gaps[verdict])
+        sheet.put("causeway_gaps_total", labels, gaps[verdict])
 
 
 def _put_histogram(sheet: Sheet, name: str, mirror: str, counts: Sequence[int], seconds: float) -> None:
@@ -162,18 +164,20 @@ def _put_histogram(sheet: Sheet, name: str, mirror: str, counts: Sequence[int], 
 def _put_topics(sheet: Sheet, mirror: MirrorView) -> None:
     """Counts summed over a topic's partitions of all sources."""
     counts: dict[str, list[int]] = {}
-    for one in mirror.partitions:
-        count = counts.get(one.topic)
+    for partition in mirror.partitions:
+        count = counts.get(partition.topic)
         if count is None:
-            count = counts[one.topic] = [0] * 7
-        count[0] += one.delivered
-        count[1] += one.filtered
-        count[2] += one.quarantined
-        count[3] += one.bytes
-        count[4] += one.skipped
-        count[5] += one.filtered_bytes
-        count[6] += one.quarantined_bytes
-    for topic, (delivered, filtered, quarantined, size, skipped, dropped, aside) in counts.items():
+            count = counts[partition.topic] = [0] * 7
+        count[0] += partition.delivered
+        count[1] += partition.filtered
+        count[2] += partition.quarantined
+        count[3] += partition.skipped
+        count[4] += partition.bytes
+        count[5] += partition.filtered_bytes
+        count[6] += partition.quarantined_bytes
+    for topic, numbers in counts.items():
+        delivered, filtered, quarantined, skipped, *sizes = numbers
+        delivered_bytes, filtered_bytes, quarantined_bytes = sizes
         sheet.put_all(
             {"mirror": mirror.name, "topic": topic},
             {
@@ -181,53 +185,57 @@ def _put_topics(sheet: Sheet, mirror: MirrorView) -> None:
                 "causeway_records_delivered_total": delivered,
                 "causeway_records_filtered_total": filtered,
                 "causeway_records_quarantined_total": quarantined,
-                "causeway_bytes_consumed_total": size + dropped + aside,
-                "causeway_bytes_delivered_total": size,
-                "causeway_bytes_filtered_total": dropped,
-                "causeway_bytes_quarantined_total": aside,
+                "causeway_bytes_consumed_total": delivered_bytes + filtered_bytes + quarantined_bytes,
+                "causeway_bytes_delivered_total": delivered_bytes,
+                "causeway_bytes_filtered_total": filtered_bytes,
+                "causeway_bytes_quarantined_total": quarantined_bytes,
                 "causeway_offsets_skipped": skipped,
             },
         )
 
 
-def _put_partitions(sheet: Sheet, mirror: MirrorView, *, limited: bool) -> None:
-    sheet.put("causeway_partition_series_limited", {"mirror": mirror.name}, int(limited))
-    if limited:
-        groups: dict[tuple[str, str], list[PartitionView]] = {}
-        for one in mirror.partitions:
-            groups.setdefault((one.cluster, one.topic), []).append(one)
-        for (cluster, topic), group in groups.items():
-            sheet.put_all({"mirror": mirror.name, "cluster": cluster, "topic": topic}, _together(group))
+def _put_partitions(sheet: Sheet, mirror: MirrorView, *, aggregated: bool) -> None:
+    sheet.put("causeway_partition_series_aggregated", {"mirror": mirror.name}, int(aggregated))
+    if aggregated:
+        topics: dict[tuple[str, str], list[PartitionView]] = {}
+        for partition in mirror.partitions:
+            topics.setdefault((partition.cluster, partition.topic), []).append(partition)
+        for (cluster, topic), group in topics.items():
+            sheet.put_all({"mirror": mirror.name, "cluster": cluster, "topic": topic}, _aggregated(group))
         return
-    name = mirror.name
-    for one in mirror.partitions:
-        labels = _labels(name, one)
-        values = {
-            "causeway_lag_records": one.lag_records,
-            "causeway_lag_bytes": one.lag_bytes,
-            "causeway_lag_seconds": one.lag_seconds,
-        }
-        # "Nothing yet" is the absence of a position, never 0.
-        if one.position >= 0:
-            values["causeway_position_offset"] = one.position
-        if one.log_end >= 0:
-            values["causeway_log_end_offset"] = one.log_end
-        sheet.put_all(labels, values)
+    for partition in mirror.partitions:
+        sheet.put_all(_labels(mirror.name, partition), _offsets_and_lag(partition))
 
 
-def _together(group: Sequence[PartitionView]) -> dict[str, float]:
-    """The partitions as `sum by (topic)` and `max by (topic)` would aggregate them."""
-    return {
-        "causeway_lag_records": sum(one.lag_records for one in group),
-        "causeway_lag_bytes": sum(one.lag_bytes for one in group),
-        "causeway_lag_seconds": max(one.lag_seconds for one in group),
-        "causeway_position_offset": sum(max(0, one.position) for one in group),
-        "causeway_log_end_offset": sum(max(0, one.log_end) for one in group),
-    }
+def _offsets_and_lag(partition: PartitionView) -> dict[str, float]:
+    """Omits what is unknown: 0 would be an offset, or a mirror that has caught up."""
+    values: dict[str, float] = {}
+    if partition.log_end >= 0:
+        values["causeway_lag_records"] = partition.lag_records
+        values["causeway_lag_bytes"] = partition.lag_bytes
+        values["causeway_lag_seconds"] = partition.lag_seconds
+        values["causeway_log_end_offset"] = partition.log_end
+    if partition.position >= 0:
+        values["causeway_position_offset"] = partition.position
+    return values
 
 
-def _labels(mirror: str, one: PartitionView) -> dict[str, str]:
-    return {"mirror": mirror, "cluster": one.cluster, "topic": one.topic, "partition": str(one.partition)}
+def _aggregated(group: Sequence[PartitionView]) -> dict[str, float]:
+    """As `sum by (topic)` and `max by (topic)` would aggregate the series of the partitions."""
+    totals: dict[str, float] = {}
+    for partition in group:
+        for name, value in _offsets_and_lag(partition).items():
+            known = totals.get(name)
+            if known is None:
+                totals[name] = value
+            else:
+                totals[name] = max(known, value) if name == "causeway_lag_seconds" else known + value
+    return totals
+
+
+def _labels(mirror: str, partition: PartitionView) -> dict[str, str]:
+    number = str(partition.partition)
+    return {"mirror": mirror, "cluster": partition.cluster, "topic": partition.topic, "partition": number}
 
 
 def _seconds(milliseconds: int) -> float:

@@ -14,19 +14,20 @@ from collections.abc import Mapping
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from causeway.web.api import mirror_of
+from causeway.web.api import JsonModel, find_mirror
+from causeway.web.api_schema import ApiAccepted
 from causeway.web.source import Source
 
 NO_TOKEN = (
-    "there is no token, so nothing can be changed from here: "
-    'set `token = "${env:CAUSEWAY_TOKEN}"` under [web] in the configuration, and start again'
+    "no token is configured, so actions are disabled: "
+    'set `token = "${env:CAUSEWAY_TOKEN}"` under [web] in the configuration, and restart'
 )
 BODY_BYTES = 4_096
 BODY_SECONDS = 5.0
-"""A body is a name at most: a slower client gets a 408."""
+"""A body is a name at most: a client that takes longer gets a 408."""
 BY_LENGTH = 100
 
 
@@ -36,44 +37,44 @@ class Actions:
         self._token = token.encode()
 
     def routes(self) -> list[BaseRoute]:
-        one = "/mirrors/{name}"
+        mirror = "/mirrors/{name}"
         return [
-            Route(f"{one}/pause", self.pause, methods=["POST"]),
-            Route(f"{one}/resume", self.resume, methods=["POST"]),
-            Route(f"{one}/verify", self.verify, methods=["POST"]),
+            Route(f"{mirror}/pause", self.pause, methods=["POST"]),
+            Route(f"{mirror}/resume", self.resume, methods=["POST"]),
+            Route(f"{mirror}/verify", self.verify, methods=["POST"]),
         ]
 
     async def pause(self, request: Request) -> Response:
         name, by = await self._allowed(request)
         await run_in_threadpool(self._source.pause, name, by)
-        return JSONResponse({"mirror": name, "asked": "pause", "by": by}, 202)
+        return JsonModel(ApiAccepted(mirror=name, action="pause", by=by), 202)
 
     async def resume(self, request: Request) -> Response:
         name, by = await self._allowed(request)
         await run_in_threadpool(self._source.resume, name, by)
-        return JSONResponse({"mirror": name, "asked": "resume", "by": by}, 202)
+        return JsonModel(ApiAccepted(mirror=name, action="resume", by=by), 202)
 
     async def verify(self, request: Request) -> Response:
-        name, _ = await self._allowed(request)
+        name, by = await self._allowed(request)
         job = await run_in_threadpool(self._source.verify, name)
-        return JSONResponse({"mirror": name, "asked": "verify", "job": job}, 202)
+        return JsonModel(ApiAccepted(mirror=name, action="verify", by=by, job=job), 202)
 
     async def _allowed(self, request: Request) -> tuple[str, str]:
-        """The mirror and who asks. Checks the token first: without it a client learns nothing."""
-        self._admit(request.headers)
-        by = _by(await _body(request)) or f"somebody at {request.client.host if request.client else '?'}"
-        return mirror_of(self._source, request.path_params["name"]).name, by
+        """The mirror and who requests it. Checks the token first: without it a client learns nothing."""
+        self._check_token(request.headers)
+        by = _by(await _body(request)) or f"a client at {request.client.host if request.client else '?'}"
+        return find_mirror(self._source, request.path_params["name"]).name, by
 
-    def _admit(self, headers: Mapping[str, str]) -> None:
+    def _check_token(self, headers: Mapping[str, str]) -> None:
         if not self._token:
             raise HTTPException(403, NO_TOKEN)
         scheme, _, sent = headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not sent:
             raise HTTPException(
-                401, "this needs the token: Authorization: Bearer …", {"WWW-Authenticate": "Bearer"}
+                401, "the token is missing: Authorization: Bearer …", {"WWW-Authenticate": "Bearer"}
             )
         if not hmac.compare_digest(sent.strip().encode("latin-1"), self._token):
-            raise HTTPException(403, "this is not the token")
+            raise HTTPException(403, "the token is wrong")
 
 
 async def _body(request: Request) -> bytes:
@@ -83,16 +84,16 @@ async def _body(request: Request) -> bytes:
             async for part in request.stream():
                 body += part
                 if len(body) > BODY_BYTES:
-                    raise HTTPException(413, f"the body may have {BODY_BYTES:,} bytes")
+                    raise HTTPException(413, f"the body is larger than {BODY_BYTES:,} bytes")
     except TimeoutError:
-        raise HTTPException(408, f"the body did not come within {BODY_SECONDS:.0f} s") from None
+        raise HTTPException(408, f"the body did not arrive within {BODY_SECONDS:.0f} s") from None
     except ClientDisconnect:
-        raise HTTPException(400, "the client hung up before the end of its body") from None
+        raise HTTPException(400, "the client closed the connection before the end of its body") from None
     return body
 
 
 def _by(body: bytes) -> str:
-    """Who asks, as given by the client, for people to read; printable characters only."""
+    """Who requests it, as given by the client; printable characters only."""
     if not body:
         return ""
     try:
@@ -101,5 +102,5 @@ def _by(body: bytes) -> str:
         raise HTTPException(400, "the body is not JSON") from None
     by = given.get("by", "") if isinstance(given, dict) else None
     if not isinstance(by, str):
-        raise HTTPException(400, 'the body is {"by": "who asks"}, or nothing')
-    return "".join(sign for sign in by if sign.isprintable()).strip()[:BY_LENGTH]
+        raise HTTPException(400, 'the body must be {"by": "your name"}, or empty')
+    return "".join(character for character in by if character.isprintable()).strip()[:BY_LENGTH]

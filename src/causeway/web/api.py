@@ -5,15 +5,25 @@ from __future__ import annotations
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from causeway.core.snapshot import MirrorView
-from causeway.web import api_schema
+from causeway.web import api_responses
+from causeway.web.api_schema import ApiConfiguration, ApiEventList, ApiModel, ApiShardList
 from causeway.web.source import Source
 from causeway.web.stream import Feed
 
 LIMIT = 1_000
+
+
+class JsonModel(Response):
+    """A response of the API's schema."""
+
+    media_type = "application/json"
+
+    def __init__(self, model: ApiModel, status_code: int = 200) -> None:
+        super().__init__(model.model_dump_json(), status_code)
 
 
 class Api:
@@ -23,79 +33,74 @@ class Api:
 
     def routes(self) -> list[BaseRoute]:
         """Relative to `/api/v1`."""
-        one = "/mirrors/{name}"
+        mirror = "/mirrors/{name}"
         return [
             Route("/mirrors", self.mirrors),
-            Route(one, self.mirror),
-            Route(f"{one}/layout", self.layout),
-            Route(f"{one}/partitions", self.partitions),
-            Route(f"{one}/shards", self.shards),
-            Route(f"{one}/events", self.events),
-            Route(f"{one}/gaps", self.gaps),
-            Route(f"{one}/configuration", self.configuration),
+            Route(mirror, self.mirror),
+            Route(f"{mirror}/layout", self.layout),
+            Route(f"{mirror}/partitions", self.partitions),
+            Route(f"{mirror}/shards", self.shards),
+            Route(f"{mirror}/events", self.events),
+            Route(f"{mirror}/gaps", self.gaps),
+            Route(f"{mirror}/configuration", self.configuration),
             Route("/history", self.history),
             Route("/jobs/{id}", self.job),
             Route("/stream", self._feed.stream, methods=["GET"]),
         ]
 
     async def mirrors(self, request: Request) -> Response:
-        return JSONResponse(
-            api_schema.overview(self._source.snapshot(), self._feed.history, self._feed.now())
-        )
+        snapshot = self._source.snapshot()
+        return JsonModel(api_responses.process(snapshot, self._feed.history, self._feed.now()))
 
     async def mirror(self, request: Request) -> Response:
-        return JSONResponse(api_schema.detail(self._asked(request), self._feed.history, self._feed.now()))
+        view = self._requested(request)
+        return JsonModel(api_responses.mirror_detail(view, self._feed.history, self._feed.now()))
 
     async def layout(self, request: Request) -> Response:
-        return JSONResponse({"partitions": api_schema.layout(self._asked(request))})
+        return JsonModel(api_responses.layout(self._requested(request)))
 
     async def partitions(self, request: Request) -> Response:
         order = request.query_params.get("order", "name")
         if order not in ("name", "lag"):
-            raise HTTPException(400, "order is name or lag")
+            raise HTTPException(400, "order must be name or lag")
         text = request.query_params.get("q", "")
-        return JSONResponse(api_schema.partitions(self._asked(request), text, order, _limit(request)))
+        return JsonModel(api_responses.partitions(self._requested(request), text, order, _limit(request)))
 
     async def shards(self, request: Request) -> Response:
         now = self._feed.now()
-        return JSONResponse({"shards": [api_schema.shard(one, now) for one in self._asked(request).shards]})
+        shards = [api_responses.shard(view, now) for view in self._requested(request).shards]
+        return JsonModel(ApiShardList(shards=shards))
 
     async def events(self, request: Request) -> Response:
-        latest = self._asked(request).events[: _limit(request)]
-        return JSONResponse({"events": [api_schema.event(one) for one in latest]})
+        latest = self._requested(request).events[: _limit(request)]
+        return JsonModel(ApiEventList(events=[api_responses.event(view) for view in latest]))
 
     async def gaps(self, request: Request) -> Response:
-        gaps = self._asked(request).gaps
-        shown = [api_schema.gap(one) for one in gaps[: _limit(request)]]
-        return JSONResponse({"total": len(gaps), "gaps": shown})
+        return JsonModel(api_responses.gaps(self._requested(request).gaps, _limit(request)))
 
     async def configuration(self, request: Request) -> Response:
-        return JSONResponse({"configuration": self._asked(request).configuration})
+        return JsonModel(ApiConfiguration(configuration=self._requested(request).configuration))
 
     async def history(self, request: Request) -> Response:
-        mirror = self._named(request.query_params.get("mirror", ""))
-        since = _number(request, "since", 0)
-        return JSONResponse({"mirror": mirror.name, **self._feed.history.series(mirror.name, since)})
+        mirror = find_mirror(self._source, request.query_params.get("mirror", ""))
+        return JsonModel(api_responses.history_of(mirror, self._feed.history, _number(request, "since", 0)))
 
     async def job(self, request: Request) -> Response:
         job = await run_in_threadpool(self._source.job, request.path_params["id"])
         if job is None:
-            raise HTTPException(404, "there is no job of this id")
-        return JSONResponse(api_schema.job(job))
+            raise HTTPException(404, "no job has this id")
+        return JsonModel(api_responses.job(job))
 
-    def _asked(self, request: Request) -> MirrorView:
-        return self._named(request.path_params["name"])
-
-    def _named(self, name: str) -> MirrorView:
-        return mirror_of(self._source, name)
+    def _requested(self, request: Request) -> MirrorView:
+        return find_mirror(self._source, request.path_params["name"])
 
 
-def mirror_of(source: Source, name: str) -> MirrorView:
+def find_mirror(source: Source, name: str) -> MirrorView:
     """The current view of this mirror; 404 if this process has none of this name."""
-    for one in source.snapshot().mirrors:
-        if one.name == name:
-            return one
-    raise HTTPException(404, "there is no mirror of this name")
+    for mirror in source.snapshot().mirrors:
+        if mirror.name == name:
+            return mirror
+    raise HTTPException(404, "no mirror has this name")
 
 
 def _limit(request: Request) -> int:
@@ -105,5 +110,5 @@ def _limit(request: Request) -> int:
 def _number(request: Request, name: str, default: int) -> int:
     given = request.query_params.get(name, str(default))
     if not given.isascii() or not given.isdigit() or len(given) > 15:
-        raise HTTPException(400, f"{name} is a whole number")
+        raise HTTPException(400, f"{name} must be a whole number")
     return int(given)

@@ -1,212 +1,337 @@
-"""A snapshot as JSON, in the shapes that docs/api.md describes. -1, which means none, becomes null."""
+"""The API's schema: every response as a model.
+
+The server builds its responses from these models, and `causeway status` parses them. The tables of
+docs/api.md are generated from them. A test compares the fields that the page's script reads with them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict
-from typing import Any
+from typing import Annotated, Literal
 
-from causeway.core.job import Job
-from causeway.core.position import LATENCY_BOUNDS_MS
-from causeway.core.snapshot import EventView, GapView, MirrorView, PartitionView, ShardView, Snapshot
-from causeway.web.health_summary import (
-    all_findings,
-    catch_up_seconds,
-    catching_up,
-    findings,
-    named,
-    rpo,
-    stale,
-)
-from causeway.web.history import History
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-ApiObject = dict[str, Any]
-STANDING_SHOWN = 50
-"""Maximum number of stopped partitions that every event describes."""
+from causeway.core.job import JobState
+from causeway.core.snapshot import EventLevel, State
+
+HealthLevel = Literal["error", "warning", "notice", "ok"]
+LEVELS: tuple[HealthLevel, ...] = ("error", "warning", "notice", "ok")
+"""From the worst to the best."""
 
 
-def overview(snapshot: Snapshot, history: History, now: int) -> ApiObject:
-    """The process, its mirrors and the findings."""
-    trends = {one.name: history.track(one.name).trend for one in snapshot.mirrors}
-    return {
-        "at": snapshot.at,
-        "now": now,
-        "stale": stale(snapshot, now),
-        "version": snapshot.version,
-        "host": snapshot.host,
-        "pid": snapshot.pid,
-        "started_at": snapshot.started_at,
-        "prepared": snapshot.prepared,
-        "findings": [asdict(one) for one in all_findings(snapshot, now, trends)],
-        "rpo": rpo(snapshot.mirrors),
-        "mirrors": [summary(one, history, now) for one in snapshot.mirrors],
-    }
+def _encodable(text: object) -> object:
+    """Escapes lone surrogates, which UTF-8 cannot encode. Brokers, filters and ledgers may contain them."""
+    return text.encode(errors="backslashreplace").decode() if isinstance(text, str) else text
 
 
-def summary(mirror: MirrorView, history: History, now: int) -> ApiObject:
-    track = history.track(mirror.name)
-    trend, last = track.trend, track.last
-    return {
-        "name": mirror.name,
-        "state": mirror.state,
-        "state_since": _known(mirror.state_since),
-        "sources": list(mirror.sources),
-        "destination": mirror.destination,
-        "delivery": mirror.delivery,
-        "findings": [asdict(one) for one in findings(mirror, now, trend)],
-        "rpo": rpo((mirror,)),
-        "catch_up": {"seconds": catch_up_seconds(mirror, trend), "words": catching_up(mirror, trend)},
-        "records_per_second": round(mirror.records_per_second, 1),
-        "bytes_per_second": round(mirror.bytes_per_second),
-        "lag_records": mirror.lag_records,
-        "lag_seconds": round(mirror.lag_seconds, 3),
-        "p50_ms": _rounded(last.p50_ms if last else None),
-        "p99_ms": _rounded(last.p99_ms if last else None),
-        "delivered": mirror.delivered,
-        "bytes": sum(one.bytes for one in mirror.partitions),
-        "filtered": sum(one.filtered for one in mirror.partitions),
-        "quarantined": sum(one.quarantined for one in mirror.partitions),
-        "skipped": sum(one.skipped for one in mirror.partitions),
-        "partitions": len(mirror.partitions),
-        "standing": len(mirror.standing),
-        "shards": len(mirror.shards),
-        "gaps": len(mirror.gaps),
-        "waiting_for": mirror.waiting_for,
-        "blocked": mirror.blocked,
-        "paused_by": mirror.paused_by,
-        "unmatched": [asdict(one) for one in mirror.unmatched],
-    }
+FreeText = Annotated[str, BeforeValidator(_encodable)]
+"""Text that comes from outside: messages of brokers and filters, names that operators type."""
 
 
-def detail(mirror: MirrorView, history: History, now: int) -> ApiObject:
-    """A mirror with the fields that only its own route has."""
-    return {
-        **summary(mirror, history, now),
-        "lease": mirror.lease,
-        "slice": mirror.slice,
-        "slices": mirror.slices,
-        "failed_slices": mirror.failed_slices,
-        "group_commits": mirror.group_commits,
-        "latency": _histogram(mirror.latency, mirror.latency_seconds),
-        "carrying": _histogram(mirror.carrying, mirror.carrying_seconds),
-    }
+class ApiModel(BaseModel):
+    model_config = ConfigDict(frozen=True)
 
 
-def moment(snapshot: Snapshot, history: History, now: int) -> ApiObject:
-    """What the stream sends: the overview, and for each mirror what the page draws twice a second.
-
-    Data that changes rarely is omitted; a mark changes when it must be requested again.
-    """
-    answer = overview(snapshot, history, now)
-    for shape, mirror in zip(answer["mirrors"], snapshot.mirrors, strict=True):
-        stopped = [index for index, one in enumerate(mirror.partitions) if one.verdict]
-        shape["heat"] = [_heat(one) for one in mirror.partitions]
-        shape["stopped"] = stopped
-        shape["standing_still"] = [
-            {
-                "index": index,
-                "name": named(mirror, mirror.partitions[index]),
-                "verdict": mirror.partitions[index].verdict,
-                "what": mirror.partitions[index].what,
-                "todo": mirror.partitions[index].todo,
-            }
-            for index in stopped[:STANDING_SHOWN]
-        ]
-        shape["marks"] = {
-            "layout": _mark((one.cluster, *place(one)) for one in mirror.partitions),
-            "events": _mark((one.at, one.what) for one in mirror.events),
-            "gaps": _mark((one.at, one.topic, one.partition, one.begin) for one in mirror.gaps),
-            "configuration": _mark([mirror.configuration]),
-        }
-    return answer
+class ApiError(ApiModel):
+    error: FreeText = Field(description="why the request failed")
+    todo: FreeText = Field(description="what to do, or empty")
 
 
-def layout(mirror: MirrorView) -> list[ApiObject]:
-    """Describes each cell of the heat map, in the order of the stream's `heat`."""
-    return [
-        {
-            "name": named(mirror, one),
-            "cluster": one.cluster,
-            "topic": one.topic,
-            "partition": one.partition,
-            "to_topic": one.to_topic,
-            "to_partition": _known(one.to_partition),
-            "shard": one.shard,
-        }
-        for one in mirror.partitions
-    ]
+class ApiFinding(ApiModel):
+    level: HealthLevel = Field(description="`error`, `warning`, `notice` or `ok`")
+    what: FreeText = Field(description="one sentence")
+    todo: FreeText = Field(description="what to do; empty if there is nothing to do")
+    mirror: str = Field(description="the mirror; empty if the finding is about the whole process")
 
 
-def partitions(mirror: MirrorView, text: str, order: str, limit: int) -> ApiObject:
-    """Partitions whose name, destination topic or verdict contains a text; by name, or by lag."""
-    wanted = text.casefold()
-    matching = [one for one in mirror.partitions if wanted in _searched(mirror, one)]
-    if order == "lag":
-        matching.sort(key=lambda one: (not one.verdict, -one.lag_seconds, -one.lag_records))
-    return {
-        "total": len(mirror.partitions),
-        "matching": len(matching),
-        "partitions": [partition(mirror, one) for one in matching[:limit]],
-    }
+class ApiCatchUp(ApiModel):
+    seconds: float | None = Field(
+        description="time until the backlog is replicated, at the rate of the last minute; 0 if the mirror"
+        " has caught up, `null` if unknown"
+    )
+    text: str = Field(description="the same as text, with the reason if it is unknown")
 
 
-def partition(mirror: MirrorView, one: PartitionView) -> ApiObject:
-    known = {
-        name: _known(getattr(one, name))
-        for name in (
-            "to_partition", "start", "position", "to_end", "committed_at", "log_start", "log_end",
-            "expected", "found",
-        )
-    }  # fmt: skip
-    return {"name": named(mirror, one), **asdict(one), **known}
+class ApiUnmatched(ApiModel):
+    entry: str = Field(description="an entry of `topics` that selects no topic")
+    sources: list[str] = Field(description="the sources that were searched")
+    nearest: str = Field(description="the topic with the most similar name, or empty")
+    excluded: bool = Field(description="topics match the entry, but `exclude` removes all of them")
 
 
-def shard(one: ShardView, now: int) -> ApiObject:
-    age = round((now - one.heartbeat_at) / 1000, 1) if one.heartbeat_at >= 0 else None
-    return {**asdict(one), "heartbeat_at": _known(one.heartbeat_at), "heartbeat_age": age}
+class ApiMirror(ApiModel):
+    name: str = Field(description="as configured")
+    sources: list[str] = Field(description="aliases of the source clusters")
+    destination: str = Field(description="alias of the destination cluster")
+    delivery: str = Field(description="`exactly-once` or `at-least-once`")
+    state: State = Field(
+        description="`starting` (until every shard has sent a heartbeat), `running`, `waiting` (a cluster"
+        " does not respond), `paused`, `done`, `stopped` or `failed`"
+    )
+    state_since: int | None = Field(description="when it entered this state")
+    findings: list[ApiFinding] = Field(description="as for the process, of this mirror alone")
+    rpo: str = Field(description="as for the process, of this mirror alone")
+    catch_up: ApiCatchUp = Field(description="when the backlog will be replicated")
+    records_per_second: float = Field(description="over the last seconds")
+    bytes_per_second: int = Field(description="over the last seconds, keys and values")
+    lag_records: int | None = Field(
+        description="offsets on the sources that are not replicated yet; `null` while no log end is known"
+    )
+    lag_seconds: float | None = Field(description="how long the oldest of them has been waiting")
+    p50_ms: float | None = Field(
+        description="record timestamp to commit, of the last 10 s; `null` if nothing was replicated"
+    )
+    p99_ms: float | None = Field(description="the same, 99th percentile")
+    delivered: int = Field(description="records committed at the destination, since the mirror began")
+    bytes: int = Field(description="their bytes, keys and values")
+    filtered: int = Field(description="records that filters dropped")
+    quarantined: int = Field(description="records that the destination rejected, in the quarantine topic")
+    skipped: int = Field(description="offsets that were skipped; moves back count negative")
+    partitions: int = Field(description="number of source partitions")
+    stopped: int = Field(description="number of partitions that are stopped until an operator acts")
+    shards: int = Field(description="number of shards")
+    gaps: int = Field(description="number of gaps, since the mirror began")
+    waiting_for: str = Field(description="the cluster that does not respond, or empty")
+    blocked: FreeText = Field(
+        description="why the destination rejects records although it responds (too few in-sync replicas),"
+        " or empty"
+    )
+    paused_by: FreeText = Field(description="who paused it, or empty")
+    unmatched: list[ApiUnmatched] = Field(description="entries of `topics` that select no topic")
 
 
-def event(one: EventView) -> ApiObject:
-    numbers = ("partition", "offset", "expected", "found", "gone")
-    return {**asdict(one), **{name: _known(getattr(one, name)) for name in numbers}}
+class ApiProcessState(ApiModel):
+    at: int = Field(description="when the snapshot was made")
+    now: int = Field(description="when the request was served")
+    stale: bool = Field(description="the snapshot is more than 10 s old")
+    version: str = Field(description="Causeway's version")
+    host: str = Field(description="where the process runs")
+    pid: int = Field(description="its process id")
+    started_at: int = Field(description="when it started")
+    prepared: bool = Field(description="every mirror has its lease and its plan")
+    findings: list[ApiFinding] = Field(
+        min_length=1, description="the state of all mirrors, the worst first; never empty"
+    )
+    rpo: str = Field(description="how many records would be lost with the sources now, as text")
 
 
-def gap(one: GapView) -> ApiObject:
-    return {**asdict(one), "offsets": one.end - one.begin}
+class ApiProcess(ApiProcessState):
+    mirrors: list[ApiMirror] = Field(description="every mirror of the process")
 
 
-def job(one: Job) -> ApiObject:
-    return {**asdict(one), "ended_at": _known(one.ended_at), "lines": list(one.lines)}
+class ApiHistogram(ApiModel):
+    bounds_ms: list[int] = Field(description="upper bounds of the buckets")
+    counts: list[int] = Field(description="records in each bucket; the last one is above all bounds")
+    sum_seconds: float = Field(description="sum of all times")
 
 
-def place(one: PartitionView) -> tuple[str, int, str, int, int]:
-    return one.topic, one.partition, one.to_topic, one.to_partition, one.shard
+class ApiMirrorDetail(ApiMirror):
+    lease: int = Field(description="number of the lease; 0 before it is taken")
+    slice: int = Field(description="number of the running slice (Spark job)")
+    slices: int = Field(description="slices that ended, in this process")
+    failed_slices: int = Field(description="those that failed")
+    group_commits: int = Field(description="commits to the source's consumer group, in this process")
+    latency: ApiHistogram = Field(description="record timestamp to commit, since the mirror began")
+    fetch_to_commit: ApiHistogram = Field(description="fetch to commit, in this process")
 
 
-def _searched(mirror: MirrorView, one: PartitionView) -> str:
-    standing = f"stopped {one.verdict}" if one.verdict else ""
-    return f"{one.cluster}:{one.topic}[{one.partition}] {one.to_topic} {standing}".casefold()
+class ApiLayoutCell(ApiModel):
+    name: str = Field(description="`topic[partition]`, with the cluster if there are several sources")
+    cluster: str = Field(description="alias of the source")
+    topic: str = Field(description="on the source")
+    partition: int = Field(description="on the source")
+    to_topic: str = Field(description="destination topic")
+    to_partition: int | None = Field(description="destination partition; `null` if the record's key chooses")
+    shard: int = Field(description="the shard that replicates it")
 
 
-def _heat(one: PartitionView) -> float | None:
-    """Lag in seconds; None before the mirror has started with the partition."""
-    if one.position < 0:
-        return None
-    return round(one.lag_seconds) if one.lag_seconds >= 10 else round(one.lag_seconds, 1)
+class ApiLayout(ApiModel):
+    partitions: list[ApiLayoutCell] = Field(
+        description="in the order of the stream's `partition_lag_seconds`"
+    )
 
 
-def _histogram(counts: Sequence[int], seconds: float) -> ApiObject:
-    return {"bounds_ms": list(LATENCY_BOUNDS_MS), "counts": list(counts), "sum_seconds": seconds}
+class ApiPartition(ApiLayoutCell):
+    log_start: int | None = Field(description="first offset of the source's log")
+    log_end: int | None = Field(description="end of the source's log, as a read_committed consumer sees it")
+    start: int | None = Field(description="the offset that the mirror began with")
+    position: int | None = Field(description="the next offset to replicate")
+    to_end: int | None = Field(description="the destination offset after the last replicated record")
+    committed_at: int | None = Field(description="when its position was last committed")
+    delivered: int = Field(
+        description="records committed at the destination; `position` − `start` is the sum of `delivered`,"
+        " `filtered`, `quarantined`, `holes` and `skipped`"
+    )
+    filtered: int = Field(description="records that filters dropped")
+    quarantined: int = Field(description="records in the quarantine topic")
+    holes: int = Field(
+        description="offsets without a record: transaction markers, aborted or compacted records"
+    )
+    skipped: int = Field(description="offsets that were skipped; moves back count negative")
+    bytes: int = Field(description="keys and values of the delivered records")
+    filtered_bytes: int = Field(description="of the filtered records")
+    quarantined_bytes: int = Field(description="of the quarantined records")
+    lag_records: int | None = Field(description="as for a mirror; `null` while the log end is unknown")
+    lag_bytes: int | None = Field(description="their bytes, estimated")
+    lag_seconds: float | None = Field(description="how long the oldest of them has been waiting")
+    lag_seconds_is_minimum: bool = Field(
+        description="some of them were there before this process started, and may be older than `lag_seconds`"
+    )
+    verdict: str = Field(description="why it is stopped ([verdicts](integrity.md)); empty if it is not")
+    what: FreeText = Field(description="the reason as text")
+    todo: FreeText = Field(description="what to do")
+    expected: int | None = Field(
+        description="if it is stopped: the next offset to replicate; `null` if offsets are not the cause"
+    )
+    found: int | None = Field(description="the offset that was found instead")
+    gone: int | None = Field(
+        description="offsets that no longer exist; 0 if there are none, or if they cannot be counted; `null`"
+        " if the partition is not stopped"
+    )
 
 
-def _mark(values: Iterable[object]) -> str:
-    """A text that differs when the values differ; valid within this process only."""
-    return f"{hash(tuple(values)) & 0xFFFFFFFFFFFF:x}"
+class ApiPartitionList(ApiModel):
+    total: int = Field(description="number of partitions of the mirror")
+    matching: int = Field(description="number of partitions that match `q`")
+    partitions: list[ApiPartition] = Field(description="the first `limit` of them")
 
 
-def _known(value: int) -> int | None:
-    return None if value == -1 else value
+class ApiShard(ApiModel):
+    number: int = Field(description="1 to the number of shards")
+    host: str = Field(description="where its task runs; empty before its first heartbeat")
+    pid: int = Field(description="process id of the Python worker; 0 before its first heartbeat")
+    carrier: FreeText = Field(description="`native` or `object`, with the reason if it is not native")
+    slice: int = Field(description="the slice it works on")
+    partitions: int = Field(description="number of its partitions")
+    heartbeat_at: int | None = Field(description="its last heartbeat")
+    heartbeat_age_seconds: float | None = Field(description="how long ago that was")
+    transactions: int = Field(description="committed transactions, in this process; as all counts of a shard")
+    transaction_seconds: float = Field(description="sum of their times, from first record to commit")
+    transaction_records: int = Field(description="records in them")
+    retries: int = Field(description="attempts that were restarted")
+    fences: int = Field(description="attempts that were fenced by another producer")
 
 
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 1)
+class ApiShardList(ApiModel):
+    shards: list[ApiShard] = Field(description="every shard, by number")
+
+
+class ApiEvent(ApiModel):
+    at: int = Field(description="when it happened")
+    level: EventLevel = Field(description="`info`, `warning` or `error`")
+    what: FreeText = Field(description="what happened")
+    todo: FreeText = Field(description="what to do, or empty")
+    shard: int = Field(description="the shard, 0 for the driver")
+    topic: str = Field(description="the source topic, or empty")
+    partition: int | None = Field(description="the source partition")
+    offset: int | None = Field(description="the source offset")
+    expected: int | None = Field(description="as for a partition, if the event is that it stopped")
+    found: int | None = Field(description="likewise")
+    gone: int | None = Field(description="likewise")
+
+
+class ApiEventList(ApiModel):
+    events: list[ApiEvent] = Field(description="the latest first")
+
+
+class ApiGap(ApiModel):
+    at: int = Field(description="when the position moved")
+    cluster: str = Field(description="alias of the source")
+    topic: str = Field(description="the source topic")
+    partition: int = Field(description="the source partition")
+    verdict: str = Field(description="the verdict that it resolved; `skip` if there was none")
+    begin: int = Field(description="the position before")
+    end: int = Field(description="the position after")
+    offsets: int = Field(description="`end` − `begin`; negative for a move back")
+    skipped: int = Field(
+        description="number of skipped offsets: the same as `offsets`, but 0 if the topic was recreated,"
+        " since its offsets are different ones"
+    )
+    by: FreeText = Field(description="the policy or the operator that moved it")
+    why: FreeText = Field(description="the operator's reason, or empty")
+    text: FreeText = Field(description="all of this as one sentence")
+
+
+class ApiGapList(ApiModel):
+    total: int = Field(description="number of gaps since the mirror began")
+    gaps: list[ApiGap] = Field(description="the latest first")
+
+
+class ApiConfiguration(ApiModel):
+    configuration: FreeText = Field(description="the effective configuration as TOML, without secrets")
+
+
+class ApiHistory(ApiModel):
+    mirror: str = Field(description="the mirror's name")
+    at: list[int] = Field(description="times of the samples, the oldest first; the columns below match them")
+    records_per_second: list[float] = Field(description="the mean, for a sample of ten seconds")
+    bytes_per_second: list[float] = Field(description="the mean, for a sample of ten seconds")
+    lag_records: list[int | None] = Field(description="the maximum, for a sample of ten seconds")
+    lag_seconds: list[float | None] = Field(description="the maximum, for a sample of ten seconds")
+    p50_ms: list[float | None] = Field(
+        description="record timestamp to commit, of the 10 s before; `null` if nothing was replicated"
+    )
+    p99_ms: list[float | None] = Field(description="the same, 99th percentile")
+    backlog: list[int] = Field(description="the lag in records without stopped partitions")
+
+
+class ApiStoppedPartition(ApiModel):
+    index: int = Field(description="its place in `partition_lag_seconds`")
+    name: str = Field(description="as in the layout")
+    verdict: str = Field(description="why it is stopped")
+    what: FreeText = Field(description="the reason as text")
+    todo: FreeText = Field(description="what to do")
+
+
+class ApiVersions(ApiModel):
+    layout: str = Field(description="of `/layout`")
+    events: str = Field(description="of `/events`")
+    gaps: str = Field(description="of `/gaps`")
+    configuration: str = Field(description="of `/configuration`")
+
+
+class ApiStreamedMirror(ApiMirror):
+    partition_lag_seconds: list[float | None] = Field(
+        description="lag of each partition in seconds; `null` if unknown, or before the mirror has started"
+        " with it"
+    )
+    stopped_indexes: list[int] = Field(
+        description="the stopped partitions, as indexes in `partition_lag_seconds`"
+    )
+    stopped_partitions: list[ApiStoppedPartition] = Field(description="the first 50 of them")
+    versions: ApiVersions = Field(
+        description="opaque texts: when one changes, request the route of that name again"
+    )
+
+
+class ApiStreamEvent(ApiProcessState):
+    mirrors: list[ApiStreamedMirror] = Field(description="every mirror of the process")
+
+
+class ApiAccepted(ApiModel):
+    mirror: str = Field(description="the mirror's name")
+    action: Literal["pause", "resume", "verify"] = Field(description="what was requested")
+    by: FreeText = Field(description="who requested it: `by` of the request, or the client's address")
+    job: str | None = Field(default=None, description="id of the comparison that `verify` started")
+
+
+class ApiJob(ApiModel):
+    id: str = Field(description="as returned by `verify`")
+    mirror: str = Field(description="the mirror that is compared")
+    state: JobState = Field(description="`running`, `equal`, `different` or `failed`")
+    started_at: int = Field(description="when it started")
+    ended_at: int | None = Field(description="when it ended; `null` while it runs")
+    lines: list[FreeText] = Field(description="its last lines of output, the oldest first")
+
+
+class ApiLive(ApiModel):
+    live: bool = Field(description="always true")
+
+
+class ApiReady(ApiModel):
+    ready: bool = Field(description="true with 200, false with 503")
+    reasons: list[FreeText] = Field(description="why it is not ready")
+
+
+class ApiStarted(ApiModel):
+    started: bool = Field(description="true with 200, false with 503")
+    reasons: list[FreeText] = Field(description="why it is not started")

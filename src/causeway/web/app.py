@@ -14,15 +14,16 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import HTMLResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from causeway.errors import CausewayError
-from causeway.web import api_schema
+from causeway.web import api_responses
 from causeway.web.actions import NO_TOKEN, Actions
-from causeway.web.api import Api
+from causeway.web.api import Api, JsonModel
+from causeway.web.api_schema import ApiError
 from causeway.web.headers import HEADERS, SecurityHeaders
 from causeway.web.health import Health
 from causeway.web.source import Source
@@ -48,21 +49,22 @@ def application(
     pages = Environment(loader=FileSystemLoader(HERE / "templates"), autoescape=True)
 
     async def page(request: Request) -> Response:
-        shown = api_schema.overview(source.snapshot(), feed.history, now())
-        return HTMLResponse(pages.get_template("page.html").render(shown, refusal="" if token else NO_TOKEN))
+        status = api_responses.process(source.snapshot(), feed.history, now())
+        template = pages.get_template("page.html")
+        return HTMLResponse(template.render(dict(status), no_token="" if token else NO_TOKEN))
 
     async def metrics(request: Request) -> Response:
         return Response(await run_in_threadpool(source.metrics), media_type=EXPOSITION)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        looking = asyncio.create_task(feed.run())
+        snapshots = asyncio.create_task(feed.run())
         yield
-        looking.cancel()
+        snapshots.cancel()
         with contextlib.suppress(asyncio.CancelledError):
-            await looking
+            await snapshots
 
-    made = Starlette(
+    app = Starlette(
         routes=[
             Route("/", page),
             Route("/metrics", metrics),
@@ -73,11 +75,11 @@ def application(
             Mount("/static", Files(directory=HERE / "static")),
         ],
         middleware=[Middleware(SecurityHeaders), *names],
-        exception_handlers={HTTPException: _refused, CausewayError: _cannot, Exception: _bug},
+        exception_handlers={HTTPException: _rejected, CausewayError: _impossible, Exception: _bug},
         lifespan=lifespan,
     )
-    made.state.feed = feed
-    return made
+    app.state.feed = feed
+    return app
 
 
 class Files(StaticFiles):
@@ -89,16 +91,20 @@ class Files(StaticFiles):
         return response
 
 
-async def _refused(request: Request, error: Exception) -> Response:
+async def _rejected(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return JSONResponse({"error": error.detail, "todo": ""}, error.status_code, error.headers)
+    response = JsonModel(ApiError(error=error.detail, todo=""), error.status_code)
+    response.headers.update(error.headers or {})
+    return response
 
 
-async def _cannot(request: Request, error: Exception) -> Response:
+async def _impossible(request: Request, error: Exception) -> Response:
     assert isinstance(error, CausewayError)
-    return JSONResponse({"error": str(error), "todo": error.todo}, 409)
+    return JsonModel(ApiError(error=str(error), todo=error.todo), 409)
 
 
 async def _bug(request: Request, error: Exception) -> Response:
     # Runs outside of the middleware, so it sets the headers itself.
-    return JSONResponse({"error": "this is a bug: the log has more", "todo": ""}, 500, HEADERS)
+    response = JsonModel(ApiError(error="this is a bug: see the log of the process", todo=""), 500)
+    response.headers.update(HEADERS)
+    return response

@@ -24,26 +24,26 @@ class Connection(H11Protocol):
         if len(self.connections) > CONNECTIONS:
             transport.abort()
         else:
-            self._wait()
+            self._start_deadline()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         # A request that was rejected early still has its body to come: the deadline runs until the body ends.
         if self.conn.their_state in (h11.IDLE, h11.SEND_BODY):
-            self._wait()
+            self._start_deadline()
         else:
-            self._waits_no_more()
+            self._cancel_deadline()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._waits_no_more()
+        self._cancel_deadline()
         super().connection_lost(exc)
 
-    def _wait(self) -> None:
-        """Start the deadline; one that is already running is not extended."""
+    def _start_deadline(self) -> None:
+        """A deadline that is already running is not extended."""
         if self._deadline is None:
             self._deadline = self.loop.call_later(REQUEST_SECONDS, self.transport.abort)
 
-    def _waits_no_more(self) -> None:
+    def _cancel_deadline(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None

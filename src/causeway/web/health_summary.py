@@ -7,20 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
+from causeway.core.plural import counted, is_are
 from causeway.core.snapshot import ENDED, UNROUTABLE, MirrorView, PartitionView, Snapshot
 from causeway.core.times import span
 from causeway.errors import Unreachable
-
-HealthLevel = Literal["error", "warning", "notice", "well"]
-LEVELS: tuple[HealthLevel, ...] = ("error", "warning", "notice", "well")
+from causeway.web.api_schema import LEVELS, HealthLevel
 
 STALE_SECONDS = 10.0  # a snapshot is made twice a second
 SILENT_SECONDS = 90.0  # `heartbeat` may be a minute
-BEHIND_SECONDS = 10.0  # less is the normal variation between transactions
-LATER = "a topic that is created later is found by itself"
-LONGEST_SECONDS = 86_400.0  # longer counts as never catching up
+LAGGING_SECONDS = 10.0  # less is the normal variation between transactions
+NEVER_SECONDS = 86_400.0  # longer counts as never catching up
+NEW_TOPICS = "a topic that is created later is found by itself"
+TOPICS_NAMED = 3
+UNKNOWN = "not known yet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,102 +36,122 @@ def findings(mirror: MirrorView, now: int, trend: float | None) -> tuple[HealthF
 
     `trend`: records per second by which its backlog grows, None if unknown.
     """
-    found = [*_failures(mirror), *_standing(mirror), *_waiting(mirror, now), *_silence(mirror, now)]
-    found += [*_pause(mirror, now), *_lag(mirror, trend), *_beginning(mirror), *_nothing(mirror)]
-    found += _aside(mirror)
-    found.sort(key=lambda one: LEVELS.index(one.level))
-    return tuple(replace(one, mirror=mirror.name) for one in found or [_well(mirror)])
+    found = [*_ended(mirror), *_stopped(mirror), *_waiting(mirror, now), *_silent_shards(mirror, now)]
+    found += [*_paused(mirror, now), *_lagging(mirror, trend), *_starting(mirror), *_unmatched(mirror)]
+    found += _quarantined(mirror)
+    found.sort(key=lambda finding: LEVELS.index(finding.level))
+    return tuple(replace(finding, mirror=mirror.name) for finding in found or [_healthy((mirror,))])
 
 
 def all_findings(
     snapshot: Snapshot, now: int, trends: Mapping[str, float | None]
 ) -> tuple[HealthFinding, ...]:
-    """Findings of all mirrors of the process. The first one is the first line of the page."""
-    of_mirrors = [findings(one, now, trends.get(one.name)) for one in snapshot.mirrors]
-    found = [one for several in of_mirrors for one in several if one.level != "well"]
+    """Findings of all mirrors of the process. The first one is the headline of the page."""
+    found = [
+        finding
+        for mirror in snapshot.mirrors
+        for finding in findings(mirror, now, trends.get(mirror.name))
+        if finding.level != "ok"
+    ]
     if stale(snapshot, now):
-        age = span((now - snapshot.at) / 1000)
         found.append(
             HealthFinding(
                 "error",
-                f"Nothing was heard from the mirrors for {age}: what is shown is old.",
-                f"look at process {snapshot.pid} on {snapshot.host}, and at its log",
+                f"No status from the driver for {span((now - snapshot.at) / 1000)}: all figures are old.",
+                f"check process {snapshot.pid} on {snapshot.host}, and its log",
             )
         )
     if not snapshot.mirrors:
-        found.append(HealthFinding("notice", "There is no mirror yet."))
-    found.sort(key=lambda one: LEVELS.index(one.level))
-    return tuple(found) or (_all_well(snapshot),)
+        found.append(HealthFinding("notice", "No mirrors yet."))
+    found.sort(key=lambda finding: LEVELS.index(finding.level))
+    return tuple(found) or (_healthy(snapshot.mirrors),)
 
 
 def stale(snapshot: Snapshot, now: int) -> bool:
     return now - snapshot.at > STALE_SECONDS * 1000
 
 
+def lag_known(mirror: MirrorView) -> bool:
+    """Whether the log end of any partition is known: without one, a lag of 0 means nothing."""
+    return any(partition.log_end >= 0 for partition in mirror.partitions)
+
+
 def rpo(mirrors: Sequence[MirrorView]) -> str:
-    """What would be lost if the source were lost, for one mirror or for all of them."""
-    if not mirrors or not all(one.partitions for one in mirrors):
-        return "How much would be missing without the source is not known yet."
-    several = len({name for one in mirrors for name in one.sources}) > 1
-    unseen = sorted({one.waiting_for for one in mirrors if one.waiting_for in one.sources})
-    records = sum(one.lag_records for one in mirrors)
-    seconds = max(one.lag_seconds for one in mirrors)
-    missing = f"{_records(records)} / {span(seconds)}" if records else "nothing"
-    loss = f"the source{'s' if several else ''} vanished now, {missing} would be missing."
-    return f"As far as {' and '.join(unseen)} was last seen: if {loss}" if unseen else f"If {loss}"
+    """How many records would be lost with the source, for one mirror or for all of them."""
+    if not mirrors or not all(map(lag_known, mirrors)):
+        return f"How many records would be lost with the source is {UNKNOWN}."
+    several = len({name for mirror in mirrors for name in mirror.sources}) > 1
+    away = sorted({mirror.waiting_for for mirror in mirrors if mirror.waiting_for in mirror.sources})
+    records = sum(mirror.lag_records for mirror in mirrors)
+    seconds = max(mirror.lag_seconds for mirror in mirrors)
+    lost = f"{counted(records, 'record')} ({span(seconds)})" if records else "no records"
+    loss = f"the source{'s' if several else ''} were lost now, {lost} would be lost."
+    return f"As of the last response of {' and '.join(away)}: if {loss}" if away else f"If {loss}"
 
 
 def catch_up_seconds(mirror: MirrorView, trend: float | None) -> float | None:
-    """Time to replicate the backlog at the pace of the last minute; None if unknown."""
-    if not mirror.partitions or mirror.state not in ("running", "done"):
+    """Time to replicate the backlog at the rate of the last minute; None if unknown."""
+    if not lag_known(mirror) or mirror.state not in ("running", "done"):
         return None
-    if not _behind(mirror):
+    if not _lags(mirror):
         return 0.0
     if trend is None or trend >= 0:
         return None
-    seconds = sum(one.lag_records for one in _moving(mirror)) / -trend
-    return seconds if seconds < LONGEST_SECONDS else None
+    seconds = sum(partition.lag_records for partition in _not_stopped(mirror)) / -trend
+    return seconds if seconds < NEVER_SECONDS else None
 
 
-def catching_up(mirror: MirrorView, trend: float | None) -> str:
-    """The same as text."""
+def catch_up_text(mirror: MirrorView, trend: float | None) -> str:
     seconds = catch_up_seconds(mirror, trend)
     if seconds is not None:
         return f"in about {span(seconds)}" if seconds else "caught up"
-    if not mirror.partitions or mirror.state == "starting":
-        return "not known yet"
+    if not lag_known(mirror) or mirror.state == "starting":
+        return UNKNOWN
     if mirror.state != "running":
         return "when it runs again"
-    return "not known yet" if trend is None else "not at this pace"
+    return UNKNOWN if trend is None else "not at this rate"
 
 
-def _failures(mirror: MirrorView) -> Iterator[HealthFinding]:
-    last = next((one for one in mirror.events if one.level == "error"), None)
-    why, todo = (last.what, last.todo) if last else ("", "")
+def unreported(mirror: MirrorView) -> list[int]:
+    """Shards with partitions that sent no heartbeat since this process started."""
+    return [shard.number for shard in mirror.shards if shard.partitions and shard.heartbeat_at < 0]
+
+
+def partition_name(mirror: MirrorView, partition: PartitionView) -> str:
+    """The topic and the partition, with the cluster if there are several sources."""
+    name = f"{partition.topic}[{partition.partition}]"
+    return f"{partition.cluster}:{name}" if len(mirror.sources) > 1 else name
+
+
+def _ended(mirror: MirrorView) -> Iterator[HealthFinding]:
     if mirror.state == "failed":
-        yield HealthFinding("error", f"Failed: {why or 'the log says why'}", todo)
+        last = next((event for event in mirror.events if event.level == "error"), None)
+        why, todo = (last.what, last.todo) if last else ("see the log", "")
+        yield HealthFinding("error", f"Failed: {why}", todo)
     if mirror.state == "stopped":
         yield HealthFinding(
             "warning",
-            "Stopped: nothing is carried.",
-            "start it again with `causeway run`: it goes on where it ended",
+            "Stopped: not replicating.",
+            "start it again with `causeway run`: it resumes after its last commit",
         )
 
 
-def _standing(mirror: MirrorView) -> Iterator[HealthFinding]:
+def _stopped(mirror: MirrorView) -> Iterator[HealthFinding]:
     """One finding per verdict: a thousand partitions of a deleted topic need one action.
 
     Planning's reasons differ from topic to topic, so there is one finding for each reason.
     """
-    alike: dict[tuple[str, str], list[PartitionView]] = {}
-    for one in mirror.standing:
-        alike.setdefault((one.verdict, one.what if one.verdict == UNROUTABLE else ""), []).append(one)
-    for (verdict, _), stopped in sorted(alike.items()):
+    by_reason: dict[tuple[str, str], list[PartitionView]] = {}
+    for partition in mirror.standing:
+        reason = partition.what if partition.verdict == UNROUTABLE else ""
+        by_reason.setdefault((partition.verdict, reason), []).append(partition)
+    for (verdict, _), stopped in sorted(by_reason.items()):
         first, others = stopped[0], len(stopped) - 1
-        more = f" and {others:,} other{'s' if others > 1 else ''}" if others else ""
-        stand = "stand" if others else "stands"
+        more = f" and {counted(others, 'other')}" if others else ""
         yield HealthFinding(
-            "error", f"{named(mirror, first)}{more} {stand} still ({verdict}): {first.what}", first.todo
+            "error",
+            f"{partition_name(mirror, first)}{more} {is_are(len(stopped))} stopped ({verdict}): {first.what}",
+            first.todo,
         )
 
 
@@ -142,141 +162,125 @@ def _waiting(mirror: MirrorView, now: int) -> Iterator[HealthFinding]:
         cluster = mirror.waiting_for or "a cluster"
         yield HealthFinding(
             "error",
-            f"Waiting: {cluster} has not answered{_for(mirror, now)}. It goes on by itself.",
+            f"Waiting: {cluster} has not responded{_for(mirror, now)}. The mirror resumes by itself.",
             Unreachable.remedy,
         )
 
 
-def _silence(mirror: MirrorView, now: int) -> Iterator[HealthFinding]:
+def _silent_shards(mirror: MirrorView, now: int) -> Iterator[HealthFinding]:
     if mirror.state != "running":
         return
     limit = now - SILENT_SECONDS * 1000
-    silent = [one for one in mirror.shards if 0 <= one.heartbeat_at < limit]
+    silent = [shard for shard in mirror.shards if 0 <= shard.heartbeat_at < limit]
     if silent:
-        one = min(silent, key=lambda shard: shard.heartbeat_at)
+        oldest = min(silent, key=lambda shard: shard.heartbeat_at)
         others = f" (and {len(silent) - 1:,} more)" if len(silent) > 1 else ""
-        age = span((now - one.heartbeat_at) / 1000)
+        age = span((now - oldest.heartbeat_at) / 1000)
         yield HealthFinding(
             "warning",
-            f"Nothing was heard from shard {one.number}{others} for {age}.",
-            f"look at process {one.pid} on {one.host}: the shard is taken over when that process ends",
+            f"No heartbeat from shard {oldest.number}{others} for {age}.",
+            f"check process {oldest.pid} on {oldest.host}: the shard is taken over when that process ends",
         )
 
 
-def _pause(mirror: MirrorView, now: int) -> Iterator[HealthFinding]:
+def _paused(mirror: MirrorView, now: int) -> Iterator[HealthFinding]:
     if mirror.state == "paused":
         by = f" by {mirror.paused_by}" if mirror.paused_by else ""
+        lag = f": lag {counted(mirror.lag_records, 'record')}" if lag_known(mirror) else ""
         yield HealthFinding(
             "notice",
-            f"Paused{by}{_for(mirror, now)}: {_records(mirror.lag_records)} wait.",
-            "resume before the source's retention takes what waits",
+            f"Paused{by}{_for(mirror, now)}{lag}.",
+            "resume before the source's retention deletes records that are not replicated",
         )
 
 
-def _lag(mirror: MirrorView, trend: float | None) -> Iterator[HealthFinding]:
-    if mirror.state != "running" or mirror.blocked or not _behind(mirror):
+def _lagging(mirror: MirrorView, trend: float | None) -> Iterator[HealthFinding]:
+    if mirror.state != "running" or mirror.blocked or not _lags(mirror):
         return
-    moving = _moving(mirror)
-    count = sum(one.lag_records for one in moving)
-    least = "at least " if any(one.lag_older for one in moving) else ""
-    wait = f"{_records(count)} wait, the oldest for {least}{span(max(one.lag_seconds for one in moving))}"
+    partitions = _not_stopped(mirror)
+    records = sum(partition.lag_records for partition in partitions)
+    least = "at least " if any(partition.lag_older for partition in partitions) else ""
+    age = span(max(partition.lag_seconds for partition in partitions))
+    lag = f"{counted(records, 'record')}, the oldest waiting for {least}{age}"
     seconds = catch_up_seconds(mirror, trend)
     if trend is None:
-        yield HealthFinding("notice", f"Behind: {wait}.")
+        yield HealthFinding("notice", f"Lagging: {lag}.")
     elif seconds is not None:
-        yield HealthFinding("notice", f"Catching up, about {span(seconds)} to go: {wait}.")
+        yield HealthFinding("notice", f"Catching up, about {span(seconds)} left: {lag}.")
     else:
-        pace = f", and {trend:,.0f} more each second" if trend >= 1 else ""
+        rate = f", growing by {trend:,.0f} records/s" if trend >= 1 else ""
         yield HealthFinding(
             "warning",
-            f"Falls behind: {wait}{pace}.",
-            "raise `shards`, or a limit that is set; the partitions furthest behind say where it is slow",
+            f"Lagging, not catching up: {lag}{rate}.",
+            "raise `shards`, or a limit that is set; the partitions with the largest lag show the slow part",
         )
 
 
-def _beginning(mirror: MirrorView) -> Iterator[HealthFinding]:
+def _starting(mirror: MirrorView) -> Iterator[HealthFinding]:
     if mirror.state != "starting":
         return
     if missing := unreported(mirror):
-        yield HealthFinding(
-            "notice", f"Starting: no heartbeat yet from {len(missing):,} of {len(mirror.shards):,} shards."
-        )
+        shards = counted(len(mirror.shards), "shard")
+        yield HealthFinding("notice", f"Starting: no heartbeat yet from {len(missing):,} of {shards}.")
     else:
-        yield HealthFinding("notice", "Starting: nothing is carried yet.")
+        yield HealthFinding("notice", "Starting: not replicating yet.")
 
 
-def _nothing(mirror: MirrorView) -> Iterator[HealthFinding]:
+def _unmatched(mirror: MirrorView) -> Iterator[HealthFinding]:
     """A typo in `topics` looks like a topic that does not exist yet: only the operator knows."""
-    for one in mirror.unmatched:
-        todo = "correct `exclude`" if one.excluded else f"correct `topics`; {LATER}"
-        yield HealthFinding("warning", f"{str(one)[:1].upper()}{str(one)[1:]}.", todo)
+    for entry in mirror.unmatched:
+        todo = "correct `exclude`" if entry.excluded else f"correct `topics`; {NEW_TOPICS}"
+        text = str(entry)
+        yield HealthFinding("warning", f"{text[:1].upper()}{text[1:]}.", todo)
     if mirror.state in ("running", "done") and not (mirror.partitions or mirror.unmatched):
         yield HealthFinding(
-            "warning", "No topic is selected: nothing is mirrored.", "correct `topics` and `exclude`"
+            "warning", "No topic is selected: nothing is replicated.", "correct `topics` and `exclude`"
         )
 
 
-def _aside(mirror: MirrorView) -> Iterator[HealthFinding]:
-    count = sum(one.quarantined for one in mirror.partitions)
+def _quarantined(mirror: MirrorView) -> Iterator[HealthFinding]:
+    count = sum(partition.quarantined for partition in mirror.partitions)
     if count:
-        topics = sorted({one.topic for one in mirror.partitions if one.quarantined})
-        verb = "is" if count == 1 else "are"
-        more = f" and {len(topics) - 3:,} more topics" if len(topics) > 3 else ""
+        topics = sorted({partition.topic for partition in mirror.partitions if partition.quarantined})
+        others = len(topics) - TOPICS_NAMED
+        more = f" and {counted(others, 'more topic')}" if others > 0 else ""
         yield HealthFinding(
             "notice",
-            f"{_records(count)} of {', '.join(topics[:3])}{more} {verb} in quarantine,"
-            " not in the destination topic.",
+            f"{counted(count, 'record')} of {', '.join(topics[:TOPICS_NAMED])}{more} {is_are(count)} in"
+            " quarantine, not in the destination topic.",
             "`causeway offsets show CONFIG` lists them with their reasons",
         )
 
 
-def _well(mirror: MirrorView) -> HealthFinding:
-    if mirror.state == "done":
-        return HealthFinding("well", "Done: everything up to the end was carried.")
-    return HealthFinding("well", f"All is well: {_pace((mirror,))}.")
-
-
-def _all_well(snapshot: Snapshot) -> HealthFinding:
-    running = [one for one in snapshot.mirrors if one.state != "done"]
+def _healthy(mirrors: Sequence[MirrorView]) -> HealthFinding:
+    running = [mirror for mirror in mirrors if mirror.state != "done"]
     if not running:
-        return HealthFinding("well", "Done: everything up to the end was carried.")
-    several = f"{len(running)} mirrors, " if len(running) > 1 else ""
-    return HealthFinding("well", f"All is well: {several}{_pace(running)}.")
+        return HealthFinding("ok", "Done: everything up to the end is replicated.")
+    several = f"{counted(len(running), 'mirror')}, " if len(running) > 1 else ""
+    return HealthFinding("ok", f"Healthy: {several}{_rate_and_lag(running)}.")
 
 
-def _pace(mirrors: Sequence[MirrorView]) -> str:
-    rate = sum(one.records_per_second for one in mirrors)
-    if sum(one.lag_records for one in mirrors) == 0 and rate < 0.5:
-        return "everything is carried, and nothing new comes"
-    most = max(one.lag_seconds for one in mirrors)
-    return f"{rate:,.0f} records/s, {'at most ' if len(mirrors) > 1 else ''}{span(most)} behind"
+def _rate_and_lag(mirrors: Sequence[MirrorView]) -> str:
+    rate = sum(mirror.records_per_second for mirror in mirrors)
+    if not any(map(lag_known, mirrors)):
+        return f"{rate:,.0f} records/s, lag {UNKNOWN}"
+    if sum(mirror.lag_records for mirror in mirrors) == 0 and rate < 0.5:
+        return "caught up, no new records"
+    most = max(mirror.lag_seconds for mirror in mirrors)
+    return f"{rate:,.0f} records/s, lag {'at most ' if len(mirrors) > 1 else ''}{span(most)}"
 
 
-def unreported(mirror: MirrorView) -> list[int]:
-    """Shards with partitions that sent no heartbeat since this process started."""
-    return [one.number for one in mirror.shards if one.partitions and one.heartbeat_at < 0]
+def _not_stopped(mirror: MirrorView) -> list[PartitionView]:
+    return [partition for partition in mirror.partitions if not partition.verdict]
 
 
-def named(mirror: MirrorView, one: PartitionView) -> str:
-    """A partition's name, with its cluster if there are several sources."""
-    name = f"{one.topic}[{one.partition}]"
-    return f"{one.cluster}:{name}" if len(mirror.sources) > 1 else name
-
-
-def _moving(mirror: MirrorView) -> list[PartitionView]:
-    return [one for one in mirror.partitions if not one.verdict]
-
-
-def _behind(mirror: MirrorView) -> bool:
-    """Whether it lags. Includes records from before the start of this process: their age is unknown."""
+def _lags(mirror: MirrorView) -> bool:
+    """Includes records from before the start of this process: their age is unknown."""
     return any(
-        one.lag_records and (one.lag_seconds >= BEHIND_SECONDS or one.lag_older) for one in _moving(mirror)
+        partition.lag_records and (partition.lag_seconds >= LAGGING_SECONDS or partition.lag_older)
+        for partition in _not_stopped(mirror)
     )
 
 
 def _for(mirror: MirrorView, now: int) -> str:
     return f" for {span(max(0, now - mirror.state_since) / 1000)}" if mirror.state_since >= 0 else ""
-
-
-def _records(count: int) -> str:
-    return "1 record" if count == 1 else f"{count:,} records"

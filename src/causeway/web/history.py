@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from causeway.core.position import stayed_under
 from causeway.core.snapshot import MirrorView, Snapshot
+from causeway.web.health_summary import lag_known
 
 FINE_MS, FINE_KEPT = 1_000, 600
 COARSE_MS, COARSE_KEPT = 10_000, 2_160
@@ -26,14 +27,15 @@ class Sample:
     at: int
     records_per_second: float
     bytes_per_second: float
-    lag_records: int
-    lag_seconds: float
+    lag_records: int | None  # None while no log end is known
+    lag_seconds: float | None
     p50_ms: float | None  # None if nothing was replicated
     p99_ms: float | None
     backlog: int  # the lag without stopped partitions: those never catch up by themselves
 
 
-NAMES = tuple(field.name for field in fields(Sample))
+Number = TypeVar("Number", int, float)
+COLUMNS = tuple(field.name for field in fields(Sample))
 
 
 class Track:
@@ -43,20 +45,21 @@ class Track:
         self._fine: deque[Sample] = deque(maxlen=FINE_KEPT)
         self._coarse: deque[Sample] = deque(maxlen=COARSE_KEPT)
         self._merged = 0  # how many samples the last coarse one combines
-        self._counts: deque[tuple[int, tuple[int, ...]]] = deque()
+        self._latencies: deque[tuple[int, tuple[int, ...]]] = deque()
+        self._counted: frozenset[tuple[str, str, int]] = frozenset()  # partitions in the latency counts
 
     def add(self, view: MirrorView, at: int) -> None:
         """Keeps the first sample of each second. If the clock was set back, drops the samples after `at`."""
-        for kept in (self._fine, self._coarse, self._counts):
+        for kept in (self._fine, self._coarse, self._latencies):
             while kept and _at(kept[-1]) > at:
                 kept.pop()
         if self._fine and self._fine[-1].at // FINE_MS == at // FINE_MS:
             return
-        sample = self._measured(view, at)
+        sample = self._sample(view, at)
         self._fine.append(sample)
         if self._coarse and self._coarse[-1].at // COARSE_MS == at // COARSE_MS:
             self._merged += 1
-            self._coarse[-1] = _joined(self._coarse[-1], sample, self._merged)
+            self._coarse[-1] = _merged(self._coarse[-1], sample, self._merged)
         else:
             self._merged = 1
             self._coarse.append(sample)
@@ -64,8 +67,8 @@ class Track:
     def samples(self, since: int = 0) -> Iterator[Sample]:
         """Oldest first: coarse samples up to the first fine one."""
         first = self._fine[0].at if self._fine else 0
-        yield from (one for one in self._coarse if since <= one.at < first)
-        yield from (one for one in self._fine if one.at >= since)
+        yield from (sample for sample in self._coarse if since <= sample.at < first)
+        yield from (sample for sample in self._fine if sample.at >= since)
 
     @property
     def last(self) -> Sample | None:
@@ -77,36 +80,54 @@ class Track:
 
         Compares the mean of the last minute's second half with that of its first: producers write in bursts.
         """
-        recent = [one for one in self._fine if one.at > self._fine[-1].at - TREND_MS]
+        recent = [sample for sample in self._fine if sample.at > self._fine[-1].at - TREND_MS]
         if len(recent) < TREND_SAMPLES:
             return None
         half = len(recent) // 2
         before, after = recent[:half], recent[half:]
-        change = _mean([one.backlog for one in after]) - _mean([one.backlog for one in before])
-        seconds = (_mean([one.at for one in after]) - _mean([one.at for one in before])) / 1000
+        change = _mean([sample.backlog for sample in after]) - _mean([sample.backlog for sample in before])
+        seconds = (_mean([sample.at for sample in after]) - _mean([sample.at for sample in before])) / 1000
         return change / seconds
 
-    def _measured(self, view: MirrorView, at: int) -> Sample:
-        self._counts.append((at, view.latency))
-        while self._counts[0][0] < at - WINDOW_MS:
-            self._counts.popleft()
-        before = self._counts[0][1]
-        recent = [new - old for new, old in zip(view.latency, before, strict=True)]
-        if min(recent) < 0:
-            # The counts fell: a partition left the mirror, or joined it with counts from before.
-            self._counts.clear()
-            self._counts.append((at, view.latency))
-            recent = [0] * len(recent)
+    def _sample(self, view: MirrorView, at: int) -> Sample:
+        recent = self._recent_latency(view, at)
+        known = lag_known(view)
         return Sample(
             at=at,
             records_per_second=view.records_per_second,
             bytes_per_second=view.bytes_per_second,
-            lag_records=view.lag_records,
-            lag_seconds=view.lag_seconds,
+            lag_records=view.lag_records if known else None,
+            lag_seconds=view.lag_seconds if known else None,
             p50_ms=stayed_under(recent, 0.5),
             p99_ms=stayed_under(recent, 0.99),
-            backlog=sum(one.lag_records for one in view.partitions if not one.verdict),
+            backlog=sum(partition.lag_records for partition in view.partitions if not partition.verdict),
         )
+
+    def _recent_latency(self, view: MirrorView, at: int) -> list[int]:
+        """Records by latency, of the last WINDOW_MS.
+
+        The mirror's counts are cumulative over its partitions. A partition that joins brings counts from
+        before, which would look like records of this moment; one that begins again lowers the counts. In
+        both cases counting starts over.
+        """
+        counted = frozenset(
+            (partition.cluster, partition.topic, partition.partition)
+            for partition in view.partitions
+            if partition.position >= 0
+        )
+        if counted != self._counted:
+            self._latencies.clear()
+            self._counted = counted
+        self._latencies.append((at, view.latency))
+        while self._latencies[0][0] < at - WINDOW_MS:
+            self._latencies.popleft()
+        before = self._latencies[0][1]
+        recent = [new - old for new, old in zip(view.latency, before, strict=True)]
+        if min(recent) >= 0:
+            return recent
+        self._latencies.clear()
+        self._latencies.append((at, view.latency))
+        return [0] * len(recent)
 
 
 class History:
@@ -126,23 +147,30 @@ class History:
     def series(self, mirror: str, since: int = 0) -> dict[str, list[Any]]:
         """One column per field, as plots need them."""
         samples = list(self.track(mirror).samples(since))
-        return {name: [getattr(one, name) for one in samples] for name in NAMES}
+        return {name: [getattr(sample, name) for sample in samples] for name in COLUMNS}
 
 
 def _at(kept: Any) -> int:
     return kept.at if isinstance(kept, Sample) else kept[0]
 
 
-def _joined(before: Sample, sample: Sample, count: int) -> Sample:
+def _merged(before: Sample, sample: Sample, count: int) -> Sample:
     """Averages rates, takes the maximum of lags; latencies already cover WINDOW_MS, which is as long."""
     return replace(
         sample,
         records_per_second=_averaged(before.records_per_second, sample.records_per_second, count),
         bytes_per_second=_averaged(before.bytes_per_second, sample.bytes_per_second, count),
-        lag_records=max(before.lag_records, sample.lag_records),
-        lag_seconds=max(before.lag_seconds, sample.lag_seconds),
+        lag_records=_maximum(before.lag_records, sample.lag_records),
+        lag_seconds=_maximum(before.lag_seconds, sample.lag_seconds),
         backlog=max(before.backlog, sample.backlog),
     )
+
+
+def _maximum(one: Number | None, other: Number | None) -> Number | None:
+    """The larger one; None only if both are unknown."""
+    if one is None or other is None:
+        return other if one is None else one
+    return max(one, other)
 
 
 def _averaged(before: float, value: float, count: int) -> float:

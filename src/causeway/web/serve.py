@@ -90,8 +90,8 @@ class Server:
         except OSError as error:
             taken = error.errno == errno.EADDRINUSE
             raise SetupError(
-                "the page's port is taken" if taken else "the page cannot be served there",
+                "the page's port is in use" if taken else "the page cannot be served on this address",
                 where=where,
                 why="" if taken else str(error.strerror or error),
-                todo="set another `port` under [web] (0 takes any that is free), or end who listens there",
+                todo="set another `port` under [web] (0: any free port), or stop the program that uses it",
             ) from None

@@ -1,102 +1,103 @@
-// Pause, resume, verify. The token is typed once, and kept by this tab alone.
+// Pause, resume, verify. The token is entered once, and kept by this tab only.
 
-import { get, of, post, Refused } from "./api.js";
-import { find, mark, say } from "./dom.js";
-import { span } from "./format.js";
+import { ApiError, get, mirrorPath, post } from "./api.js";
+import { find, setData, setText } from "./dom.js";
+import { duration } from "./format.js";
 
 const TOKEN = "causeway-token";
 const BY = "causeway-by";
-const EVERY = 1000;
-const WORDS = {
-  running: "Comparing both sides",
-  equal: "Both sides are equal.",
-  different: "Both sides differ:",
+const POLL = 1000;
+const JOB_TEXT = {
+  running: "Comparing both clusters",
+  equal: "Both clusters are equal.",
+  different: "The clusters differ:",
   failed: "The comparison failed:",
 };
 
 export class Actions {
   constructor() {
     this.name = null;
-    this.able = find("refusal").hidden;
+    this.enabled = find("no-token").hidden;
     this.job = null;
     this.dialog = find("token-dialog");
-    for (const what of ["pause", "resume", "verify"]) {
-      find(what).addEventListener("click", () => this.ask(what));
+    for (const action of ["pause", "resume", "verify"]) {
+      find(action).addEventListener("click", () => this.request(action));
     }
     find("token-cancel").addEventListener("click", () => this.dialog.close());
-    this.dialog.addEventListener("close", () => (this.wanted = null));
+    this.dialog.addEventListener("close", () => (this.pending = null));
     find("token-form").addEventListener("submit", (event) => {
       event.preventDefault();
       sessionStorage.setItem(TOKEN, find("token").value);
       sessionStorage.setItem(BY, find("by").value);
       find("token").value = "";
-      const wanted = this.wanted;
+      const action = this.pending;
       this.dialog.close();
-      this.ask(wanted);
+      this.request(action);
     });
   }
 
   show(mirror) {
     if (this.name !== mirror.name) {
       this.name = mirror.name;
-      this.watched(null);
+      this.showJob(null);
     }
-    find("pause").disabled = !this.able || !["starting", "running", "waiting"].includes(mirror.state);
-    find("resume").disabled = !this.able || mirror.state !== "paused";
-    find("verify").disabled = !this.able || this.job?.state === "running";
+    find("pause").disabled = !this.enabled || !["starting", "running", "waiting"].includes(mirror.state);
+    find("resume").disabled = !this.enabled || mirror.state !== "paused";
+    find("verify").disabled = !this.enabled || this.job?.state === "running";
   }
 
-  async ask(what) {
+  async request(action) {
     const token = sessionStorage.getItem(TOKEN);
     if (!token) {
-      this.open(what, "");
+      this.askForToken(action, "");
       return;
     }
     try {
-      const answer = await post(of(this.name, what), token, { by: sessionStorage.getItem(BY) ?? "" });
-      if (what === "verify") this.follow(answer.job, this.name);
+      const by = sessionStorage.getItem(BY) ?? "";
+      const accepted = await post(mirrorPath(this.name, action), token, { by });
+      if (action === "verify") this.follow(accepted.job, this.name);
     } catch (error) {
-      if (error instanceof Refused && [401, 403].includes(error.code)) {
+      if (error instanceof ApiError && [401, 403].includes(error.code)) {
         sessionStorage.removeItem(TOKEN);
-        this.open(what, error.message);
+        this.askForToken(action, error.message);
       } else {
-        this.watched({ state: "failed", words: `This could not be done: ${error.message}`, lines: [] });
+        this.showJob({ state: "failed", lines: [] }, `${action} failed: ${error.message}`);
       }
     }
   }
 
-  open(what, wrong) {
-    this.wanted = what;
-    say(find("token-wrong"), wrong);
+  askForToken(action, problem) {
+    this.pending = action;
+    setText(find("token-error"), problem);
     find("by").value = sessionStorage.getItem(BY) ?? "";
     this.dialog.showModal();
     find("token").focus();
   }
 
   async follow(id, name) {
-    const began = Date.now();
-    const next = async () => {
+    const started = Date.now();
+    const poll = async () => {
       if (this.name !== name) return;
       try {
         const job = await get(`jobs/${encodeURIComponent(id)}`);
-        const soFar = job.state === "running" ? `, for ${span((Date.now() - began) / 1000)} …` : "";
-        this.watched({ ...job, words: WORDS[job.state] + soFar });
-        if (job.state === "running") setTimeout(next, EVERY);
+        const soFar = job.state === "running" ? `, for ${duration((Date.now() - started) / 1000)} …` : "";
+        this.showJob(job, JOB_TEXT[job.state] + soFar);
+        if (job.state === "running") setTimeout(poll, POLL);
       } catch (error) {
-        // A server that is away for a moment has not forgotten the job; one that was started again has.
-        if (error instanceof Refused) this.watched({ state: "failed", words: error.message, lines: [] });
-        else setTimeout(next, EVERY);
+        // Retry while the server is unreachable; a restarted server does not know the job.
+        if (error instanceof ApiError) this.showJob({ state: "failed", lines: [] }, error.message);
+        else setTimeout(poll, POLL);
       }
     };
-    await next();
+    await poll();
   }
 
-  watched(job) {
+  showJob(job, text = "") {
     this.job = job;
     find("job").hidden = job === null;
     if (job === null) return;
-    mark(find("job"), "state", job.state);
-    say(find("job-words"), job.words);
-    say(find("job-lines"), job.lines.join("\n"));
+    setData(find("job"), "state", job.state);
+    setText(find("job-text"), text);
+    setText(find("job-lines"), job.lines.join("\n"));
   }
 }

@@ -1,28 +1,28 @@
-// The API, from where the page was loaded.
+// Requests to the API of the server that the page was loaded from.
 
-export class Refused extends Error {
-  constructor(code, answer) {
-    super(answer.todo ? `${answer.error} (do: ${answer.todo})` : answer.error);
+export class ApiError extends Error {
+  constructor(code, apiError) {
+    super(apiError.todo ? `${apiError.error} (do: ${apiError.todo})` : apiError.error);
     this.code = code;
   }
 }
 
-export function of(mirror, part = "") {
-  return `mirrors/${encodeURIComponent(mirror)}${part ? `/${part}` : ""}`;
+export function mirrorPath(name, part = "") {
+  return `mirrors/${encodeURIComponent(name)}${part ? `/${part}` : ""}`;
 }
 
 export function get(path, options = {}) {
-  return ask(path, options);
+  return request(path, options);
 }
 
 export function post(path, token, body) {
   const headers = { Authorization: `Bearer ${token}`, "Content-Type": "application/json" };
-  return ask(path, { method: "POST", headers, body: JSON.stringify(body) });
+  return request(path, { method: "POST", headers, body: JSON.stringify(body) });
 }
 
-async function ask(path, options) {
+async function request(path, options) {
   const response = await fetch(`api/v1/${path}`, { cache: "no-store", ...options });
-  const answer = await response.json();
-  if (!response.ok) throw new Refused(response.status, answer);
-  return answer;
+  const content = await response.json();
+  if (!response.ok) throw new ApiError(response.status, content);
+  return content;
 }

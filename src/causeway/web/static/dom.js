@@ -1,34 +1,34 @@
-// The few ways in which this page changes its document. What comes from data is text, and never markup.
+// All changes to the document. Data is inserted as text, never as markup.
 
 export function find(id) {
   return document.getElementById(id);
 }
 
-export function say(node, text) {
-  // Only what differs: a selection, or a reader's place, survives the half second.
+export function setText(node, text) {
+  // Only if it differs: a selection survives the refresh.
   if (node.textContent !== text) node.textContent = text;
 }
 
-export function tell(node, text) {
-  // A sentence in which `this` is what somebody would type.
+export function setTextWithCode(node, text) {
+  // Text between backticks is shown as code.
   const parts = text.split("`");
   if (node.textContent === parts.join("")) return;
-  node.replaceChildren(...parts.map((part, index) => (index % 2 ? make("code", "", part) : part)));
+  node.replaceChildren(...parts.map((part, index) => (index % 2 ? create("code", "", part) : part)));
 }
 
-export function mark(node, name, value) {
+export function setData(node, name, value) {
   if (node.dataset[name] !== value) node.dataset[name] = value;
 }
 
-export function make(tag, className = "", text = "") {
+export function create(tag, className = "", text = "") {
   const node = document.createElement(tag);
   if (className) node.className = className;
   if (text) node.textContent = text;
   return node;
 }
 
-export function rows(body, items, columns, finish = () => {}) {
-  // A row for each item, reused from one time to the next. A column is {text, kind, head, title, label}.
+export function fillTable(body, items, columns, finish = () => {}) {
+  // One row per item; rows are reused. A column is {text or draw, className, header, title, label}.
   while (body.rows.length > items.length) body.deleteRow(-1);
   items.forEach((item, index) => {
     let row = body.rows[index];
@@ -36,42 +36,47 @@ export function rows(body, items, columns, finish = () => {}) {
       if (row) row.remove();
       row = body.insertRow(index);
       for (const column of columns) {
-        const cell = make(column.head ? "th" : "td", column.kind ?? "");
-        if (column.head) cell.scope = "row";
+        const cell = create(column.header ? "th" : "td", column.className ?? "");
+        if (column.header) cell.scope = "row";
         if (column.label) cell.dataset.label = column.label;
         row.append(cell);
       }
     }
-    columns.forEach((column, at) => {
-      const cell = row.cells[at];
+    columns.forEach((column, number) => {
+      const cell = row.cells[number];
       if (column.draw) column.draw(cell, item);
-      else say(cell, column.text(item));
+      else setText(cell, column.text(item));
       if (column.title) cell.title = column.title(item);
     });
     finish(row, item);
   });
 }
 
-export function findings(list, found, withMirror) {
-  while (list.children.length > found.length) list.lastElementChild.remove();
-  found.forEach((one, index) => {
+export function showFindings(list, findings, withMirror) {
+  while (list.children.length > findings.length) list.lastElementChild.remove();
+  findings.forEach((finding, index) => {
     let item = list.children[index];
     if (!item || !item.querySelector(".todo")) {
-      const fresh = make("li");
-      const sign = make("span", "sign");
-      sign.setAttribute("aria-hidden", "true");
-      const words = make("div");
-      const line = make("p");
-      line.append(make("span", "tag"), make("span", "what"));
-      words.append(line, make("p", "todo"));
-      fresh.append(sign, words);
-      if (item) item.replaceWith(fresh);
-      else list.append(fresh);
-      item = fresh;
+      const created = findingItem();
+      if (item) item.replaceWith(created);
+      else list.append(created);
+      item = created;
     }
-    mark(item, "level", one.level);
-    say(item.querySelector(".tag"), withMirror ? one.mirror : "");
-    tell(item.querySelector(".what"), one.what);
-    tell(item.querySelector(".todo"), one.todo);
+    setData(item, "level", finding.level);
+    setText(item.querySelector(".tag"), withMirror ? finding.mirror : "");
+    setTextWithCode(item.querySelector(".what"), finding.what);
+    setTextWithCode(item.querySelector(".todo"), finding.todo);
   });
+}
+
+function findingItem() {
+  const item = create("li");
+  const icon = create("span", "icon");
+  icon.setAttribute("aria-hidden", "true");
+  const text = create("div");
+  const line = create("p");
+  line.append(create("span", "tag"), create("span", "what"));
+  text.append(line, create("p", "todo"));
+  item.append(icon, text);
+  return item;
 }

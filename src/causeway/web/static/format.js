@@ -1,11 +1,16 @@
-// Numbers and times as people read them; the same words as words.py has.
+// Numbers and times as text; durations as core/times.py formats them, counts as core/plural.py does.
 
 const whole = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 const fine = new Intl.NumberFormat("en-US", { minimumFractionDigits: 1, maximumFractionDigits: 1 });
 export const NONE = "–";
 
 export function count(value) {
-  return value === null || value === undefined ? NONE : whole.format(value);
+  return unknown(value) ? NONE : whole.format(value);
+}
+
+export function counted(value, noun) {
+  // "1 partition", "2 partitions"
+  return `${count(value)} ${noun}${Math.abs(value) === 1 ? "" : "s"}`;
 }
 
 export function rate(value) {
@@ -13,7 +18,8 @@ export function rate(value) {
 }
 
 export function short(value) {
-  // For axes and narrow places: 1.2 M.
+  // For axes and narrow columns: 1.2 M.
+  if (unknown(value)) return NONE;
   for (const [size, unit] of [[1e9, " G"], [1e6, " M"], [1e4, " k"]]) {
     if (value >= size) {
       const scaled = value / (size === 1e4 ? 1e3 : size);
@@ -30,8 +36,8 @@ export function size(bytes) {
   return `${whole.format(bytes)} B`;
 }
 
-export function span(seconds) {
-  if (seconds === null || seconds === undefined) return NONE;
+export function duration(seconds) {
+  if (unknown(seconds)) return NONE;
   if (seconds < 10) return `${fine.format(Math.max(0, seconds))} s`;
   const all = Math.round(seconds);
   if (all < 120) return `${all} s`;
@@ -44,19 +50,29 @@ export function span(seconds) {
   return `${Math.floor(all / 60)} min`;
 }
 
-export function millis(value) {
-  // A minute is as far as the ledger's buckets tell.
-  if (value === null || value === undefined) return NONE;
-  if (value >= 60000) return "> 1 min";
-  return value < 1000 ? `${whole.format(value)} ms` : `${fine.format(value / 1000)} s`;
+export function latency(milliseconds) {
+  // The ledger's buckets end at one minute.
+  if (unknown(milliseconds)) return NONE;
+  if (milliseconds >= 60000) return "> 1 min";
+  return milliseconds < 1000 ? `${whole.format(milliseconds)} ms` : `${fine.format(milliseconds / 1000)} s`;
 }
 
 export function time(at, now) {
-  const when = new Date(at);
-  const clock = when.toLocaleTimeString("en-GB");
-  return now - at < 43200000 ? clock : `${when.toLocaleDateString("en-CA")} ${clock}`;
+  const date = new Date(at);
+  const clock = date.toLocaleTimeString("en-GB");
+  return now - at < 43200000 ? clock : `${date.toLocaleDateString("en-CA")} ${clock}`;
 }
 
 export function utc(at) {
   return new Date(at).toISOString().replace("T", " ").replace(/\.\d+Z/, " UTC");
+}
+
+export function place(partition) {
+  // The destination of a source partition.
+  if (partition.to_partition === null) return `${partition.to_topic}, partition by key`;
+  return `${partition.to_topic}[${partition.to_partition}]`;
+}
+
+function unknown(value) {
+  return value === null || value === undefined;
 }

@@ -1,8 +1,8 @@
-// Shards, events, gaps and the configuration: asked for when they change, or when they grow old.
+// Shards, events, gaps and the configuration: requested again when they change.
 
-import { get, of } from "./api.js";
-import { find, make, mark, rows, say, tell } from "./dom.js";
-import { count, span, time, utc } from "./format.js";
+import { get, mirrorPath } from "./api.js";
+import { create, fillTable, find, setData, setText, setTextWithCode } from "./dom.js";
+import { NONE, count, counted, duration, time, utc } from "./format.js";
 
 const EVENTS = 100;
 const GAPS = 200;
@@ -11,117 +11,116 @@ const SILENT = 30; // seconds; the server warns later, since heartbeats may be a
 
 export class Lists {
   constructor() {
-    this.forget();
+    this.versions = {};
     this.name = null;
     setInterval(() => {
-      if (this.name && !document.hidden) this.load("shards", (answer) => this.shards(answer));
+      if (this.name && !document.hidden) this.load("shards", (list) => this.showShards(list));
     }, SHARDS_EVERY);
-  }
-
-  forget() {
-    this.marks = {};
   }
 
   show(mirror, now) {
     this.now = now;
     if (this.name !== mirror.name) {
-      this.forget();
+      this.versions = {};
       this.name = mirror.name;
-      this.load("shards", (answer) => this.shards(answer));
+      this.load("shards", (list) => this.showShards(list));
     }
-    this.renew("events", mirror.marks.events, `events?limit=${EVENTS}`, (answer) => this.events(answer));
-    this.renew("gaps", mirror.marks.gaps, `gaps?limit=${GAPS}`, (answer) => this.gaps(answer));
-    this.renew("configuration", mirror.marks.configuration, "configuration", (answer) =>
-      say(find("configuration"), answer.configuration));
+    const versions = mirror.versions;
+    this.refresh("events", versions.events, `events?limit=${EVENTS}`, (list) => this.showEvents(list));
+    this.refresh("gaps", versions.gaps, `gaps?limit=${GAPS}`, (list) => this.showGaps(list));
+    this.refresh("configuration", versions.configuration, "configuration", (content) =>
+      setText(find("configuration"), content.configuration));
   }
 
-  renew(what, changed, path, draw) {
-    if (this.marks[what] === changed) return;
-    this.marks[what] = changed;
-    this.load(path, draw, () => (this.marks[what] = null));
+  refresh(route, version, path, draw) {
+    if (this.versions[route] === version) return;
+    this.versions[route] = version;
+    this.load(path, draw, () => (this.versions[route] = null));
   }
 
   async load(path, draw, failed = () => {}) {
     const name = this.name;
     try {
-      const answer = await get(of(name, path));
-      if (this.name === name) draw(answer);
+      const content = await get(mirrorPath(name, path));
+      if (this.name === name) draw(content);
     } catch {
       failed();
     }
   }
 
-  shards({ shards }) {
-    find("no-shards").hidden = shards.length > 0;
-    rows(find("shards"), shards, SHARD);
+  showShards(shardList) {
+    find("no-shards").hidden = shardList.shards.length > 0;
+    fillTable(find("shards"), shardList.shards, SHARD_COLUMNS);
   }
 
-  gaps({ total, gaps }) {
-    find("no-gaps").hidden = total > 0;
-    find("gaps-table").hidden = total === 0;
-    say(find("gaps-title"), total > gaps.length ? `Offsets that were passed over (the first ${gaps.length} of ${count(total)})` : "Offsets that were passed over");
-    rows(find("gaps"), gaps, [
-      { text: (one) => time(one.at, this.now), title: (one) => utc(one.at) },
-      { text: (one) => `${one.cluster}:${one.topic}[${one.partition}]` },
-      { text: (one) => one.verdict },
-      { text: (one) => count(one.begin), kind: "n" },
-      { text: (one) => count(one.end), kind: "n" },
-      { text: (one) => count(one.offsets), kind: "n" },
-      { text: (one) => one.by },
-      { text: (one) => one.told },
+  showGaps(gapList) {
+    const { length } = gapList.gaps;
+    find("no-gaps").hidden = gapList.total > 0;
+    find("gaps-table").hidden = gapList.total === 0;
+    setText(find("gaps-count"), gapList.total > length ? `latest ${length} of ${count(gapList.total)}` : "");
+    fillTable(find("gaps"), gapList.gaps, [
+      { text: (gap) => time(gap.at, this.now), title: (gap) => utc(gap.at) },
+      { text: (gap) => `${gap.cluster}:${gap.topic}[${gap.partition}]` },
+      { text: (gap) => gap.verdict },
+      { text: (gap) => count(gap.begin), className: "number" },
+      { text: (gap) => count(gap.end), className: "number" },
+      { text: (gap) => count(gap.offsets), className: "number" },
+      { text: (gap) => gap.by },
+      { text: (gap) => gap.text },
     ]);
   }
 
-  events({ events }) {
-    find("no-events").hidden = events.length > 0;
-    find("events").replaceChildren(...events.map((one) => this.event(one)));
+  showEvents(eventList) {
+    find("no-events").hidden = eventList.events.length > 0;
+    find("events").replaceChildren(...eventList.events.map((logEvent) => this.eventItem(logEvent)));
   }
 
-  event(one) {
-    const item = make("li");
-    mark(item, "level", one.level === "info" ? "notice" : one.level);
-    const when = make("time", "", time(one.at, this.now));
-    when.dateTime = new Date(one.at).toISOString();
-    when.title = utc(one.at);
-    const sign = make("span", "sign");
-    sign.setAttribute("role", "img");
-    sign.setAttribute("aria-label", one.level);
-    const words = make("div", "what");
-    const [what, todo] = [make("p"), make("p", "todo")];
-    tell(what, one.what);
-    tell(todo, one.todo);
-    words.append(what, todo, make("p", "quiet", about(one)));
-    item.append(when, sign, words);
+  eventItem(logEvent) {
+    const item = create("li");
+    setData(item, "level", logEvent.level === "info" ? "notice" : logEvent.level);
+    const at = create("time", "", time(logEvent.at, this.now));
+    at.dateTime = new Date(logEvent.at).toISOString();
+    at.title = utc(logEvent.at);
+    const icon = create("span", "icon");
+    icon.setAttribute("role", "img");
+    icon.setAttribute("aria-label", logEvent.level);
+    const text = create("div", "what");
+    const [what, todo] = [create("p"), create("p", "todo")];
+    setTextWithCode(what, logEvent.what);
+    setTextWithCode(todo, logEvent.todo);
+    text.append(what, todo, create("p", "muted", origin(logEvent)));
+    item.append(at, icon, text);
     return item;
   }
 }
 
-const SHARD = [
-  { text: (one) => String(one.number), kind: "n" },
-  { text: (one) => one.host },
-  { text: (one) => String(one.pid), kind: "n" },
-  { text: (one) => one.carrier },
-  { text: (one) => count(one.partitions), kind: "n" },
-  { text: (one) => count(one.transactions), kind: "n", title: transaction },
-  { text: (one) => count(one.retries), kind: "n", title: (one) => `${count(one.fences)} fenced` },
-  { draw: heard, kind: "n" },
+const SHARD_COLUMNS = [
+  { text: (shard) => String(shard.number), className: "number" },
+  { text: (shard) => shard.host || NONE },
+  { text: (shard) => (shard.pid ? String(shard.pid) : NONE), className: "number" },
+  { text: (shard) => shard.carrier || NONE },
+  { text: (shard) => count(shard.partitions), className: "number" },
+  { text: (shard) => count(shard.transactions), className: "number", title: meanTransaction },
+  { text: (shard) => count(shard.retries), className: "number", title: (shard) => counted(shard.fences, "fence") },
+  { draw: drawHeartbeat, className: "number" },
 ];
 
-function heard(cell, one) {
-  const silent = one.heartbeat_age !== null && one.heartbeat_age > SILENT;
-  say(cell, one.heartbeat_age === null ? "not yet" : `${silent ? "! " : ""}${span(one.heartbeat_age)} ago`);
-  cell.classList.toggle("bad", silent);
+function drawHeartbeat(cell, shard) {
+  const age = shard.heartbeat_age_seconds;
+  const silent = age !== null && age > SILENT;
+  setText(cell, age === null ? "none yet" : `${silent ? "! " : ""}${duration(age)} ago`);
+  cell.classList.toggle("alert", silent);
 }
 
-function transaction(one) {
-  if (!one.transactions) return "none yet";
-  const records = Math.round(one.transaction_records / one.transactions);
-  return `${count(records)} records and ${span(one.transaction_seconds / one.transactions)} each`;
+function meanTransaction(shard) {
+  if (!shard.transactions) return "none yet";
+  const records = Math.round(shard.transaction_records / shard.transactions);
+  return `on average ${counted(records, "record")} and ${duration(shard.transaction_seconds / shard.transactions)}`;
 }
 
-function about(one) {
-  const where = one.topic ? `${one.topic}${one.partition === null ? "" : `[${one.partition}]`}` : "";
-  const offset = one.offset === null ? "" : ` at offset ${count(one.offset)}`;
-  const who = one.shard ? `shard ${one.shard}` : "driver";
-  return where ? `${who} · ${where}${offset}` : who;
+function origin(logEvent) {
+  const partition = logEvent.partition === null ? "" : `[${logEvent.partition}]`;
+  const offset = logEvent.offset === null ? "" : ` at offset ${count(logEvent.offset)}`;
+  const writer = logEvent.shard ? `shard ${logEvent.shard}` : "driver";
+  return logEvent.topic ? `${writer} · ${logEvent.topic}${partition}${offset}` : writer;
 }

@@ -1,20 +1,20 @@
-// From the stream to the page.
+// Entry point: from the stream to the page.
 
-import { Detail } from "./detail.js";
-import { find, mark, say } from "./dom.js";
+import { find, setData, setText } from "./dom.js";
 import { time } from "./format.js";
-import { alone, chosen, overview } from "./overview.js";
-import { watch } from "./stream.js";
+import { MirrorSection } from "./mirror.js";
+import { clickedMirror, showDisconnected, showOverview } from "./overview.js";
+import { connect } from "./stream.js";
 
-const detail = new Detail();
+const section = new MirrorSection();
 let latest = null;
 let wanted = "";
-let state = "opening";
+let connection = "connecting";
 
-function selected(moment) {
-  // By the address, so that it can be kept and sent; otherwise the first.
+function selected(status) {
+  // By the fragment of the address, so that it can be bookmarked; otherwise the first mirror.
   if (location.hash.startsWith("#/")) wanted = decoded(location.hash.slice(2));
-  return moment.mirrors.find((one) => one.name === wanted) ?? moment.mirrors[0] ?? null;
+  return status.mirrors.find((mirror) => mirror.name === wanted) ?? status.mirrors[0] ?? null;
 }
 
 function decoded(text) {
@@ -28,35 +28,36 @@ function decoded(text) {
 function draw() {
   if (!latest) return;
   const mirror = selected(latest);
-  overview(latest, mirror?.name);
-  if (state === "lost") alone(latest);
-  if (mirror) detail.show(mirror, latest);
-  else detail.hide();
+  showOverview(latest, mirror?.name);
+  if (connection === "lost") showDisconnected(latest);
+  if (mirror) section.show(mirror, latest);
+  else section.hide();
 }
 
-function linked(now) {
-  if (now === state) return;
-  if (now === "live" && state === "lost") detail.reload();
-  state = now;
-  mark(find("link"), "state", state);
-  document.body.classList.toggle("old", state === "lost");
-  if (state === "lost") alone(latest);
-  say(find("link"), state === "lost" ? `connection lost at ${time(Date.now(), Date.now())}, trying again` : state);
+function setConnection(state) {
+  if (state === connection) return;
+  if (state === "live" && connection === "lost") section.reload();
+  connection = state;
+  setData(find("connection"), "state", connection);
+  document.body.classList.toggle("stale", connection === "lost");
+  if (connection === "lost") showDisconnected(latest);
+  const now = Date.now();
+  setText(find("connection"), connection === "lost" ? `connection lost at ${time(now, now)}, retrying` : connection);
 }
 
-watch(
-  (moment) => {
-    latest = moment;
+connect(
+  (status) => {
+    latest = status;
     draw();
   },
-  (now) => linked(now),
+  (state) => setConnection(state),
 );
 addEventListener("hashchange", () => {
   draw();
-  // On a phone it is below the others, out of sight.
+  // On a phone it is below the table of mirrors, out of sight.
   if (matchMedia("(max-width: 700px)").matches) find("mirror").scrollIntoView();
 });
-find("glance").addEventListener("click", (event) => {
-  const name = chosen(event);
+find("mirrors").addEventListener("click", (event) => {
+  const name = clickedMirror(event);
   if (name !== null && !event.target.closest("a")) location.hash = `/${encodeURIComponent(name)}`;
 });

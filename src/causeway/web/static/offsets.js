@@ -1,11 +1,11 @@
-// Both clusters' offsets side by side, for the partitions that somebody looks for.
+// Offsets of both clusters side by side, for the partitions that match the search.
 
-import { get, of } from "./api.js";
-import { find, mark, rows, say } from "./dom.js";
-import { count, span, utc } from "./format.js";
+import { get, mirrorPath } from "./api.js";
+import { fillTable, find, setData, setText } from "./dom.js";
+import { count, duration, place, utc } from "./format.js";
 
 const ROWS = 200;
-const EVERY = 2000;
+const REFRESH = 2000;
 const TYPING = 200;
 
 export class Offsets {
@@ -13,8 +13,8 @@ export class Offsets {
     this.mirror = null;
     this.text = find("offsets-text");
     this.order = find("offsets-order");
-    this.asked = null;
-    this.seen = true;
+    this.pending = null;
+    this.visible = true;
     this.typing = 0;
     find("offsets-form").addEventListener("submit", (event) => event.preventDefault());
     this.text.addEventListener("input", () => {
@@ -22,20 +22,21 @@ export class Offsets {
       this.typing = setTimeout(() => this.load(), TYPING);
     });
     this.order.addEventListener("change", () => this.load());
-    // Nobody is asked for what nobody sees.
-    new IntersectionObserver((entries) => (this.seen = entries.at(-1).isIntersecting)).observe(find("offsets").parentElement);
+    // No requests while the table is scrolled out of view.
+    const observer = new IntersectionObserver((entries) => (this.visible = entries.at(-1).isIntersecting));
+    observer.observe(find("offsets").parentElement);
     setInterval(() => {
-      if (this.mirror && this.seen && !document.hidden) this.load();
-    }, EVERY);
+      if (this.mirror && this.visible && !document.hidden) this.load();
+    }, REFRESH);
   }
 
   show(mirror) {
-    const another = this.mirror?.name !== mirror.name;
+    const changed = this.mirror?.name !== mirror.name;
     this.mirror = mirror;
-    if (!another) return;
+    if (!changed) return;
     this.text.value = "";
-    say(find("offsets-source"), mirror.sources.length > 1 ? "the sources" : mirror.sources[0]);
-    say(find("offsets-destination"), mirror.destination);
+    setText(find("offsets-source"), mirror.sources.length > 1 ? "sources" : mirror.sources[0]);
+    setText(find("offsets-destination"), mirror.destination);
     find("offsets").replaceChildren();
     this.load();
   }
@@ -48,56 +49,58 @@ export class Offsets {
   }
 
   async load() {
-    this.asked?.abort();
-    const asked = (this.asked = new AbortController());
+    this.pending?.abort();
+    const pending = (this.pending = new AbortController());
     const query = new URLSearchParams({ q: this.text.value.trim(), order: this.order.value, limit: ROWS });
     try {
-      const answer = await get(`${of(this.mirror.name, "partitions")}?${query}`, { signal: asked.signal });
-      this.draw(answer);
+      this.draw(await get(`${mirrorPath(this.mirror.name, "partitions")}?${query}`, { signal: pending.signal }));
     } catch {
-      // The next time, or the line at the top, says more.
+      // Retried at the next refresh; a lost connection is shown at the top.
     }
   }
 
-  draw({ total, matching, partitions }) {
-    const fewer = partitions.length < matching ? `the first ${count(partitions.length)} of ` : "";
-    say(find("offsets-count"), this.text.value ? `${fewer}${count(matching)} that match, of ${count(total)}` : total ? `${fewer}${count(total)}` : "");
+  draw(partitionList) {
+    setText(find("offsets-count"), summary(partitionList, Boolean(this.text.value)));
     const none = find("no-offsets");
-    none.hidden = partitions.length > 0;
-    say(none, total ? "No partition is like that." : "No partition has been planned yet.");
-    rows(find("offsets"), partitions, COLUMNS, (row, one) => mark(row, "state", one.verdict ? "stopped" : ""));
+    none.hidden = partitionList.partitions.length > 0;
+    setText(none, partitionList.total ? "No partition matches." : "No partitions planned yet.");
+    fillTable(find("offsets"), partitionList.partitions, COLUMNS, (row, partition) =>
+      setData(row, "state", partition.verdict ? "stopped" : ""));
   }
 }
 
-const number = (name) => ({ text: (one) => count(one[name]), kind: "n" });
+function summary(partitionList, searching) {
+  if (!partitionList.total) return "";
+  const shown = partitionList.partitions.length;
+  const first = shown < partitionList.matching ? `first ${count(shown)} of ` : "";
+  if (searching) return `${first}${count(partitionList.matching)} matching, ${count(partitionList.total)} in total`;
+  return `${first}${count(partitionList.total)}`;
+}
 
 const COLUMNS = [
-  { text: (one) => one.name, head: true, title: (one) => `${one.name}, shard ${one.shard}` },
-  { ...number("log_start"), kind: "n g" },
-  { ...number("position"), title: (one) => `began at ${count(one.start)}` },
-  number("log_end"),
-  number("lag_records"),
-  { text: place, kind: "g" },
-  number("to_end"),
-  { ...number("delivered"), kind: "n g" },
-  number("filtered"),
-  number("quarantined"),
-  number("holes"),
-  number("skipped"),
-  { text: (one) => span(one.lag_seconds), kind: "n g", title: committed },
-  { text: state, title: (one) => (one.verdict ? `${one.what}\ndo: ${one.todo}` : "") },
+  { text: (partition) => partition.name, header: true, title: (partition) => `${partition.name}, shard ${partition.shard}` },
+  { text: (partition) => count(partition.log_start), className: "number first" },
+  { text: (partition) => count(partition.position), className: "number", title: (partition) => `started at ${count(partition.start)}` },
+  { text: (partition) => count(partition.log_end), className: "number" },
+  { text: (partition) => count(partition.lag_records), className: "number" },
+  { text: place, className: "first" },
+  { text: (partition) => count(partition.to_end), className: "number" },
+  { text: (partition) => count(partition.delivered), className: "number first" },
+  { text: (partition) => count(partition.filtered), className: "number" },
+  { text: (partition) => count(partition.quarantined), className: "number" },
+  { text: (partition) => count(partition.holes), className: "number" },
+  { text: (partition) => count(partition.skipped), className: "number" },
+  { text: (partition) => duration(partition.lag_seconds), className: "number first", title: lastCommit },
+  { text: state, title: (partition) => (partition.verdict ? `${partition.what}\ndo: ${partition.todo}` : "") },
 ];
 
-function place(one) {
-  return one.to_partition === null ? `${one.to_topic} by key` : `${one.to_topic}[${one.to_partition}]`;
+function lastCommit(partition) {
+  return partition.committed_at === null ? "no commit yet" : `last commit ${utc(partition.committed_at)}`;
 }
 
-function committed(one) {
-  return one.committed_at === null ? "nothing was committed yet" : `last committed ${utc(one.committed_at)}`;
-}
-
-function state(one) {
-  if (one.verdict) return `× ${one.verdict}`;
-  if (one.position === null) return "not begun";
-  return one.lag_records ? "goes on" : "all carried";
+function state(partition) {
+  if (partition.verdict) return `× stopped: ${partition.verdict}`;
+  if (partition.position === null) return "not started";
+  if (partition.lag_records === null) return "lag unknown";
+  return partition.lag_records ? "lagging" : "caught up";
 }

@@ -1,90 +1,93 @@
-// The first line, and all mirrors at a glance.
+// The health line, and the table of all mirrors.
 
-import { find, findings, make, mark, rows, say, tell } from "./dom.js";
-import { NONE, count, millis, rate, short, size, span } from "./format.js";
+import { create, fillTable, find, setData, setText, setTextWithCode, showFindings } from "./dom.js";
+import { count, counted, duration, latency, rate, short, size } from "./format.js";
 
 const SHOWN = 8;
-let spoken = null;
+let announced = null;
 
-export function overview(moment, selected) {
-  const [first, ...others] = moment.findings;
-  const several = moment.mirrors.length > 1;
-  mark(find("verdict"), "level", first.level);
-  say(find("first-mirror"), several ? first.mirror : "");
-  tell(find("first"), first.what);
-  tell(find("first-todo"), first.todo);
-  findings(find("others"), shortened(others), several);
-  say(find("rpo"), moment.rpo);
-  // The rows that came with the page know less than these.
-  if (spoken === null) find("glance").tBodies[0].replaceChildren();
-  if (spoken !== first.level) {
-    // Read out when it becomes another, and not each time a number does.
-    spoken = first.level;
-    say(find("spoken"), `${first.mirror} ${first.what} ${first.todo}`);
-  }
-  document.title = `${first.level === "well" ? "" : "● "}Causeway · ${moment.host}`;
-  const up = span((moment.now - moment.started_at) / 1000);
-  say(find("process"), `${moment.version} · process ${moment.pid} on ${moment.host} · up for ${up}`);
-  find("no-mirrors").hidden = moment.mirrors.length > 0;
-  find("glance").hidden = moment.mirrors.length === 0;
-  rows(find("glance").tBodies[0], moment.mirrors, COLUMNS, (row, one) => {
-    row.setAttribute("aria-current", String(one.name === selected));
-    mark(row, "name", one.name);
+export function showOverview(status, selected) {
+  const [first, ...others] = status.findings;
+  const several = status.mirrors.length > 1;
+  showHealth(first, several);
+  showFindings(find("health-more"), shortened(others), several);
+  setText(find("rpo"), status.rpo);
+  document.title = `${first.level === "ok" ? "" : "● "}Causeway · ${status.host}`;
+  const up = duration((status.now - status.started_at) / 1000);
+  setText(find("process"), `${status.version} · process ${status.pid} on ${status.host} · up ${up}`);
+  find("no-mirrors").hidden = status.mirrors.length > 0;
+  find("mirrors").hidden = status.mirrors.length === 0;
+  fillTable(find("mirrors").tBodies[0], status.mirrors, COLUMNS, (row, mirror) => {
+    row.setAttribute("aria-current", String(mirror.name === selected));
+    setData(row, "name", mirror.name);
   });
 }
 
-export function alone(latest) {
-  // Without a connection nobody knows whether all is still well.
-  mark(find("verdict"), "level", "error");
-  say(find("first-mirror"), "");
-  say(find("first"), "Nothing answers at this address: what is shown is old.");
-  const process = latest ? `process ${latest.pid} on ${latest.host}` : "the process";
-  say(find("first-todo"), `see whether ${process} still runs, and can be reached from here`);
-  find("others").replaceChildren();
-  spoken = spoken && "lost";
+function showHealth(finding, several) {
+  setData(find("health"), "level", finding.level);
+  setText(find("health-mirror"), several ? finding.mirror : "");
+  setTextWithCode(find("health-what"), finding.what);
+  setTextWithCode(find("health-todo"), finding.todo);
+  // The rows that the server rendered have fewer columns.
+  if (announced === null) find("mirrors").tBodies[0].replaceChildren();
+  if (announced !== finding.level) {
+    // Screen readers announce a change of the level, not of each number.
+    announced = finding.level;
+    setText(find("health-announced"), `${finding.mirror} ${finding.what} ${finding.todo}`);
+  }
 }
 
-export function chosen(event) {
-  // The name of the mirror whose row was clicked.
+export function showDisconnected(status) {
+  // Without a connection the state of the mirrors is unknown.
+  setData(find("health"), "level", "error");
+  setText(find("health-mirror"), "");
+  setText(find("health-what"), "No response from this address: all figures are old.");
+  const process = status ? `process ${status.pid} on ${status.host}` : "the process";
+  setText(find("health-todo"), `check that ${process} still runs, and that it can be reached from here`);
+  find("health-more").replaceChildren();
+  announced = announced && "lost";
+}
+
+export function clickedMirror(event) {
   const row = event.target.closest("tr[data-name]");
   return row ? row.dataset.name : null;
 }
 
 const COLUMNS = [
-  { head: true, draw: linked },
-  { text: (one) => `${one.sources.join(", ")} → ${one.destination}` },
-  { draw: stated },
-  { text: (one) => rate(one.records_per_second), kind: "n", label: "records/s" },
-  { text: (one) => size(one.bytes_per_second), kind: "n", label: "bytes/s" },
-  { text: (one) => (one.partitions ? short(one.lag_records) : NONE), kind: "n", label: "lag", title: (one) => count(one.lag_records) },
-  { text: (one) => (one.partitions ? span(one.lag_seconds) : NONE), kind: "n", label: "behind" },
-  { text: (one) => millis(one.p99_ms), kind: "n", label: "p99" },
-  { text: (one) => one.catch_up.words },
-  { draw: stopped, kind: "n", label: "stopped" },
+  { header: true, draw: drawName },
+  { text: (mirror) => `${mirror.sources.join(", ")} → ${mirror.destination}` },
+  { draw: drawState },
+  { text: (mirror) => rate(mirror.records_per_second), className: "number", label: "records/s" },
+  { text: (mirror) => size(mirror.bytes_per_second), className: "number", label: "bytes/s" },
+  { text: (mirror) => short(mirror.lag_records), className: "number", label: "lag", title: (mirror) => count(mirror.lag_records) },
+  { text: (mirror) => duration(mirror.lag_seconds), className: "number", label: "lag time" },
+  { text: (mirror) => latency(mirror.p99_ms), className: "number", label: "p99" },
+  { text: (mirror) => mirror.catch_up.text },
+  { draw: drawStopped, className: "number", label: "stopped" },
 ];
 
-function linked(cell, one) {
+function drawName(cell, mirror) {
   let link = cell.firstElementChild;
   if (!link || link.tagName !== "A") {
     cell.textContent = "";
-    link = cell.appendChild(make("a"));
+    link = cell.appendChild(create("a"));
   }
-  link.href = `#/${encodeURIComponent(one.name)}`;
-  say(link, one.name);
+  link.href = `#/${encodeURIComponent(mirror.name)}`;
+  setText(link, mirror.name);
 }
 
-function stated(cell, one) {
-  say(cell, one.state);
-  cell.classList.toggle("bad", ["waiting", "failed"].includes(one.state));
+function drawState(cell, mirror) {
+  setText(cell, mirror.state);
+  cell.classList.toggle("alert", ["waiting", "failed"].includes(mirror.state));
 }
 
-function stopped(cell, one) {
-  say(cell, one.standing ? `× ${count(one.standing)} of ${count(one.partitions)}` : "0");
-  cell.classList.toggle("bad", one.standing > 0);
+function drawStopped(cell, mirror) {
+  setText(cell, mirror.stopped ? `× ${count(mirror.stopped)} of ${count(mirror.partitions)}` : "0");
+  cell.classList.toggle("alert", mirror.stopped > 0);
 }
 
-function shortened(others) {
-  if (others.length <= SHOWN) return others;
-  const more = { level: "notice", what: `… and ${others.length - SHOWN} things more`, todo: "", mirror: "" };
-  return [...others.slice(0, SHOWN), more];
+function shortened(findings) {
+  if (findings.length <= SHOWN) return findings;
+  const what = `… and ${counted(findings.length - SHOWN, "more finding")}`;
+  return [...findings.slice(0, SHOWN), { level: "notice", what, todo: "", mirror: "" }];
 }

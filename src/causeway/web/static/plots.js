@@ -1,8 +1,8 @@
-// Three plots over one time: throughput, lag, latency. They share their cursor.
+// Three plots over the same time range: throughput, lag, latency. They share their cursor.
 
 import { get } from "./api.js";
-import { find, make, say } from "./dom.js";
-import { millis, rate, short, size, span } from "./format.js";
+import { create, find, setText } from "./dom.js";
+import { NONE, duration, latency, rate, short, size } from "./format.js";
 
 const HEIGHT = 180;
 const TIMES = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 28800, 86400, 172800, 604800];
@@ -14,13 +14,13 @@ const PLOTS = [
   },
   {
     id: "plot-lag",
-    left: { name: "lag_records", label: "records of lag", text: short, axis: short, least: 10 },
-    right: { name: "lag_seconds", label: "behind", text: span, axis: (value) => span(value).replace(".0", ""), least: 2, incrs: TIMES },
+    left: { name: "lag_records", label: "records lag", text: short, axis: short, least: 10 },
+    right: { name: "lag_seconds", label: "lag time", text: duration, axis: (value) => duration(value).replace(".0", ""), least: 2, incrs: TIMES },
   },
   {
     id: "plot-latency",
-    left: { name: "p50_ms", label: "p50", text: millis, axis: millis, least: 20 },
-    right: { name: "p99_ms", label: "p99", text: millis, axis: null },
+    left: { name: "p50_ms", label: "p50", text: latency, axis: latency, least: 20 },
+    right: { name: "p99_ms", label: "p99", text: latency, axis: null },
   },
 ];
 const NAMES = ["at", ...PLOTS.flatMap((plot) => [plot.left.name, plot.right.name])];
@@ -31,7 +31,7 @@ export class Plots {
     this.mirror = null;
     this.data = empty();
     this.drawn = [];
-    // Canvas knows no style sheet: with another scheme they are made anew.
+    // A canvas has no style sheet: build the plots again when the colour scheme changes.
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.build());
     new ResizeObserver(() => this.fit()).observe(find(PLOTS[0].id));
   }
@@ -43,7 +43,7 @@ export class Plots {
     const since = now - minutes * 60000;
     const history = await get(`history?mirror=${encodeURIComponent(mirror)}&since=${since}`);
     if (this.mirror !== mirror || this.minutes !== minutes) return;
-    // What came over the stream meanwhile is behind it.
+    // Samples that the stream brought meanwhile follow it.
     const later = this.data;
     this.data = Object.fromEntries(NAMES.map((name) => [name, history[name]]));
     later.at.forEach((at, index) => this.push(Object.fromEntries(NAMES.map((name) => [name, later[name][index]]))));
@@ -60,7 +60,7 @@ export class Plots {
   push(sample) {
     const last = this.data.at.at(-1) ?? 0;
     if (sample.at < last) return;
-    // One a second, as the history has it; within it the latest counts.
+    // One sample per second, like the history: the latest of each second.
     if (Math.floor(last / 1000) === Math.floor(sample.at / 1000)) NAMES.forEach((name) => this.data[name].pop());
     NAMES.forEach((name) => this.data[name].push(sample[name] ?? null));
   }
@@ -88,13 +88,13 @@ export class Plots {
 
   caption(plot, index) {
     // The value under the cursor, or the last one.
-    const place = find(`${plot.id}-words`);
+    const caption = find(`${plot.id}-text`);
     const at = index ?? this.data.at.length - 1;
     [plot.left, plot.right].forEach((series, which) => {
-      const words = place.children[which] ?? place.appendChild(make("span"));
-      if (!words.firstChild) words.append(make("b"), document.createTextNode(series.label ? ` ${series.label}` : ""));
+      const text = caption.children[which] ?? caption.appendChild(create("span"));
+      if (!text.firstChild) text.append(create("b"), document.createTextNode(series.label ? ` ${series.label}` : ""));
       const value = this.data[series.name][at];
-      say(words.firstChild, value === null || value === undefined ? "–" : series.text(value));
+      setText(text.firstChild, value === null || value === undefined ? NONE : series.text(value));
     });
   }
 
@@ -103,9 +103,9 @@ export class Plots {
     const colour = (name) => style.getPropertyValue(`--${name}`).trim();
     const shared = plot.right.axis === null;
     const grid = { stroke: colour("grid"), width: 1 };
-    const axis = (more) => ({ stroke: colour("quiet"), font: "11px system-ui", ticks: { show: false }, ...more });
-    // From zero, always; and never so near that idle noise looks like a storm.
-    const upwards = (least) => ({ range: (u, low, high) => [0, Math.max(least, (high ?? 0) * 1.1)] });
+    const axis = (more) => ({ stroke: colour("muted"), font: "11px system-ui", ticks: { show: false }, ...more });
+    // Always from zero, and not so close that the noise of an idle mirror looks large.
+    const fromZero = (least) => ({ range: (u, low, high) => [0, Math.max(least, (high ?? 0) * 1.1)] });
     return {
       width: find(plot.id).clientWidth,
       height: HEIGHT,
@@ -114,8 +114,8 @@ export class Plots {
       cursor: { sync: { key: "mirror" }, drag: { x: false, y: false }, points: { size: 6 }, y: false },
       scales: {
         x: { range: (u, low, high) => [Math.min(low, high - 60), high] },
-        left: upwards(plot.left.least),
-        right: upwards(plot.right.least),
+        left: fromZero(plot.left.least),
+        right: fromZero(plot.right.least),
       },
       axes: [
         axis({ grid, space: 70, size: 28, values: (u, ticks) => ticks.map(clock) }),
@@ -124,8 +124,8 @@ export class Plots {
       ],
       series: [
         {},
-        { scale: "left", stroke: colour("a"), width: 1.75, points: { show: false }, fill: `${colour("a")}18` },
-        { scale: shared ? "left" : "right", stroke: colour("b"), width: 1.5, dash: [5, 3], points: { show: false } },
+        { scale: "left", stroke: colour("series-1"), width: 1.75, points: { show: false }, fill: `${colour("series-1")}18` },
+        { scale: shared ? "left" : "right", stroke: colour("series-2"), width: 1.5, dash: [5, 3], points: { show: false } },
       ],
       hooks: { setCursor: [(u) => this.caption(plot, u.cursor.idx)] },
     };

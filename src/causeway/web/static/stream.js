@@ -1,27 +1,27 @@
-// Moments from the server, twice a second, for as long as the page is open.
+// The status from the server, twice a second, for as long as the page is open.
 
-const SILENCE = 5000;
+const TIMEOUT = 5000;
 
-export function watch(onMoment, onState) {
+export function connect(onStatus, onConnection) {
   let source = null;
-  let heard = Date.now();
+  let received = Date.now();
 
   function open() {
-    heard = Date.now();
+    received = Date.now();
     source = new EventSource("api/v1/stream");
-    source.addEventListener("moment", (event) => {
-      heard = Date.now();
-      onState("live");
-      onMoment(JSON.parse(event.data));
+    source.addEventListener("status", (event) => {
+      received = Date.now();
+      onConnection("live");
+      onStatus(JSON.parse(event.data));
     });
-    source.addEventListener("error", () => onState("lost"));
+    source.addEventListener("error", () => onConnection("lost"));
   }
 
-  // The browser comes back by itself after an error. Not after a refusal, and not where a connection
-  // is gone without a word: then it is begun anew here.
+  // The browser reconnects after most errors, but not after an HTTP error, and not if the connection was
+  // dropped without a close: reconnect here.
   setInterval(() => {
-    if (Date.now() - heard < SILENCE) return;
-    onState("lost");
+    if (Date.now() - received < TIMEOUT) return;
+    onConnection("lost");
     source.close();
     open();
   }, 1000);
