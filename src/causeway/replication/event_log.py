@@ -35,16 +35,25 @@ class EventLog:
         what: str,
         *,
         todo: str = "",
-        shard: int = 0,
+        shard: int | None = None,
         source: SourcePartition | None = None,
-        offset: int = -1,
+        offset: int | None = None,
         at: int | None = None,
         stop: Stopped | None = None,
     ) -> None:
         topic, partition = (source.topic, source.partition) if source else ("", -1)
         numbers = (stop.expected, stop.found, stop.gone) if stop else ()
-        at = now_ms() if at is None else at
-        event = EventView(at, level, what, todo, shard, topic, partition, offset, *numbers)
+        event = EventView(
+            now_ms() if at is None else at,
+            level,
+            what,
+            todo,
+            shard or 0,
+            topic,
+            partition,
+            -1 if offset is None else offset,
+            *numbers,
+        )
         self._kept.appendleft(event)
         self._say(self._mirror, event)
 

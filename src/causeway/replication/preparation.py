@@ -80,7 +80,21 @@ def _prepare(setup: MirrorSetup, planner: Planner, state: MirrorState, cores: in
     refuse_timeout(mirror, setup.destination)
     planner.read_topology()
     partitions = sum(route.source.partitions for route in planner.topology.routes.values())
-    run, ledger = _open_ledger(setup, state, shards_of(mirror, partitions, cores))
+    run, ledger = _take_lease(setup, state, shards_of(mirror, partitions, cores))
+    try:
+        return _begin(setup, planner, state, run, ledger)
+    except BaseException:
+        ledger.close()
+        raise
+
+
+def _begin(
+    setup: MirrorSetup, planner: Planner, state: MirrorState, run: MirrorRun, ledger: OpenLedger
+) -> Prepared:
+    """Read and check the ledger, make the plan, commit first positions, and measure."""
+    mirror = setup.mirror
+    ledger.reader.read_to_end(LEDGER_SECONDS)
+    ledger.reader.watch()
     if mirror.delivery == "exactly-once":
         refuse_older(setup.destination, setup.name, ledger.image)
     if setup.stop_at_end:
@@ -103,17 +117,14 @@ def _prepare(setup: MirrorSetup, planner: Planner, state: MirrorState, cores: in
     return Prepared(run, ledger, until, fulfilled)
 
 
-def _open_ledger(setup: MirrorSetup, state: MirrorState, shards: int) -> tuple[MirrorRun, OpenLedger]:
-    """Take the lease, settle the sharding, and read the ledger to its end."""
+def _take_lease(setup: MirrorSetup, state: MirrorState, shards: int) -> tuple[MirrorRun, OpenLedger]:
+    """Create the ledger if there is none, take the lease, and settle the sharding."""
     mirror, control = setup.mirror, setup.control
     cluster = setup.destination.cluster
     topic = ensure_topics(setup.destination, setup.name, shards, mirror.replication_factor)
     control.acquire(topic.topic_id)
     generation = control.settle_shards(shards)
     state.events.report_all("warning", control.told)
-    reader = LedgerReader(cluster, setup.name, range(topic.partitions))
-    reader.read_to_end(LEDGER_SECONDS)
-    reader.watch()
     run = MirrorRun(
         mirror=mirror,
         sources={view.cluster_id(): view.cluster for view in setup.sources.values()},
@@ -125,6 +136,7 @@ def _open_ledger(setup: MirrorSetup, state: MirrorState, shards: int) -> tuple[M
         generation=generation.number,
         ledger_id=topic.topic_id,
     )
+    reader = LedgerReader(cluster, setup.name, range(topic.partitions))
     return run, OpenLedger(topic, reader, control)
 
 
