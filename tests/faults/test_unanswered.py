@@ -32,7 +32,7 @@ def line(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxiedCluster]:
 
 @pytest.fixture
 def view(line: ProxiedCluster, monkeypatch: pytest.MonkeyPatch) -> ClusterView:
-    for name in ("ANSWER_SECONDS", "RENEW_SECONDS", "REQUEST_SECONDS"):
+    for name in ("RESPONSE_SECONDS", "METADATA_SECONDS", "REQUEST_SECONDS"):
         monkeypatch.setattr(f"causeway.kafka.admin.{name}", 1.0)
     made = ClusterView(Cluster("far", {"bootstrap.servers": line.cluster.proxied_servers}))
     made.connect()

@@ -32,7 +32,7 @@ class View:
     def __init__(self) -> None:
         self.asked: list[tuple[list[tuple[int, int]], Future[Any]]] = []
 
-    def ask_to_advance(self, group: str, offsets: list[TopicPartition]) -> Future[Any]:
+    def request_group_commit(self, group: str, offsets: list[TopicPartition]) -> Future[Any]:
         assert group == "g"
         self.asked.append(([(one.partition, one.offset) for one in offsets], Future()))
         return self.asked[-1][1]
@@ -121,7 +121,7 @@ from confluent_kafka import TopicPartition
 from causeway.kafka.admin import ClusterView
 from causeway.core.cluster import Cluster
 view = ClusterView(Cluster("src", {"bootstrap.servers": sys.argv[1]}))
-asked = view.ask_to_advance(sys.argv[2], [TopicPartition(sys.argv[2], 0, 7)])
+asked = view.request_group_commit(sys.argv[2], [TopicPartition(sys.argv[2], 0, 7)])
 print(asked.result(60).topic_partitions[0].error)
 """
 

@@ -17,7 +17,6 @@ from confluent_kafka import (
     TopicPartition,
 )
 from confluent_kafka.admin import (
-    AclOperation,
     ConfigResource,
     ConfigSource,
     NewPartitions,
@@ -30,31 +29,20 @@ from causeway.core.cluster import Cluster
 from causeway.core.topic import Replicas, TopicFacts
 from causeway.errors import CausewayError, Unreachable
 from causeway.kafka import clients
-from causeway.kafka.failures import (
-    as_user_error,
-    error_of,
-    is_denied,
-    is_gone,
-    is_late,
-    is_throttled,
-    is_unled,
-    may_not,
-)
+from causeway.kafka.admin_responses import configs, listed_offsets, topic_facts
+from causeway.kafka.failures import as_user_error, error_of, is_denied, is_throttled
 
 At = Literal["earliest", "latest", "stable"] | int
 """A point of a log: log start, log end, last stable offset, or a timestamp in milliseconds."""
 
-BEHIND = -1
-"""The offset that a broker returns for a timestamp after the last record."""
-
 CONNECT_SECONDS = 8.0
 REQUEST_SECONDS = 10.0
-ANSWER_SECONDS = 2.0
-RENEW_SECONDS = 4.0
-"""A handle asks the broker that it believes is the controller, and waits for that one alone, gone or not.
+RESPONSE_SECONDS = 2.0
+METADATA_SECONDS = 4.0
+"""A client sends requests to the broker that it believes is the controller, alive or not, and waits for it.
 Only new metadata makes it choose another one: so the first wait is short."""
 PARTITIONS_A_SECOND = 1_000  # least rate of ListOffsets: its timeout grows with the partitions
-PATIENT_SECONDS = 3_600.0  # the longest timeout that the client accepts
+LONGEST_SECONDS = 3_600.0  # the longest timeout that the client accepts
 
 
 class ClusterView:
@@ -78,9 +66,9 @@ class ClusterView:
             except KafkaException as exception:
                 self._admin.poll(0)
                 # "All brokers are down" follows the error that is the cause.
-                heard = [error for error in self._errors if error.code() != KafkaError._ALL_BROKERS_DOWN]
-                said = [error for error in heard if is_denied(error)] or heard[-1:]
-                error = said[0] if said else error_of(exception)
+                causes = [error for error in self._errors if error.code() != KafkaError._ALL_BROKERS_DOWN]
+                causes = [error for error in causes if is_denied(error)] or causes[-1:]
+                error = causes[0] if causes else error_of(exception)
             if is_denied(error) or time.monotonic() >= deadline:
                 raise self._user_error(error, "connecting")
 
@@ -101,21 +89,22 @@ class ClusterView:
         With `rights` the facts include whether this user may write to the topic. Topics that it may not even
         describe go into `denied`, where that is given.
         """
-        return self.described(self.ask_to_describe(names, rights=rights), rights=rights, denied=denied)
+        requests = self.request_descriptions(names, rights=rights)
+        return self.descriptions(requests, rights=rights, denied=denied)
 
-    def ask_to_describe(
-        self, names: Iterable[str], seconds: float = ANSWER_SECONDS, *, rights: bool = False
+    def request_descriptions(
+        self, names: Iterable[str], seconds: float = RESPONSE_SECONDS, *, rights: bool = False
     ) -> dict[str, Future[Any]]:
-        """Send the request without waiting; `described` waits for the response."""
+        """Send the request without waiting; `descriptions` waits for the response."""
         wanted = sorted(set(names))
         if not wanted:
             return {}
-        asked: dict[str, Future[Any]] = self._admin.describe_topics(
+        requests: dict[str, Future[Any]] = self._admin.describe_topics(
             TopicCollection(wanted), request_timeout=seconds, include_authorized_operations=rights
         )
-        return asked
+        return requests
 
-    def ask_to_advance(self, group: str, offsets: list[TopicPartition]) -> Future[Any]:
+    def request_group_commit(self, group: str, offsets: list[TopicPartition]) -> Future[Any]:
         """Commit a consumer group's offsets without waiting; the response comes when there is a coordinator.
 
         The request must not time out before that. librdkafka (2.16.0) forgets a request that timed out, and
@@ -123,58 +112,32 @@ class ClusterView:
         ends with its handle when that is closed.
         """
         wanted = [ConsumerGroupTopicPartitions(group, offsets)]
-        (asked,) = self._admin.alter_consumer_group_offsets(wanted, request_timeout=PATIENT_SECONDS).values()
-        answer: Future[Any] = asked
-        return answer
+        response: Future[Any]
+        (response,) = self._admin.alter_consumer_group_offsets(
+            wanted, request_timeout=LONGEST_SECONDS
+        ).values()
+        return response
 
-    def described(
-        self, asked: Mapping[str, Future[Any]], *, rights: bool = False, denied: set[str] | None = None
+    def descriptions(
+        self, requests: Mapping[str, Future[Any]], *, rights: bool = False, denied: set[str] | None = None
     ) -> dict[str, TopicFacts]:
         """Return the responses. Retries once, after new metadata, what got no response in time."""
-        found, late = self._answers(asked, denied)
+        facts, late = topic_facts(requests, denied, self._user_error)
         if late:
-            self._metadata(RENEW_SECONDS)
-            more, late = self._answers(self.ask_to_describe(late, RENEW_SECONDS, rights=rights), denied)
-            found |= more
+            self._metadata(METADATA_SECONDS)
+            again = self.request_descriptions(late, METADATA_SECONDS, rights=rights)
+            more, late = topic_facts(again, denied, self._user_error)
+            facts |= more
         for name, error in late.items():
             raise self._user_error(error, f"describing topic {name}")
-        return found
-
-    def _answers(
-        self, asked: Mapping[str, Future[Any]], denied: set[str] | None
-    ) -> tuple[dict[str, TopicFacts], dict[str, KafkaError]]:
-        """Return facts, and errors of topics that timed out. Topics that do not exist are in neither."""
-        found: dict[str, TopicFacts] = {}
-        late: dict[str, KafkaError] = {}
-        for name, future in asked.items():
-            try:
-                facts = future.result()
-            except KafkaException as exception:
-                error = error_of(exception)
-                if is_late(error):
-                    late[name] = error
-                elif denied is not None and may_not(error):
-                    denied.add(name)
-                elif not is_gone(error):
-                    raise self._user_error(error, f"describing topic {name}") from None
-                continue
-            replicas = [len(partition.replicas) for partition in facts.partitions]
-            found[name] = TopicFacts(
-                name,
-                str(facts.topic_id),
-                len(facts.partitions),
-                max(replicas, default=1),
-                # A user that may describe a topic has some permission there: an empty list means unknown.
-                AclOperation.WRITE in facts.authorized_operations if facts.authorized_operations else None,
-            )
-        return found, late
+        return facts
 
     def replicas(self, names: Iterable[str]) -> dict[tuple[str, int], Replicas]:
         """Return replicas of each partition of the topics that exist, as the responding broker knows them."""
         wanted = set(names)
         return {
             (name, number): Replicas(len(facts.replicas), len(facts.isrs))
-            for name, topic in self._metadata(ANSWER_SECONDS).topics.items()
+            for name, topic in self._metadata(RESPONSE_SECONDS).topics.items()
             if name in wanted
             for number, facts in topic.partitions.items()
         }
@@ -199,7 +162,8 @@ class ClusterView:
     def topic_settings(self) -> frozenset[str]:
         """Return the names of topic settings that the brokers know; empty where no topic shows them."""
         for name in self.topic_names():
-            return frozenset(self.configs([name])[name])
+            if settings := self.configs([name]).get(name):  # absent: it was deleted meanwhile
+                return frozenset(settings)
         return frozenset()
 
     def broker_config(self) -> dict[str, str]:
@@ -214,8 +178,8 @@ class ClusterView:
         """Return the offset of that point in each partition. Absent are partitions that do not exist, have no
         leader, or whose leader does not respond; where absence must be an error, use `all_offsets`.
 
-        A handle keeps asking the leaders that it knows, dead or alive: only new metadata names others
-        (`again`). So the first wait is short here too.
+        A client keeps sending requests to the leaders that it knows, dead or alive: only new metadata names
+        others (`again`). So the first wait is short here too.
 
         A timestamp after the last record returns the log end, which was fetched before the timestamp was:
         records that arrive meanwhile are after it.
@@ -231,67 +195,44 @@ class ClusterView:
             else OffsetSpec.for_timestamp(at)
         )
         isolation = IsolationLevel.READ_COMMITTED if at == "stable" else IsolationLevel.READ_UNCOMMITTED
-        found: dict[tuple[str, int], int] = {}
-        unanswered: list[tuple[str, int]] = []
         if not wanted:
-            return found
-        self.cluster_id()  # with a handle that knows no broker yet this would take a second
-        patience = ANSWER_SECONDS if again else RENEW_SECONDS
+            return {}
+        self.cluster_id()  # with a client that knows no broker yet this would take a second
+        seconds = RESPONSE_SECONDS if again else METADATA_SECONDS
         ends: dict[tuple[str, int], int] = {}
         if not isinstance(at, str):
             # Before the request, not after its response: a record that arrives between the two is after this
             # end, so it is not skipped. An end fetched afterwards could be after that record.
             ends = self.offsets(wanted, "latest", again=again)
-            patience = REQUEST_SECONDS  # for a timestamp a broker searches its indexes, maybe on disk
-        asked = self._admin.list_offsets(
+            seconds = REQUEST_SECONDS  # for a timestamp a broker searches its indexes, maybe on disk
+        requests = self._admin.list_offsets(
             {TopicPartition(*partition): spec for partition in wanted},
             isolation_level=isolation,
-            request_timeout=patience + len(wanted) / PARTITIONS_A_SECOND,
+            request_timeout=seconds + len(wanted) / PARTITIONS_A_SECOND,
         )
-        for partition, future in asked.items():
-            try:
-                offset = int(future.result().offset)
-                if offset >= 0:
-                    found[partition.topic, partition.partition] = offset
-                elif offset == BEHIND and not isinstance(at, str):
-                    if (partition.topic, partition.partition) in ends:
-                        found[partition.topic, partition.partition] = ends[
-                            partition.topic, partition.partition
-                        ]
-                else:
-                    # The client's initial value. Where a leader does not respond it stays there, without an
-                    # error. Taken for an end, it would be the end of an empty log: a ledger without
-                    # positions, a source whose records are all gone.
-                    unanswered.append((partition.topic, partition.partition))
-            except KafkaException as exception:
-                error = error_of(exception)
-                if is_unled(error) or (is_late(error) and again):
-                    unanswered.append((partition.topic, partition.partition))
-                elif not is_gone(error):
-                    doing = f"asking for the {at} offset of {partition.topic}[{partition.partition}]"
-                    raise self._user_error(error, doing) from None
-        if unanswered and again:
-            self._metadata(RENEW_SECONDS)
-            found.update(self.offsets(unanswered, at, again=False))
-        return found
+        offsets, missing = listed_offsets(requests, at, ends, retry_late=again, fail=self._user_error)
+        if missing and again:
+            self._metadata(METADATA_SECONDS)
+            offsets |= self.offsets(missing, at, again=False)
+        return offsets
 
     def all_offsets(self, partitions: Iterable[tuple[str, int]], at: At) -> dict[tuple[str, int], int]:
         """Like `offsets`, but raises Unreachable where a partition is absent."""
         wanted = sorted(set(partitions))
-        found = self.offsets(wanted, at)
+        offsets = self.offsets(wanted, at)
         for topic, number in wanted:
-            if (topic, number) not in found:
+            if (topic, number) not in offsets:
                 raise Unreachable(
-                    f"{topic}[{number}] has no leader, or it does not answer",
+                    f"{topic}[{number}] has no leader, or its leader does not respond",
                     where=f'cluster "{self.cluster.alias}" at {self.cluster.bootstrap_servers}',
                     cluster=self.cluster.alias,
                 )
-        return found
+        return offsets
 
     def create_topic(self, name: str, partitions: int, replication: int, config: Mapping[str, str]) -> bool:
         """Create a topic; returns False where it exists already."""
         topic = NewTopic(name, num_partitions=partitions, replication_factor=replication, config=dict(config))
-        error = self._changed(lambda: self._admin.create_topics([topic], request_timeout=REQUEST_SECONDS))
+        error = self._change(lambda: self._admin.create_topics([topic], request_timeout=REQUEST_SECONDS))
         if error is not None:
             if error.code() == KafkaError.TOPIC_ALREADY_EXISTS:
                 return False
@@ -299,7 +240,7 @@ class ClusterView:
         self._wait_for(name, partitions)
         return True
 
-    def would_refuse(
+    def would_reject(
         self, topics: Mapping[str, tuple[int, int, Mapping[str, str]]]
     ) -> dict[str, CausewayError]:
         """Return the topics (partitions, replicas, settings) that could not be created. Creates none."""
@@ -307,31 +248,31 @@ class ClusterView:
             NewTopic(name, num_partitions=partitions, replication_factor=replication, config=dict(config))
             for name, (partitions, replication, config) in topics.items()
         ]
-        found: dict[str, CausewayError] = {}
+        rejected: dict[str, CausewayError] = {}
         if not wanted:
-            return found
-        asked = self._admin.create_topics(wanted, request_timeout=REQUEST_SECONDS, validate_only=True)
-        for name, future in asked.items():
+            return rejected
+        requests = self._admin.create_topics(wanted, request_timeout=REQUEST_SECONDS, validate_only=True)
+        for name, future in requests.items():
             try:
                 future.result()
             except KafkaException as exception:
                 error = error_of(exception)
                 if error.code() != KafkaError.TOPIC_ALREADY_EXISTS and not is_throttled(error):
-                    found[name] = self._user_error(error, f"creating topic {name}")
-        return found
+                    rejected[name] = self._user_error(error, f"creating topic {name}")
+        return rejected
 
     def grow_topic(self, name: str, partitions: int) -> None:
         wanted = [NewPartitions(name, partitions)]
-        error = self._changed(lambda: self._admin.create_partitions(wanted, request_timeout=REQUEST_SECONDS))
+        error = self._change(lambda: self._admin.create_partitions(wanted, request_timeout=REQUEST_SECONDS))
         if error is not None:
             raise self._user_error(error, f"adding partitions to topic {name}")
         self._wait_for(name, partitions)
 
-    def _changed(self, ask: Callable[[], dict[str, Future[Any]]]) -> KafkaError | None:
+    def _change(self, request: Callable[[], dict[str, Future[Any]]]) -> KafkaError | None:
         """Request a change of one topic; returns the error, if any. Retries while a quota is used up."""
         deadline = time.monotonic() + REQUEST_SECONDS
         while True:
-            (future,) = ask().values()
+            (future,) = request().values()
             try:
                 future.result()
                 return None
@@ -355,36 +296,20 @@ class ClusterView:
     def _describe_configs(
         self, kind: ResourceType, names: Iterable[str], denied: set[str] | None = None
     ) -> Sequence[tuple[ConfigResource, dict[str, Any]]]:
-        """Retries like `described`: running mirrors call this too, and must not wait for a dead broker."""
+        """Retries like `descriptions`: running mirrors call this too, and must not wait for a dead broker."""
         wanted = [ConfigResource(kind, name) for name in sorted(set(names))]
         if not wanted:
             return []
-        found, late = self._settings(wanted, ANSWER_SECONDS, denied)
+        requests = self._admin.describe_configs(wanted, request_timeout=RESPONSE_SECONDS)
+        entries, late = configs(requests, denied, self._user_error)
         if late:
-            self._metadata(RENEW_SECONDS)
-            more, late = self._settings(list(late), REQUEST_SECONDS, denied)
-            found += more
+            self._metadata(METADATA_SECONDS)
+            requests = self._admin.describe_configs(list(late), request_timeout=REQUEST_SECONDS)
+            more, late = configs(requests, denied, self._user_error)
+            entries += more
         for resource, error in late.items():
             raise self._user_error(error, f"reading the configuration of {resource.name}")
-        return found
-
-    def _settings(
-        self, wanted: list[ConfigResource], seconds: float, denied: set[str] | None
-    ) -> tuple[list[tuple[ConfigResource, dict[str, Any]]], dict[ConfigResource, KafkaError]]:
-        """Return settings, and errors of resources that timed out. Missing resources are in neither."""
-        found, late = [], {}
-        for resource, future in self._admin.describe_configs(wanted, request_timeout=seconds).items():
-            try:
-                found.append((resource, future.result()))
-            except KafkaException as exception:
-                error = error_of(exception)
-                if is_late(error):
-                    late[resource] = error
-                elif denied is not None and may_not(error):
-                    denied.add(resource.name)
-                elif not is_gone(error):
-                    raise self._user_error(error, f"reading the configuration of {resource.name}") from None
-        return found, late
+        return entries
 
     def _metadata(self, seconds: float = REQUEST_SECONDS) -> Any:
         try:

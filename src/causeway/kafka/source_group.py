@@ -48,7 +48,7 @@ class SourceGroup:
         if not moved:
             return False
         offsets = [TopicPartition(source.topic, source.partition, offset) for source, offset in moved.items()]
-        self._asked, self._moved = self._view.ask_to_advance(self._group, offsets), moved
+        self._asked, self._moved = self._view.request_group_commit(self._group, offsets), moved
         return True
 
     def settle(self, seconds: float) -> None:
