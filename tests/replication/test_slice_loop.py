@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from causeway.core.executor import Executor
+from causeway.core.receipt import Receipt, TaskError
+from causeway.errors import PlanRefused
 from causeway.replication import slice_loop
 from causeway.replication.cut_reason import CutCause, CutReason
 from causeway.replication.driver import Driver
@@ -222,3 +225,37 @@ def test_other_reasons_are_not_reported(submitted: list[FakeSlice]) -> None:
     driver._reasons = [CutReason(CutCause.TOPICS_CHANGED, "no heartbeat from shard 1")]
     assert watched(driver, FakeSlice(3, lambda: bool(driver.cuts))) is None
     assert (driver.causes, driver.reported) == ([CutCause.TOPICS_CHANGED], [])
+
+
+class Outcomes:
+    """A driver that gets receipts."""
+
+    def __init__(self) -> None:
+        self.fences: list[int] = []
+        self.reported: list[str] = []
+        self.status = SimpleNamespace(shards=SimpleNamespace(fenced=self.fences.append))
+
+    def report(self, level: str, what: str) -> None:
+        self.reported.append(what)
+
+
+def test_shards_that_were_fenced_or_could_not_begin_are_reported() -> None:
+    driver = Outcomes()
+    receipts = [
+        Receipt(1, "done"),
+        Receipt(2, "fenced", why="a newer epoch"),
+        Receipt(3, "unready", why="${env:SECRET} is not set"),
+    ]
+    slice_loop._check(receipts, cast(Driver, driver))
+    assert driver.fences == [2]
+    assert driver.reported == [
+        "shard 2 was fenced: a newer epoch; ordering it again",
+        "shard 3 cannot begin: ${env:SECRET} is not set; ordering it again",
+    ]
+
+
+def test_the_error_of_a_broken_shard_is_raised_as_it_was() -> None:
+    error = PlanRefused("two problems", problems=("a", "b"), where="here", todo="change it", cluster="tokyo")
+    with pytest.raises(PlanRefused) as caught:
+        slice_loop._check([Receipt(1, "broken", error=TaskError.of(error))], cast(Driver, Outcomes()))
+    assert vars(caught.value) == vars(error)

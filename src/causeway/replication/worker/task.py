@@ -87,7 +87,7 @@ def carry(order: TaskOrder, pause: Callable[[float], None] = time.sleep) -> Rece
     ends_at = None if order.tail is None else memory.began + order.tail
     backoff = FIRST_BACKOFF_SECONDS
     patience = min(SECRET_SECONDS, order.tail or SECRET_SECONDS)
-    missed_at = 0.0
+    missed_at: float | None = None  # since when a secret is missing
     while True:
         carried = memory.records
         try:
@@ -98,8 +98,9 @@ def carry(order: TaskOrder, pause: Callable[[float], None] = time.sleep) -> Rece
             return _receipt(order, memory, "superseded", str(error))
         except SecretMissing as error:
             # Without the secret there is no client, so no event either: only the receipt can report it.
-            missed_at = missed_at or time.monotonic()
-            if time.monotonic() - missed_at > patience:
+            now = time.monotonic()
+            missed_at = now if missed_at is None else missed_at
+            if now - missed_at > patience:
                 return _receipt(order, memory, "unready", str(error))
             pause(FIRST_BACKOFF_SECONDS)
         except (IntegrityError, ConfigError) as error:
