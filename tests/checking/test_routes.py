@@ -32,7 +32,7 @@ def test_filters_are_made_to_see_whether_they_can_be(desk: Desk) -> None:
     (desk.directory / "bad.py").write_text("def Filter(config): return config['region']\n")
     good = desk.check(desk.config(topic, filters=[{"filter": "good.py"}]))
     assert good.exit_code == 0
-    assert any("good.py:Filter: can be made" in remark for remark in good.of(desk.mirror, "ok"))
+    assert any("good.py:Filter: loads" in remark for remark in good.of(desk.mirror, "ok"))
     bad = desk.check(desk.config(topic, filters=[{"filter": "bad.py"}]))
     assert bad.exit_code == 3
     assert "bad.py:Filter cannot be made" in bad.one(desk.mirror, "problem")

@@ -1,4 +1,4 @@
-"""What check says about topics: created, refused, absent, carried, too small, too short-lived."""
+"""Remarks of check on topics: created, refused, absent, replicated, too small, too short retention."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from confluent_kafka import Producer, TopicPartition
 
-from causeway.checking import topic_checks
+from causeway.checking import record_checks
 from causeway.config import load
 from causeway.core.ledger_record import CONTROL, Heartbeat, Lease, LedgerRecord, RouteClaim, Stopped, encode
 from causeway.core.position import Place, Position, SourcePartition, Tally
@@ -27,7 +27,7 @@ def now_ms() -> int:
 
 
 def position(desk: Desk, topic: str, offset: int, number: int = 0) -> Position:
-    """Where a mirror stands that has carried everything below an offset."""
+    """The position of a mirror that has replicated everything before an offset."""
     source = desk.view("src")
     return Position(
         source=SourcePartition(source.connect(), topic, number),
@@ -184,7 +184,7 @@ def test_old_records_and_a_topic_that_would_be_created(desk: Desk, guarded: Embe
 def test_ages_are_asked_of_so_many_partitions_and_of_every_topic_first(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(topic_checks, "MOST_PARTITIONS", 2)
+    monkeypatch.setattr(record_checks, "MOST_PARTITIONS", 2)
     topics = [desk.topic(suffix, "src", 2) for suffix in ("a", "b")]
     for topic, suffix in zip(topics, ("a", "b"), strict=True):
         desk.topic(suffix, "dst", 2, retention_ms=str(DAY_MS))
@@ -204,9 +204,9 @@ def test_what_the_ledger_knows(desk: Desk) -> None:
     said = desk.check(desk.config(topic, heartbeat="1m"))
     assert said.exit_code == 0
     fine = said.of(desk.mirror, "ok")
-    assert any("knows 2 partitions" in remark for remark in fine)
+    assert any("has the positions of 2 partitions" in remark for remark in fine)
     assert any(
-        f"{topic}: 2 of 2 partitions begun, 3 records carried, 2 offsets behind" in one for one in fine
+        f"{topic}: 2 of 2 partitions started, 3 records replicated, lag 2 offsets" in one for one in fine
     )
     assert any("running on host (process 7)" in remark for remark in said.of(desk.mirror, "note"))
 
@@ -218,7 +218,7 @@ def test_a_position_that_retention_has_overtaken(desk: Desk) -> None:
     known = position(desk, topic, 3)
     write_ledger(desk, known)
     assert desk.check(desk.config(topic)).exit_code == 0
-    admin = desk.admin("src")  # a name of its own: a client that is gone never answers
+    admin = desk.admin("src")  # a name of its own: a closed client never responds
     for future in admin.delete_records([TopicPartition(topic, 0, 7)]).values():
         future.result(10)
     write_ledger(desk, Stopped(*known.source, verdict="gap", what="as it was then", todo="", at=0))

@@ -56,5 +56,5 @@ def test_nothing_is_written_beside_a_ledger(desk: Desk) -> None:
     desk.check(desk.config(topic))  # whoever read the ledger first may have made the offsets topic
     before = {alias: everything(desk, alias) for alias in desk.clusters}
     said = desk.check(desk.config(topic))
-    assert any("1 of 3 partitions begun" in remark for remark in said.of(desk.mirror, "ok"))
+    assert any("1 of 3 partitions started" in remark for remark in said.of(desk.mirror, "ok"))
     assert {alias: everything(desk, alias) for alias in desk.clusters} == before

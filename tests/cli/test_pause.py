@@ -17,7 +17,7 @@ from causeway.config import MirrorSettings, Settings
 from causeway.core.ledger_record import Paused
 from causeway.errors import IntegrityError
 from causeway.kafka.ledger_access import who
-from causeway.operations.pause import Noted
+from causeway.operations.pause import PauseChange
 from causeway.web.actions import NO_TOKEN
 from causeway.web.api_responses import process
 from causeway.web.app import application
@@ -56,9 +56,9 @@ class Written:
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, str, str]] = []
-        self.answer: Callable[[str], Noted] = lambda by: Noted(Paused(by, NOW), before=False)
+        self.answer: Callable[[str], PauseChange] = lambda by: PauseChange(Paused(by, NOW), unchanged=False)
 
-    def note(self, _: Settings, mirror: MirrorSettings, by: str, why: str) -> Noted:
+    def write_pause(self, _: Settings, mirror: MirrorSettings, by: str, why: str) -> PauseChange:
         self.asked.append((mirror.name, by, why))
         return self.answer(by)
 
@@ -66,7 +66,7 @@ class Written:
 @pytest.fixture(autouse=True)
 def ledger(monkeypatch: pytest.MonkeyPatch) -> Written:
     written = Written()
-    monkeypatch.setattr(command, "note", written.note)
+    monkeypatch.setattr(command, "write_pause", written.write_pause)
     return written
 
 
@@ -269,14 +269,14 @@ def test_what_the_ledger_says_already_is_said(
         assert (said.code, said.out) == (0, "paris-to-tokyo is not paused: the ledger has no pause\n")
 
 
-def _noted(record: Paused | None, _: str) -> Noted:
-    return Noted(record, before=True)
+def _noted(record: Paused | None, _: str) -> PauseChange:
+    return PauseChange(record, unchanged=True)
 
 
 def test_a_mirror_that_runs_and_cannot_be_asked_is_left_alone(
     configure: Configure, typed: Type, ledger: Written, nobody: str
 ) -> None:
-    def runs(_: str) -> Noted:
+    def runs(_: str) -> PauseChange:
         raise IntegrityError("the mirror is running", why=ledger.asked[-1][2], todo="--url")
 
     ledger.answer = runs

@@ -24,7 +24,7 @@ def commands(world: World, config: Path, topic: str) -> list[list[str]]:
 
 
 def typed(arguments: list[str], answer: bytes = b"", shards: dict[str, str] | None = None) -> tuple[int, str]:
-    """A command in a terminal, where somebody answers what it asks."""
+    """A command in a terminal, with input for its questions."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "causeway", *arguments],
@@ -67,9 +67,9 @@ def test_an_operator_sees_a_gap_and_goes_on_behind_it(world: World) -> None:
     code, said = typed(skip, b"y\n")
 
     assert code == 0, said
-    assert f"{topic}[1] goes from offset 50 to 70: offsets 50 to 69 (20) are passed over" in said
+    assert f"{topic}[1] moves from offset 50 to 70: skips offsets 50 to 69 (20)" in said
     assert "by " in said.partition("written to the ledger: ")[2]
-    assert f"go on with: causeway run {config}" in said
+    assert f"continue with: causeway run {config}" in said
     before = world.ledger().generation
     assert before is not None
     other = {f"CAUSEWAY__MIRRORS__{world.mirror.upper()}__SHARDS": str(3 - before.shards)}
@@ -82,11 +82,9 @@ def test_an_operator_sees_a_gap_and_goes_on_behind_it(world: World) -> None:
     assert [len(found[0]), len(found[1])] == [100, 80]
     code, said = typed(verify)
     assert code == 0, said
-    assert "offsets 50 to 69 (20) passed over" in said
+    assert "skipped offsets 50 to 69 (20)" in said
     assert "retention was two days" in said
     code, said = typed(last)
     assert code == 0, said
-    assert re.search(rf"{re.escape(topic)}\[1\]: gap \(gap\): offsets 50 to 69 \(20\) passed over", said), (
-        said
-    )
+    assert re.search(rf"{re.escape(topic)}\[1\]: gap \(gap\): skipped offsets 50 to 69 \(20\)", said), said
     assert "stopped" not in said

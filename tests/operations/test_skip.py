@@ -30,9 +30,9 @@ from causeway.kafka.ledger_topics import ensure_topics
 from causeway.kafka.quarantine import ensure_quarantine
 from causeway.kafka.task_errors import Again
 from causeway.operations import offsets
-from causeway.operations.offsets import show
-from causeway.operations.rules.skipping import Wanted
-from causeway.operations.skip import Skip, Wish
+from causeway.operations.offsets import read_offsets
+from causeway.operations.rules.skipping import TargetOffset
+from causeway.operations.skip import Skip, SkipRequest
 from causeway.planning.clusters import limits_of
 from causeway.rules.quarantine import Label, labelled
 from causeway.rules.sharding import shard_of
@@ -46,7 +46,7 @@ GONE = 30  # the source begins there now, in partition 1
 
 
 class Ledger:
-    """A mirror that carried the beginning of a topic of two partitions, and was stopped by a gap in one."""
+    """A mirror that replicated the start of a topic of two partitions, and was stopped by a gap in one."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -89,10 +89,10 @@ class Ledger:
     def write(self, record: Position | Stopped) -> None:
         self.control.write([(shard_of(record.source, SHARDS), record)])
 
-    def skip(self, to: Wanted, *numbers: int, back: bool = False, why: str = "", **how: str) -> Skip:
-        wish = Wish(how.get("topic", self.topic), to, numbers, how.get("source", ""), back, why)
-        made = Skip(self.settings, self.mirror, wish)
-        made.look()
+    def skip(self, to: TargetOffset, *numbers: int, back: bool = False, why: str = "", **how: str) -> Skip:
+        request = SkipRequest(how.get("topic", self.topic), to, numbers, how.get("source", ""), back, why)
+        made = Skip(self.settings, self.mirror, request)
+        made.plan()
         return made
 
     def offsets(self) -> list[int]:
@@ -114,9 +114,7 @@ def refusal(asked: Callable[[], object]) -> CausewayError:
 
 def test_a_position_is_moved_with_a_record_of_who_did_it(ledger: Ledger) -> None:
     skip = ledger.skip("earliest", 1)
-    assert skip.foretold == [
-        f"{ledger.topic}[1] goes from offset 20 to 30: offsets 20 to 29 (10) are passed over, and not carried"
-    ]
+    assert skip.consequences == [f"{ledger.topic}[1] moves from offset 20 to 30: skips offsets 20 to 29 (10)"]
     [gap] = skip.write()
 
     image = ledger.world.ledger()
@@ -177,7 +175,7 @@ def test_what_retention_took_meanwhile_is_not_gone_to(ledger: Ledger) -> None:
     skip = ledger.skip("earliest", 1)
     ledger.world.delete_records(ledger.topic, 1, 33)
 
-    assert "offsets 33 to 50: 30 is none of them" in str(refusal(skip.write))
+    assert "offset 30 is out of range" in str(refusal(skip.write))
     assert ledger.offsets() == [20, 20]
 
 
@@ -215,18 +213,18 @@ def test_several_partitions_move_together_and_all_only_where_a_gap_stopped_all(l
     assert len(ledger.skip("earliest").write()) == 2
 
     assert ledger.offsets() == [22, 30]
-    assert ledger.skip(30, 0, 1).foretold[1].endswith("is at offset 30 already: it stays there")
+    assert ledger.skip(30, 0, 1).consequences[1].endswith("is at offset 30 already: it does not move")
     assert [gap.partition for gap in ledger.skip(30, 0, 1).write()] == [0]
 
 
 def test_what_makes_no_sense_is_refused_with_a_reason(ledger: Ledger) -> None:
     world = ledger.world
     for asked, kind, said in (
-        (lambda: ledger.skip("latest", 0, topic="nothing"), UsageError, "does not know topic nothing"),
-        (lambda: ledger.skip("latest", 7), UsageError, "does not know partition 7"),
-        (lambda: ledger.skip(51, 0), UsageError, "51 is none of them"),
-        (lambda: ledger.skip(29, 1), UsageError, "29 is none of them"),
-        (lambda: ledger.skip(5, 0), IntegrityError, "would carry 15 offsets once more"),
+        (lambda: ledger.skip("latest", 0, topic="nothing"), UsageError, "no positions of topic nothing"),
+        (lambda: ledger.skip("latest", 7), UsageError, "no position of partition 7"),
+        (lambda: ledger.skip(51, 0), UsageError, "offset 51 is out of range"),
+        (lambda: ledger.skip(29, 1), UsageError, "offset 29 is out of range"),
+        (lambda: ledger.skip(5, 0), IntegrityError, "would replicate 15 offsets again"),
         (lambda: ledger.skip("latest", 0, source="nobody"), UsageError, "is no source of mirror"),
     ):
         error = refusal(asked)
@@ -248,7 +246,7 @@ def test_everything_is_shown_and_without_the_source_what_the_ledger_says(
     world.produce(quarantine_topic(world.mirror), [(0, rec)], on="destination")
     ledger.skip("earliest", 1, why="retention").write()
 
-    report = show(ledger.settings, ledger.mirror)
+    report = read_offsets(ledger.settings, ledger.mirror)
     first, second = report.partitions
     assert (first.log_start, first.log_end, first.lag) == (0, 50, 30)
     assert (second.log_start, second.log_end, second.lag) == (30, 50, 20)
@@ -258,18 +256,18 @@ def test_everything_is_shown_and_without_the_source_what_the_ledger_says(
     assert (report.quarantined, report.notes) == (2, ())
     [gap] = report.to_json()["gaps"]
     assert (gap["begin"], gap["end"], gap["skipped"], gap["why"]) == (20, 30, 10, "retention")
-    assert isinstance(refusal(lambda: show(ledger.settings, ledger.mirror, "nothing")), UsageError)
+    assert isinstance(refusal(lambda: read_offsets(ledger.settings, ledger.mirror, "nothing")), UsageError)
 
     monkeypatch.setattr(offsets, "SOURCE_SECONDS", 0.5)
     away = load(ledger.config, ["clusters.src.bootstrap_servers=127.0.0.1:1"])
-    report = show(away, away.mirrors[0], ledger.topic)
+    report = read_offsets(away, away.mirrors[0], ledger.topic)
     assert [(one.position.offset, one.lag) for one in report.partitions] == [(20, None), (30, None)]
     assert report.notes[0].startswith('without the log bounds of "src": ')
 
 
 def test_without_a_ledger_there_is_nothing_to_show(world: World) -> None:
     settings = load(world.config(), [])
-    assert isinstance(refusal(lambda: show(settings, settings.mirrors[0])), PlanRefused)
+    assert isinstance(refusal(lambda: read_offsets(settings, settings.mirrors[0])), PlanRefused)
 
 
 @pytest.mark.parametrize(
@@ -280,7 +278,7 @@ def test_without_a_ledger_there_is_nothing_to_show(world: World) -> None:
         (("--topic", "t", "--to", "soon", "--yes"), "must be an offset, earliest or latest"),
         (("--topic", "t", "--to", "-5", "--yes"), "must be an offset, earliest or latest"),
         (("--topic", "t", "--to", "latest", "--partition", "-1", "--yes"), "--partition"),
-        (("--topic", "t", "--to", "latest"), "without a terminal nobody can be asked"),
+        (("--topic", "t", "--to", "latest"), "cannot ask for confirmation without a terminal"),
         (("--topic", "t", "--to", "latest", "--yes"), "several mirrors"),
         (("--topic", "t", "--to", "latest", "--yes", "--mirror", "nobody"), "no mirror is named nobody"),
     ],

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from causeway.core.ledger_record import decode, encode
 from causeway.core.position import Place, Position, SourcePartition, Tally
-from causeway.operations.rules.skipping import Log, Wanted, foretold, objection, target
+from causeway.operations.rules.skipping import SourceLog, TargetOffset, describe_move, refusal_of, target
 from causeway.rules.coverage import coverage_of
 from causeway.rules.gaps import moved
 from causeway.rules.integrity import NO_TOPIC_ID
@@ -28,61 +28,59 @@ POSITION = Position(
     at=0,
     tally=Tally(delivered=50),
 )
-LOG = Log("here", 70, 100)
+LOG = SourceLog("here", 70, 100)
 
 
-def objected(wanted: Wanted, log: Log = LOG, *, back: bool = False, position: Position = POSITION) -> str:
-    found = objection(position, log, wanted, back=back)
+def objected(
+    wanted: TargetOffset, log: SourceLog = LOG, *, back: bool = False, position: Position = POSITION
+) -> str:
+    found = refusal_of(position, log, wanted, back=back)
     return found.what if found else ""
 
 
 @pytest.mark.parametrize("wanted", ["earliest", "latest", 70, 85, 100])
-def test_forward_inside_of_the_log_is_allowed(wanted: Wanted) -> None:
+def test_forward_inside_of_the_log_is_allowed(wanted: TargetOffset) -> None:
     assert objected(wanted) == ""
 
 
-@pytest.mark.parametrize(("wanted", "named"), [(69, "69 is none of them"), (101, "offsets 70 to 100")])
+@pytest.mark.parametrize(("wanted", "named"), [(69, "offset 69 is out of range"), (101, "offsets 70 to 100")])
 def test_outside_of_the_log_there_is_nothing_to_go_to(wanted: int, named: str) -> None:
     assert named in objected(wanted)
-    found = objection(POSITION, LOG, wanted, back=True)
+    found = refusal_of(POSITION, LOG, wanted, back=True)
     assert found is not None
     assert found.usage
 
 
 def test_back_must_be_typed_and_says_how_many_would_come_twice() -> None:
-    log = Log("here", 0, 100)
+    log = SourceLog("here", 0, 100)
 
-    assert "would carry 30 offsets once more" in objected(20, log)
+    assert "would replicate 30 offsets again" in objected(20, log)
     assert objected(20, log, back=True) == ""
-    assert objected("latest", Log("here", 0, 40)) != "", "a truncated source lies behind us"
+    assert objected("latest", SourceLog("here", 0, 40)) != "", "a truncated source lies behind us"
 
 
 def test_another_topic_of_the_name_is_not_the_ledgers() -> None:
     assert "deleted and created again" in objected(85, replace(LOG, topic_id="another"), back=True)
-    assert "does not exist" in objected(85, Log(None), back=True)
+    assert "does not exist" in objected(85, SourceLog(None), back=True)
     assert objected(85, replace(LOG, topic_id=NO_TOPIC_ID)) == ""
 
 
-def said(to: int, log: Log = LOG) -> str:
-    return foretold(POSITION, to, log, coverage_of(POSITION, []))
+def said(to: int, log: SourceLog = LOG) -> str:
+    return describe_move(POSITION, to, log, coverage_of(POSITION, []))
 
 
 def test_what_will_happen_is_one_line_with_numbers() -> None:
-    assert said(70) == (
-        "orders[1] goes from offset 50 to 70: offsets 50 to 69 (20) are passed over, and not carried"
-    )
-    assert said(51) == "orders[1] goes from offset 50 to 51: offset 50 is passed over, and not carried"
-    assert said(50) == "orders[1] is at offset 50 already: it stays there"
-    assert said(20) == (
-        "orders[1] goes back from offset 50 to 20: up to 30 records come to the destination again"
-    )
-    assert said(40, Log("here", 0, 40)).endswith("no record comes twice"), "the source ends there"
+    assert said(70) == ("orders[1] moves from offset 50 to 70: skips offsets 50 to 69 (20)")
+    assert said(51) == "orders[1] moves from offset 50 to 51: skips offset 50"
+    assert said(50) == "orders[1] is at offset 50 already: it does not move"
+    assert said(20) == ("orders[1] moves back from offset 50 to 20: duplicates up to 30 records")
+    assert said(40, SourceLog("here", 0, 40)).endswith("duplicates no record"), "the source ends there"
 
 
 @given(st.integers(0, 200), st.integers(0, 100), st.integers(0, 100))
 def test_a_moved_position_is_where_it_was_wanted_and_the_books_balance(to: int, low: int, more: int) -> None:
-    log = Log("here", low, low + more)
-    if objection(POSITION, log, to, back=True) is None:
+    log = SourceLog("here", low, low + more)
+    if refusal_of(POSITION, log, to, back=True) is None:
         assert log.start <= to <= log.end
         position, gap = moved(POSITION, target(to, log), verdict="skip", by="me", why="", at=7)
         assert position.offset - position.start == position.tally.offsets

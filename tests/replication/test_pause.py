@@ -15,7 +15,7 @@ from causeway.config import load
 from causeway.errors import IntegrityError, PlanRefused
 from causeway.kafka.ledger_access import who
 from causeway.local_kafka.ports import free_ports
-from causeway.operations.pause import note
+from causeway.operations.pause import write_pause
 from support.process import Causeway
 from support.world import World
 
@@ -116,14 +116,14 @@ def test_beside_a_running_mirror_nothing_is_written(world: World) -> None:
     settings = load(config, [])
 
     with pytest.raises(IntegrityError) as error:
-        note(settings, settings.mirrors[0], who(), "nobody answered there")
+        write_pause(settings, settings.mirrors[0], who(), "no response")
 
     assert "the mirror is running on " + socket.gethostname() in error.value.what
     assert f"(process {run.process.pid})" in error.value.what
-    assert (error.value.why, "--url" in error.value.todo) == ("nobody answered there", True)
+    assert (error.value.why, "--url" in error.value.todo) == ("no response", True)
     assert run.alive
     assert world.ledger().paused is None
-    assert note(settings, settings.mirrors[0], "", "").before, "what is so already is no reason to refuse"
+    assert write_pause(settings, settings.mirrors[0], "", "").unchanged, "what is so already is no reason to refuse"
     world.produce(topic, world.numbers(100, 1, 100))
     carries(world, run, topic, 200)
     assert run.stop() == 0, run.output
@@ -132,7 +132,7 @@ def test_beside_a_running_mirror_nothing_is_written(world: World) -> None:
 def test_what_never_ran_cannot_be_paused(world: World) -> None:
     settings = load(world.config(), [])
     with pytest.raises(PlanRefused) as error:
-        note(settings, settings.mirrors[0], who(), "")
+        write_pause(settings, settings.mirrors[0], who(), "")
     assert "has no ledger yet" in error.value.what
     said = causeway("pause", world.config(), "--url", serving()[0])
     assert (said.returncode, "has no ledger yet" in said.stderr) == (3, True), said

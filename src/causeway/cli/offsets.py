@@ -16,9 +16,9 @@ from causeway.cli.options import ConfigFile, Mirrors, Overrides
 from causeway.config import MirrorSettings, Settings, load
 from causeway.core.offsets import OffsetsReport, describe_gap
 from causeway.errors import UsageError
-from causeway.operations.offsets import show as look
-from causeway.operations.rules.skipping import Wanted
-from causeway.operations.skip import Skip, Wish
+from causeway.operations.offsets import read_offsets
+from causeway.operations.rules.skipping import TargetOffset
+from causeway.operations.skip import Skip, SkipRequest
 from causeway.planning.clusters import chosen, the_one
 from causeway.printable import printable
 from causeway.reporting.offsets import offsets_lines, offsets_table
@@ -43,7 +43,7 @@ def show(
 ) -> None:
     """Show what the ledger records for every source partition: position, counts, gaps, stops."""
     settings = load(config, override or [])
-    reports = [look(settings, one, topic) for one in chosen(settings, mirror or [])]
+    reports = [read_offsets(settings, each, topic) for each in chosen(settings, mirror or [])]
     if output is OffsetsOutput.json:
         print(json.dumps({"mirrors": [report.to_json() for report in reports]}), flush=True)
     else:
@@ -55,42 +55,43 @@ def show(
 def skip(
     config: ConfigFile,
     topic: Annotated[str, typer.Option(help="The source topic.")],
-    to: Annotated[str, typer.Option(metavar="OFFSET|earliest|latest", help="The next offset to carry.")],
+    to: Annotated[str, typer.Option(metavar="OFFSET|earliest|latest", help="The next offset to replicate.")],
     partition: Annotated[
         list[int] | None,
-        typer.Option(min=0, help="Of the source topic; may be repeated. None: all, where a gap stopped all."),
+        typer.Option(
+            min=0, help="Of the source topic; may be repeated. Without it all, if a gap stopped each of them."
+        ),
     ] = None,
-    mirror: Annotated[str | None, typer.Option(help="The mirror, where there are several.")] = None,
-    source: Annotated[str, typer.Option(help="The source, where several have the topic.")] = "",
-    back: Annotated[bool, typer.Option("--back", help="Let it go back: records come twice.")] = False,
-    why: Annotated[
-        str, typer.Option(metavar="TEXT", help="What the ledger shall remember as the reason.")
-    ] = "",
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    mirror: Annotated[str | None, typer.Option(help="The mirror, if there are several.")] = None,
+    source: Annotated[str, typer.Option(help="The source, if several have the topic.")] = "",
+    back: Annotated[bool, typer.Option("--back", help="Allow a move back: it duplicates records.")] = False,
+    why: Annotated[str, typer.Option(metavar="TEXT", help="The reason, for the ledger.")] = "",
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     override: Overrides = None,
 ) -> None:
     """Move a position without replicating; the ledger keeps who did it, when and why for ever."""
-    wanted = _wanted(to)
+    target = _target(to)
     if not yes and not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise UsageError("without a terminal nobody can be asked", todo="--yes moves the position")
+        raise UsageError("cannot ask for confirmation without a terminal", todo="--yes moves the position")
     settings = load(config, override or [])
-    one = the_one(settings, mirror)
-    moving = Skip(settings, one, Wish(topic, wanted, tuple(partition or ()), source, back, why))
-    moving.look()
-    for line in moving.foretold:
+    chosen_mirror = the_one(settings, mirror)
+    request = SkipRequest(topic, target, tuple(partition or ()), source, back, why)
+    move = Skip(settings, chosen_mirror, request)
+    move.plan()
+    for line in move.consequences:
         print(printable(line), flush=True)
-    if not moving.moves:
+    if not move.moves:
         print("nothing was written")
         return
-    if not yes and not typer.confirm(_question(len(moving.moves))):
+    if not yes and not typer.confirm(_question(len(move.moves))):
         raise UsageError("nothing was written")
-    for gap in moving.write():
+    for gap in move.write():
         print(printable(f"written to the ledger: {gap.source}: {describe_gap(gap)}"))
-    print(f"go on with: {_command(config, one, settings)}")
+    print(f"continue with: {_command(config, chosen_mirror, settings)}")
 
 
 def _question(count: int) -> str:
-    return "Move the position?" if count == 1 else f"Move {count} positions?"
+    return "Move the position?" if count == 1 else f"Move {count:,} positions?"
 
 
 def _command(config: Path, mirror: MirrorSettings, settings: Settings) -> str:
@@ -98,7 +99,7 @@ def _command(config: Path, mirror: MirrorSettings, settings: Settings) -> str:
     return f"causeway run {config}{several}"
 
 
-def _wanted(to: str) -> Wanted:
+def _target(to: str) -> TargetOffset:
     match to:
         case "earliest" | "latest":
             return to

@@ -19,7 +19,7 @@ from causeway.core.offsets import when
 from causeway.core.snapshot import ENDED
 from causeway.errors import AccessDenied, Unreachable
 from causeway.kafka.ledger_access import who
-from causeway.operations.pause import note
+from causeway.operations.pause import write_pause
 from causeway.planning.clusters import the_one
 from causeway.web.api_schema import ApiMirror
 
@@ -103,8 +103,8 @@ class _Change:
         return mirror.state == "paused" if self._action == "pause" else not _paused(mirror)
 
     def _in_ledger(self, why: str) -> str:
-        noted = note(self._settings, self._mirror, who() if self._action == "pause" else "", why)
-        if noted.before:
+        noted = write_pause(self._settings, self._mirror, who() if self._action == "pause" else "", why)
+        if noted.unchanged:
             record = noted.record
             return self._already(
                 record.by if record else "", record.at if record else None, "the ledger has no pause"

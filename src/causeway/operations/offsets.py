@@ -14,22 +14,22 @@ from causeway.kafka.quarantine import read_labels
 from causeway.planning.clusters import cluster_of
 from causeway.rules.ledger_state import LedgerState
 
-REFUSED_SHOWN = 20
+QUARANTINED_SHOWN = 20
 SOURCE_SECONDS = 5.0
 """A source that does not respond must not prevent the rest from being shown."""
 
 
-def show(settings: Settings, mirror: MirrorSettings, topic: str | None = None) -> OffsetsReport:
+def read_offsets(settings: Settings, mirror: MirrorSettings, topic: str | None = None) -> OffsetsReport:
     """All positions in a mirror's ledger, or those of one topic, beside the sources' logs."""
     view = ClusterView(cluster_of(settings, mirror.destination))
-    image = ledger_of(view, mirror)
+    ledger = read_ledger(view, mirror)
     wanted = {
         source: position
-        for source, position in sorted(image.positions.items())
+        for source, position in sorted(ledger.positions.items())
         if topic in (None, source.topic)
     }
     if topic is not None and not wanted:
-        raise unknown(topic, image, mirror)
+        raise unknown_topic(topic, ledger, mirror)
     bounds: dict[SourcePartition, tuple[int, int]] = {}
     aliases: dict[str, str] = {}
     notes: list[str] = []
@@ -39,11 +39,11 @@ def show(settings: Settings, mirror: MirrorSettings, topic: str | None = None) -
             aliases[source.connect(SOURCE_SECONDS)] = alias
             bounds |= _bounds(source, wanted)
         except (Unreachable, AccessDenied) as error:
-            notes.append(f'without the log bounds of "{alias}": {error}')
+            notes.append(f'no log start and log end of "{alias}": {error}')
     if any(position.tally.quarantined for position in wanted.values()):
-        held = read_labels(view, mirror.name, topic=topic, most=REFUSED_SHOWN).labels
+        labels = read_labels(view, mirror.name, topic=topic, most=QUARANTINED_SHOWN).labels
     else:
-        held = ()
+        labels = ()
     return OffsetsReport(
         mirror=mirror.name,
         sources=tuple(mirror.source),
@@ -52,10 +52,12 @@ def show(settings: Settings, mirror: MirrorSettings, topic: str | None = None) -
             PartitionOffsets(position, *bounds.get(source, (None, None)))
             for source, position in wanted.items()
         ),
-        stopped=tuple(one for source, one in sorted(image.stopped.items()) if topic in (None, source.topic)),
-        gaps=tuple(gap for gap in image.gaps_in_order() if topic in (None, gap.topic)),
+        stopped=tuple(
+            stopped for source, stopped in sorted(ledger.stopped.items()) if topic in (None, source.topic)
+        ),
+        gaps=tuple(gap for gap in ledger.gaps_in_order() if topic in (None, gap.topic)),
         first_quarantined=tuple(
-            QuarantinedRecord(label.source, label.offset, label.reason) for label in held
+            QuarantinedRecord(label.source, label.offset, label.reason) for label in labels
         ),
         notes=tuple(notes),
         aliases=aliases,
@@ -65,32 +67,32 @@ def show(settings: Settings, mirror: MirrorSettings, topic: str | None = None) -
 def _bounds(
     view: ClusterView, positions: dict[SourcePartition, Position]
 ) -> dict[SourcePartition, tuple[int, int]]:
-    mine = [source for source in positions if source.cluster == view.cluster_id()]
-    spots = [(source.topic, source.partition) for source in mine]
+    on_cluster = [source for source in positions if source.cluster == view.cluster_id()]
+    spots = [(source.topic, source.partition) for source in on_cluster]
     starts, ends = view.offsets(spots, "earliest"), view.offsets(spots, "stable")
     return {
         source: (starts[spot], ends[spot])
-        for source, spot in zip(mine, spots, strict=True)
+        for source, spot in zip(on_cluster, spots, strict=True)
         if spot in starts and spot in ends
     }
 
 
-def ledger_of(view: ClusterView, mirror: MirrorSettings) -> LedgerState:
+def read_ledger(view: ClusterView, mirror: MirrorSettings) -> LedgerState:
     view.connect()
-    image = read_image(view.cluster, mirror.name, LEDGER_SECONDS)
-    if image.lease is None and not image.positions:
+    ledger = read_image(view.cluster, mirror.name, LEDGER_SECONDS)
+    if ledger.lease is None and not ledger.positions:
         raise PlanRefused(
-            "there is no ledger yet: nothing was carried",
+            "no ledger yet: nothing was replicated",
             where=f'mirror "{mirror.name}", topic {ledger_topic(mirror.name)} on "{mirror.destination}"',
-            todo="`causeway run CONFIG` begins",
+            todo="start the mirror: causeway run CONFIG",
         )
-    return image
+    return ledger
 
 
-def unknown(topic: str, image: LedgerState, mirror: MirrorSettings) -> UsageError:
-    topics = sorted({source.topic for source in image.positions})
+def unknown_topic(topic: str, ledger: LedgerState, mirror: MirrorSettings) -> UsageError:
+    topics = sorted({source.topic for source in ledger.positions})
     return UsageError(
-        f"the ledger does not know topic {topic}",
+        f"the ledger has no positions of topic {topic}",
         where=f'mirror "{mirror.name}"',
-        todo=f"it knows: {', '.join(topics[:10])}{' …' * (len(topics) > 10)}",
+        todo=f"it has: {', '.join(topics[:10])}{' …' * (len(topics) > 10)}",
     )

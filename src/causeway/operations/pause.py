@@ -18,21 +18,22 @@ from causeway.kafka.task_errors import Again, Fenced
 from causeway.planning.clusters import cluster_of, limits_of
 
 RUNNING = (
-    "what runs is asked over its API: set `token` under [web] and start it again, or --url where it serves"
+    "a running mirror is changed over its API: set `token` under [web] and restart it, or give its address"
+    " with --url"
 )
 
 
-class Noted(NamedTuple):
+class PauseChange(NamedTuple):
     """The ledger's pause record now, and whether it already was as requested."""
 
     record: Paused | None  # None: it was never paused
-    before: bool
+    unchanged: bool
 
 
-def note(settings: Settings, mirror: MirrorSettings, by: str, why: str) -> Noted:
+def write_pause(settings: Settings, mirror: MirrorSettings, by: str, why: str) -> PauseChange:
     """Pause from the next start on, with `by` as the operator's name; an empty `by` resumes.
 
-    `why`: the reason the mirror could not be asked itself. Raises IntegrityError with it if the mirror runs.
+    `why`: the reason the mirror's API could not be used. Raises IntegrityError with it if the mirror runs.
     """
     destination = cluster_of(settings, mirror.destination)
     view = ClusterView(destination)
@@ -41,13 +42,13 @@ def note(settings: Settings, mirror: MirrorSettings, by: str, why: str) -> Noted
     ledger = view.describe([topic]).get(topic)
     if ledger is None:
         raise PlanRefused(
-            "the mirror has no ledger yet, and nothing to write that to: it never ran",
+            "the mirror has no ledger to write this to: it has never run",
             where=f'mirror "{mirror.name}", topic {topic} on "{mirror.destination}"',
-            todo="it carries nothing before `causeway run CONFIG`",
+            todo="it replicates nothing before `causeway run CONFIG`",
         )
-    known = _known(destination, mirror.name)
-    if bool(known and known.by) == bool(by):
-        return Noted(known, before=True)
+    current = _current(destination, mirror.name)
+    if bool(current and current.by) == bool(by):
+        return PauseChange(current, unchanged=True)
     refuse_running(destination, mirror, why=why, todo=RUNNING)
     record = Paused(by, now_ms())
     control = Control(destination, mirror.name, mirror.delivery, limits_of(mirror))
@@ -56,17 +57,17 @@ def note(settings: Settings, mirror: MirrorSettings, by: str, why: str) -> Noted
         control.write([(CONTROL, record)])
     except (Again, Fenced) as error:
         raise Unreachable(
-            "it could not be written to the ledger, or nobody knows whether it was",
+            "the change was perhaps not written to the ledger",
             where=f'mirror "{mirror.name}"',
             why=str(error),
-            todo="the same command again tells whether it was",
+            todo="run the same command again: it reports whether it was written",
         ) from None
     finally:
         control.close()
-    return Noted(record, before=False)
+    return PauseChange(record, unchanged=False)
 
 
-def _known(destination: Cluster, mirror: str) -> Paused | None:
+def _current(destination: Cluster, mirror: str) -> Paused | None:
     reader = LedgerReader(destination, mirror, [CONTROL])
     try:
         return reader.read_to_end(LEDGER_SECONDS).paused
