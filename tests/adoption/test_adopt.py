@@ -6,13 +6,9 @@ records; what they keep of them.
 
 from __future__ import annotations
 
-import contextlib
 import os
-import pty
 import re
 import socket
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -46,6 +42,7 @@ from support.old_tool import (
 )
 from support.process import eventually
 from support.records import Rec
+from support.terminal import in_terminal
 from support.verifying import run_verify
 from support.world import World, now_ms
 
@@ -326,7 +323,7 @@ def test_a_terminal_shows_a_table_and_asks(world: World) -> None:
 
     code, shown = in_terminal("adopt", config, "--from", "group", answer=b"n\n")
     assert code == 2, shown
-    assert re.search(r"partition +goes to +hint +seam +compared +verdict", shown)
+    assert re.search(r"partition +goes to +hint +handoff +compared +verdict", shown)
     assert re.search(rf"{re.escape(topic)}\[0\] +{re.escape(topic)}\[0\] +90 \(committed\) +100 +100 ", shown)
     assert "nothing was written" in shown
     assert not world.ledger().positions
@@ -334,25 +331,6 @@ def test_a_terminal_shows_a_table_and_asks(world: World) -> None:
     code, shown = in_terminal("adopt", config, "--from", "group", answer=b"y\n")
     assert code == 0, shown
     assert begins(world) == {(topic, 0): 100, (topic, 1): 0}
-
-
-def in_terminal(*arguments: str | Path, answer: bytes) -> tuple[int, str]:
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "causeway", *map(str, arguments)],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        env={**os.environ, "COLUMNS": "160", "TERM": "xterm"},
-    )
-    os.close(theirs)
-    os.write(ours, answer)
-    shown = b""
-    with contextlib.suppress(OSError):  # the terminal is gone when the process is
-        while some := os.read(ours, 65536):
-            shown += some
-    os.close(ours)
-    return process.wait(30), re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode())
 
 
 def test_what_this_kind_of_hint_cannot_say_is_refused(world: World) -> None:
@@ -381,7 +359,7 @@ def test_what_this_kind_of_hint_cannot_say_is_refused(world: World) -> None:
         (("--from", "destination-end", "--group", "g"), "--group belongs to --from group"),
         (("--from", "group", "--window", "0"), "--window 0"),
         (("--from", "group", "--accept", "all"), "all"),
-        (("--from", "group"), "without a terminal nobody can be asked"),
+        (("--from", "group"), "there is no terminal to ask on"),
         (("--from", "group", "--mirror", "nobody", "--yes"), "no mirror is named nobody"),
     ],
 )

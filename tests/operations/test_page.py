@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import pty
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
+from support.terminal import in_terminal
 from support.world import World
 
 PAGE = (Path(__file__).parents[2] / "docs" / "offsets.md").read_text()
@@ -24,23 +20,7 @@ def commands(world: World, config: Path, topic: str) -> list[list[str]]:
 
 
 def typed(arguments: list[str], answer: bytes = b"", shards: dict[str, str] | None = None) -> tuple[int, str]:
-    """A command in a terminal, with input for its questions."""
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "causeway", *arguments],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        env={**os.environ, "COLUMNS": "250", "TERM": "xterm", **(shards or {})},
-    )
-    os.close(theirs)
-    os.write(ours, answer)
-    shown = b""
-    with contextlib.suppress(OSError):  # the terminal is gone when the process is
-        while some := os.read(ours, 65536):
-            shown += some
-    os.close(ours)
-    return process.wait(60), re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode()).replace("\r\n", "\n")
+    return in_terminal(*arguments, answer=answer, columns=250, env=shards)
 
 
 def test_an_operator_sees_a_gap_and_goes_on_behind_it(world: World) -> None:

@@ -31,11 +31,12 @@ from causeway.kafka.lease import Control
 from causeway.kafka.ledger import read_image
 from causeway.kafka.ledger_access import who
 from causeway.kafka.ledger_topics import ensure_topics
-from causeway.kafka.range_reader import Ending, ReadProgress, unwatched
+from causeway.kafka.range_reader import Ending, ReadProgress, no_progress
 from causeway.kafka.task_errors import Again, Fenced
 from causeway.planning.clusters import cluster_of, limits_of, shards_of
 from causeway.planning.plan import Survey, plan_of, survey
 from causeway.rules.ledger_state import LedgerState
+from causeway.rules.positions import first as first_position
 from causeway.rules.sharding import shard_of
 
 LEDGER_SECONDS = 60.0
@@ -95,7 +96,7 @@ class Adoption:
         self._where = f'mirror "{mirror.name}"'
 
     def search(
-        self, say: Callable[[str], None] = lambda text: None, progress: ReadProgress = unwatched
+        self, say: Callable[[str], None] = lambda text: None, progress: ReadProgress = no_progress
     ) -> None:
         """Read both sides; `rows` has what was found. Raises the error that prevents all of it."""
         mirror = self.mirror
@@ -212,18 +213,7 @@ class Adoption:
         lane, offset = row.lane, row.offset
         assert offset is not None
         ending = self._endings.get((lane.place.topic, lane.place.partition))
-        return Position(
-            source=lane.source,
-            topic_id=lane.topic_id,
-            start=offset,
-            offset=offset,
-            epoch=-1,
-            place=lane.place,
-            place_start=ending.end if ending else 0,
-            place_end=-1,
-            generation=generation,
-            at=at,
-        )
+        return first_position(lane, offset, ending.end if ending else 0, generation, lease=0, at=at)
 
     def _adopted(self, lease: int, at: int) -> Iterator[Adopted]:
         ends = [(f"{topic}[{number}]", ending.end) for (topic, number), ending in self._endings.items()]

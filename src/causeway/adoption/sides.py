@@ -25,8 +25,8 @@ from causeway.kafka.range_reader import (
     ReadProgress,
     fingerprint,
     last_records,
+    no_progress,
     read_spans,
-    unwatched,
     visit_spans,
 )
 from causeway.planning.clusters import filters_of
@@ -43,7 +43,7 @@ class AdoptionSides:
         sources: Mapping[str, ClusterView],
         destination: ClusterView,
         partitions: Mapping[str, int],  # of the destination's topics
-        progress: ReadProgress = unwatched,
+        progress: ReadProgress = no_progress,
     ) -> None:
         self._progress = progress
         self._options = options
