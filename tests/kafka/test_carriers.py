@@ -134,7 +134,7 @@ def test_what_lies_before_the_position_is_looked_at_and_not_carried(
         lane.next, lane.recognized = 30, False
         carrying.to_the_end()
         assert lane.finding is not None, "there is a record where there was none"
-        assert carrying.delivery.records == 0
+        assert carrying.producer.records == 0
 
 
 class Refusal(Carrying):
@@ -161,10 +161,10 @@ def test_a_refused_record_is_heard_of_wherever_it_lies(
     """Only the ends of a stretch need to report: of a record between them only the client's log tells."""
     with Refusal.of(world, kind, refused, single=False, poison=poison) as carrying:
         carrying.to_the_end()
-        carrying.delivery.flush()
-        assert carrying.delivery.refused
+        carrying.producer.flush()
+        assert carrying.producer.client.rejected
         with pytest.raises(Refused):
-            carrying.delivery.commit([])
+            carrying.producer.commit([])
 
 
 @carriers
@@ -177,7 +177,7 @@ def test_one_by_one_the_refused_record_itself_reports(
     with Refusal.of(world, kind, refused, single=True, poison=poison) as carrying:
         with suppress(Refused):  # where the refusal is faster than the records behind it
             carrying.to_the_end()
-        carrying.delivery.flush()
+        carrying.producer.flush()
         assert [offset for offset, error in carrying.refused() if is_poison(error)] == [refused]
 
 
@@ -195,7 +195,7 @@ def test_what_is_produced_into_a_transaction_that_failed_is_a_refusal_too(
 
         with pytest.raises(Refused):
             eventually(more, "the client takes no more", 30)
-        carrying.delivery.flush()
+        carrying.producer.flush()
         if single:
             assert [offset for offset, error in carrying.refused() if is_poison(error)] == [0]
 
@@ -238,7 +238,7 @@ def test_a_consumer_goes_although_what_it_brought_was_never_produced(
     topic, to = world.topic("t"), world.topic("t", on="destination")
     world.produce(topic, world.numbers(50))
     carrying = Carrying(world, kind, topic, to).__enter__()
-    carrying.delivery._shaken = "it hung up"
+    carrying.producer.client.connection_lost = "it hung up"
     with pytest.raises(Again, match="it hung up"):
         carrying.to_the_end()
     closing = Thread(target=carrying.__exit__, args=(None, None, None), daemon=True)

@@ -14,7 +14,8 @@ from causeway.core.cluster import Cluster
 from causeway.core.task_order import Limits
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.carrier import carrier
-from causeway.kafka.transaction import TransactionalProducer
+from causeway.kafka.producer import OBJECT, DestinationProducer
+from causeway.kafka.transaction import Transaction
 from support import drop_producers
 from support.process import eventually
 from support.world import World
@@ -46,27 +47,27 @@ class FailingRecorder(Recorder):
     fails = True
 
 
-def delivery(make: type[Recorder]) -> tuple[TransactionalProducer, list[str]]:
-    kind = type("Recorded", (TransactionalProducer,), {"make": staticmethod(make)})
-    made = kind(CLUSTER, LIMITS, "none", transactional_id="x")
-    return made, made._producer.calls
+def recorded(make: type[Recorder]) -> tuple[DestinationProducer, list[str]]:
+    kind = OBJECT._replace(make_handle=make)
+    made = DestinationProducer(CLUSTER, LIMITS, "none", Transaction("x"), kind=kind)
+    return made, made.client.handle.calls
 
 
 @pytest.mark.parametrize("make", [Recorder, FailingRecorder])
 def test_an_open_transaction_is_aborted_before_the_producer_is_destroyed(make: type[Recorder]) -> None:
     """Whether or not the destination answers in time."""
-    made, calls = delivery(make)
+    made, calls = recorded(make)
     made.begin()
     calls.clear()
 
     made.close()
 
     assert calls == ["abort_transaction", "purge"]
-    assert not hasattr(made, "_producer")
+    assert not hasattr(made.client, "handle")
 
 
 def test_without_an_open_transaction_nothing_is_aborted() -> None:
-    made, calls = delivery(Recorder)
+    made, calls = recorded(Recorder)
     made.commit([("ledger", 0, b"key", b"value")])
     calls.clear()
 
@@ -80,10 +81,12 @@ def test_what_a_dropped_producer_wrote_hides_nothing_after_it(world: World, kind
     """Readers wait neither for the next fence nor for the transaction's timeout."""
     topic = world.topic("t", on="destination")
     destination = Cluster("destination", {"bootstrap.servers": world.servers["destination"]})
-    dropped = carrier(kind, "").exactly_once(destination, LIMITS, "none", transactional_id=topic)
+    dropped = DestinationProducer(
+        destination, LIMITS, "none", Transaction(topic), kind=carrier(kind, "").producer
+    )
     dropped.fence()
     dropped.begin()
-    dropped._producer.produce(topic, b"value", b"key", 0)
+    dropped.client.handle.produce(topic, b"value", b"key", 0)
     dropped.drain()
 
     dropped.close()

@@ -83,7 +83,7 @@ def test_a_record_that_waits_too_long_is_not_overtaken_by_a_younger_one(
     world.produce(topic, world.numbers(300))
     with carrying(world, kind, topic) as first:
         first.take(100)
-        first.delivery.flush()
+        first.producer.flush()
         line.cut()
         began = time.monotonic()
         first.take(100)
@@ -91,7 +91,7 @@ def test_a_record_that_waits_too_long_is_not_overtaken_by_a_younger_one(
         first.take(100)
         until(began + 1.3 * TIMEOUT_SECONDS)
         line.heal()
-        first.delivery.flush()
+        first.producer.flush()
     start_again(world, kind, topic, 300)
 
 
@@ -105,11 +105,11 @@ def test_what_was_given_up_is_carried_again_in_its_order(
     world.produce(topic, world.numbers(300))
     with carrying(world, kind, topic, timeout=5) as first:
         first.take(100)
-        first.delivery.flush()
+        first.producer.flush()
         line.cut()
         first.take(200)
         with pytest.raises(Again, match="does not acknowledge"):
-            first.delivery.flush()
+            first.producer.flush()
         line.heal()
     start_again(world, kind, topic, 300)
 
@@ -119,7 +119,7 @@ def start_again(world: World, kind: CarrierChoice, topic: str, count: int) -> No
     before = first_arrivals(world, topic)
     with carrying(world, kind, topic) as again:
         again.to_the_end()
-        again.delivery.flush()
+        again.producer.flush()
     expected = [rec.value for _, rec in world.numbers(count)]
     assert before == expected[: len(before)]
     assert first_arrivals(world, topic) == expected
@@ -137,7 +137,7 @@ def test_nothing_behind_a_rejected_record_arrives(world: World, kind: CarrierCho
     with carrying(world, kind, topic, batch_bytes=SMALL_BATCH_BYTES) as attempt:
         with contextlib.suppress(Refused):  # there were more to produce
             attempt.to_the_end()
-        attempt.delivery.flush()
+        attempt.producer.flush()
         offset, error = attempt.refused()[0]
         assert (offset, is_poison(error)) == (rejected, True)
     arrived = [rec.value for rec in world.read(topic)[0]]

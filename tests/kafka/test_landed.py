@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from causeway.core.route import BY_KEY
+from causeway.kafka.delivery_reports import ProducedRecords, Stretch, Unmapped
 from causeway.kafka.native import loop
-from causeway.kafka.native.producer import Stretches
-from causeway.kafka.partition_state import ProducedRecords, Stretch, Unmapped
+from causeway.kafka.native.delivery_reports import Stretches
 from causeway.rules.offset_runs import OffsetRun
 from causeway.rules.positions import Waits
 
@@ -47,7 +47,7 @@ def reported(found: list[Record], errors: dict[int, int]) -> tuple[Stretches, in
     slots = np.array(
         [(offset, errors.get(n, 0) << 32 | place) for n, (_, place, offset, _) in enumerate(found)], np.int64
     )
-    out = np.zeros((len(found), loop.LANDED), np.int64)
+    out = np.zeros((len(found), loop.REPORT_COLUMNS), np.int64)
     count = loop.stretches(rows, slots, len(found), np.zeros(1, np.int64), out)
     return Stretches(out[:count]), count
 

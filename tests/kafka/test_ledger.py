@@ -25,9 +25,10 @@ from causeway.core.ledger_record import (
 from causeway.core.position import Place, Position, SourcePartition
 from causeway.core.task_order import Limits, SeenLedger, ledger_topic
 from causeway.kafka.admin import ClusterView
+from causeway.kafka.delivery_guarantee import AtLeastOnce
 from causeway.kafka.ledger import LedgerReader
 from causeway.kafka.ledger_topics import ensure_topics
-from causeway.kafka.producer import IdempotentProducer
+from causeway.kafka.producer import DestinationProducer
 from causeway.kafka.task_errors import Again
 from support.process import eventually
 from support.world import World
@@ -38,7 +39,7 @@ LIMITS = Limits(1_000, 1 << 20, 1, 10, 1 << 20, 1_000, 100_000, 1)
 
 
 def write(cluster: Cluster, mirror: str, *records: tuple[int, LedgerRecord]) -> None:
-    delivery = IdempotentProducer(cluster, LIMITS, "none")
+    delivery = DestinationProducer(cluster, LIMITS, "none", AtLeastOnce())
     try:
         delivery.commit([(ledger_topic(mirror), number, *encode(record)) for number, record in records])
     finally:

@@ -9,9 +9,10 @@ from confluent_kafka import KafkaException, Producer
 
 from causeway.core.cluster import Cluster
 from causeway.core.task_order import Limits
-from causeway.kafka.producer import IdempotentProducer
+from causeway.kafka.delivery_guarantee import AtLeastOnce
+from causeway.kafka.producer import OBJECT, DestinationProducer
 from causeway.kafka.task_errors import Again, Fenced, Refused
-from causeway.kafka.transaction import TransactionalProducer
+from causeway.kafka.transaction import Transaction
 from support.world import World
 
 LIMITS = Limits(1_000, 1 << 20, 1, 10, 1 << 20, 1_000, 100_000, 10)
@@ -36,15 +37,15 @@ class Forgetful(Producer):  # type: ignore[misc]
             return 0
 
 
-class Delivery(TransactionalProducer):
-    make = staticmethod(Forgetful)
+KIND = OBJECT._replace(make_handle=Forgetful)
 
 
 def test_a_fenced_producer_is_fenced_although_the_client_lost_the_error(world: World) -> None:
     topic = world.topic("t", 1, on="destination")
     cluster = Cluster("destination", {"bootstrap.servers": world.servers["destination"]})
     older, newer = (
-        Delivery(cluster, LIMITS, "none", transactional_id=f"{world.mirror}.id") for _ in range(2)
+        DestinationProducer(cluster, LIMITS, "none", Transaction(f"{world.mirror}.id"), kind=KIND)
+        for _ in range(2)
     )
     older.fence()
     older.commit([(topic, 0, b"k", b"older")])
@@ -53,35 +54,33 @@ def test_a_fenced_producer_is_fenced_although_the_client_lost_the_error(world: W
     with pytest.raises(Fenced):
         older.commit([(topic, 0, b"k", b"too late")])
 
-    assert older._producer.lost == 1, "the case that this is about"
+    assert older.client.handle.lost == 1, "the case that this is about"
     newer.commit([(topic, 0, b"k", b"newer")])
-    for delivery in (older, newer):
-        delivery.close()
-
-
-class IdempotentDelivery(IdempotentProducer):
-    make = staticmethod(Forgetful)
+    for producer in (older, newer):
+        producer.close()
 
 
 def test_a_rejection_without_a_transaction_counts_although_the_client_lost_the_error(world: World) -> None:
     """Its own report must be waited for: it names the record."""
     topic = world.topic("t", 1, on="destination", config={"max.message.bytes": "200"})
     cluster = Cluster("destination", {"bootstrap.servers": world.servers["destination"]})
-    delivery = IdempotentDelivery(cluster, LIMITS, "none")
+    producer = DestinationProducer(cluster, LIMITS, "none", AtLeastOnce(), kind=KIND)
 
     with pytest.raises(Refused, match=r"writing the ledger.*Message size too large"):
-        delivery.commit([(topic, 0, b"k", b"x" * 10_000)])
+        producer.commit([(topic, 0, b"k", b"x" * 10_000)])
 
-    assert delivery._producer.lost == 1, "the case that this is about"
-    delivery.close()
+    assert producer.client.handle.lost == 1, "the case that this is about"
+    producer.close()
 
 
 def test_any_other_lost_error_is_retried(world: World) -> None:
     cluster = Cluster("destination", {"bootstrap.servers": world.servers["destination"]})
-    delivery = Delivery(cluster, LIMITS, "none", transactional_id=f"{world.mirror}.id")
-    delivery.fence()
+    producer = DestinationProducer(cluster, LIMITS, "none", Transaction(f"{world.mirror}.id"), kind=KIND)
+    producer.fence()
 
-    error = delivery._failed("testing", SystemError("flush returned NULL without setting an exception"))
+    error = producer.client.failure(
+        "testing", SystemError("flush returned NULL without setting an exception")
+    )
 
     assert isinstance(error, Again)
-    delivery.close()
+    producer.close()

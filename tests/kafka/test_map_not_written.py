@@ -9,7 +9,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from causeway.core.cluster import Cluster
 from causeway.core.task_order import Limits
-from causeway.kafka.producer import IdempotentProducer
+from causeway.kafka.delivery_guarantee import AtLeastOnce
+from causeway.kafka.producer import DestinationProducer
 from causeway.kafka.task_errors import Again
 from causeway.local_kafka import EmbeddedCluster
 from support.records import read_all
@@ -29,7 +30,9 @@ def test_the_ledger_is_written_although_the_map_has_no_leader(tmp_path: Path) ->
         ]
         for future in admin.create_topics(wanted).values():
             future.result()
-        delivery = IdempotentProducer(Cluster("c", {"bootstrap.servers": servers}), LIMITS, "none")
+        delivery = DestinationProducer(
+            Cluster("c", {"bootstrap.servers": servers}), LIMITS, "none", AtLeastOnce()
+        )
         delivery.commit([("ledger", 0, b"k", b"first")], [("offsets", 0, b"k", b"first")])
 
         second.kill()
@@ -45,7 +48,7 @@ def test_the_ledger_is_written_although_the_map_rejects_its_entry(world: World) 
     ledger = world.topic("ledger", 1, on="destination")
     offsets = world.topic("offsets", 1, on="destination", config={"max.message.bytes": "200"})
     cluster = Cluster("destination", {"bootstrap.servers": world.servers["destination"]})
-    delivery = IdempotentProducer(cluster, LIMITS, "none")
+    delivery = DestinationProducer(cluster, LIMITS, "none", AtLeastOnce())
     with pytest.raises(Again, match="writing the offset map"):
         delivery.commit([(ledger, 0, b"k", b"position")], [(offsets, 0, b"k", b"x" * 10_000)])
     delivery.close()

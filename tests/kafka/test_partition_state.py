@@ -10,7 +10,8 @@ import pytest
 
 from causeway.core.position import Place, Position, SourcePartition
 from causeway.core.task_order import Lane
-from causeway.kafka.partition_state import NEVER, OpenLane, Stretch
+from causeway.kafka.delivery_reports import Stretch
+from causeway.kafka.partition_state import NEVER, PartitionState
 from causeway.kafka.task_errors import Again
 from causeway.rules.holes import Hole, lost
 from causeway.rules.integrity import Finding
@@ -20,12 +21,12 @@ PLACE = Place("t", "id", 0)
 REFUSED = Finding("poison", "refused", "", 4)
 
 
-def lane(offset: int = 0, poison: dict[int, Finding] | None = None, **more: Any) -> OpenLane:
+def lane(offset: int = 0, poison: dict[int, Finding] | None = None, **more: Any) -> PartitionState:
     position = Position(SOURCE, "id", 0, offset, -1, PLACE, 0, -1, 1, 0)
-    return OpenLane(Lane(SOURCE, "id", PLACE, None), position, poison=poison, **more)
+    return PartitionState(Lane(SOURCE, "id", PLACE, None), position, poison=poison, **more)
 
 
-def took(one: OpenLane, offset: int, epoch: int) -> None:
+def took(one: PartitionState, offset: int, epoch: int) -> None:
     stretch = Stretch(offset)
     stretch.length = 1
     stretch.first = stretch.last = 100 + offset
@@ -79,7 +80,7 @@ def test_the_last_record_seen_must_be_the_one_that_it_was(
 def test_an_order_is_not_fulfilled_before_the_last_record_seen_was_looked_at() -> None:
     """A log that was written again up to the very same end would look as if nothing were left to do."""
 
-    def ordered() -> OpenLane:
+    def ordered() -> PartitionState:
         one = lane(5, fetch_from=(4, 7))
         one.lane = replace(one.lane, until=5)
         one.epoch = 7
@@ -99,10 +100,10 @@ def test_an_order_is_not_fulfilled_before_the_last_record_seen_was_looked_at() -
     assert other.finding is not None
 
 
-def resumed(validated: bool = False) -> OpenLane:
+def resumed(validated: bool = False) -> PartitionState:
     """Carried up to 8: the record at 4 was the last one seen, and markers come after it."""
     position = replace(lane(8).position, epoch=7, seen=5)
-    return OpenLane(lane().lane, position, fetch_from=(5 if validated else 4, 7))
+    return PartitionState(lane().lane, position, fetch_from=(5 if validated else 4, 7))
 
 
 @pytest.mark.parametrize("first", [5, 6, 8, 20])
@@ -242,21 +243,21 @@ def test_holes_are_what_neither_arrived_nor_was_taken_out_nor_set_aside() -> Non
     assert one.holes({}) == [(12, 13)], "what was taken out before does not count again"
 
 
-def stopped_by_a_record(one: OpenLane) -> None:
+def stopped_by_a_record(one: PartitionState) -> None:
     one.stop(3, one.why_not(3, -1))
 
 
-def stopped_by_a_filter(one: OpenLane) -> None:
+def stopped_by_a_filter(one: PartitionState) -> None:
     one.stop(3, Finding("filter", "raised", "", 3))
 
 
-def stopped_by_its_log(one: OpenLane) -> None:
+def stopped_by_its_log(one: PartitionState) -> None:
     one.passed(3)
     one.recognize(2, 8)
 
 
 @pytest.mark.parametrize("stops", [stopped_by_a_record, stopped_by_a_filter, stopped_by_its_log])
-def test_a_lane_that_has_stopped_does_not_move(stops: Callable[[OpenLane], None]) -> None:
+def test_a_lane_that_has_stopped_does_not_move(stops: Callable[[PartitionState], None]) -> None:
     """Ends of the partition, records that filters took out and further records are still told."""
     one = lane()
     took(one, 0, 7)

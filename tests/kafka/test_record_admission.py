@@ -19,15 +19,16 @@ from causeway.core.cluster import Cluster
 from causeway.core.position import Place, Position, SourcePartition
 from causeway.core.task_order import Lane, Limits
 from causeway.kafka import clients
+from causeway.kafka.delivery_guarantee import AtLeastOnce
 from causeway.kafka.native import loop
 from causeway.kafka.native.consumer_handle import NativeConsumer
 from causeway.kafka.native.messages import Consumed, NativeMessage
-from causeway.kafka.native.producer import LaneTable
+from causeway.kafka.native.partition_table import PartitionTable
 from causeway.kafka.native.producer_handle import NativeProducer, arguments
 from causeway.kafka.native.source_consumer import NativeBatch
-from causeway.kafka.partition_state import NEVER, OpenLane
-from causeway.kafka.producer import IdempotentProducer
-from causeway.kafka.transaction import TransactionalProducer
+from causeway.kafka.partition_state import NEVER, PartitionState
+from causeway.kafka.producer import OBJECT, DestinationProducer
+from causeway.kafka.transaction import Transaction
 from causeway.replication.worker.record_filter import RecordFilter
 from causeway.rules.header_names import MOST_HEADERS
 from causeway.rules.integrity import Finding
@@ -76,13 +77,13 @@ def open_lane(
     rejected: frozenset[int] = frozenset(),
     lost_at: int | None = None,
     quarantine: str = "",
-) -> OpenLane:
+) -> PartitionState:
     position = Position(SOURCE, "id", 0, next_offset, -1 if recognized else 3, PLACE, 0, -1, 1, 0)
     poison = {offset: Finding("poison", "rejected", "", offset) for offset in rejected}
     hole = None if lost_at is None else Finding("gap", "lost", "", lost_at, lost_at + 3, 3)
     fetch_from = None if recognized else (max(0, next_offset - 1), 3)
     lane = Lane(SOURCE, "id", PLACE, None)
-    return OpenLane(lane, position, False, poison, quarantine, fetch_from, hole)
+    return PartitionState(lane, position, False, poison, quarantine, fetch_from, hole)
 
 
 class Bench:
@@ -116,23 +117,23 @@ class Bench:
         eventually(filled, "all messages are read")
         return addresses
 
-    def decisions(self, lane: OpenLane, chosen: list[int], capacity: int) -> list[Admission | None]:
+    def decisions(self, lane: PartitionState, chosen: list[int], capacity: int) -> list[Admission | None]:
         """What the loop does with each of these messages; None: it leaves the message to Python."""
         addresses = self.read()
         batch = NativeBatch(self.consumer, addresses, COUNT)
-        table = LaneTable({(SOURCE.topic, 0): lane}, batch, self.producer, 0)
-        table.show(lane)
+        table = PartitionTable({(SOURCE.topic, 0): lane}, batch, self.producer, 0)
+        table.write(lane)
         found: list[Admission | None] = []
         row = 0
         for index in chosen:
             began = row
-            end = loop.carry(
+            end = loop.replicate(
                 addresses, index, index + 1, table.rows, self.rows[:capacity], row, self.slots.ctypes.data,
                 self.arguments, self.producer.handle, self.out,
             )  # fmt: skip
             row = int(self.out[1])
             if end == index:
-                assert self.out[0] == loop.ODD
+                assert self.out[0] == loop.EXCEPTIONAL
                 batch.at(index).destroy()
                 found.append(None)
             else:
@@ -232,15 +233,7 @@ class Client:
         return lambda *_given, **_named: 0
 
 
-class ByTransactions(TransactionalProducer):
-    make = staticmethod(Client)
-
-
-class WithoutTransactions(IdempotentProducer):
-    make = staticmethod(Client)
-
-
-def written(client: Client, lane: OpenLane) -> Written:
+def written(client: Client, lane: PartitionState) -> Written:
     offsets: dict[str, list[int]] = {PLACE.topic: [], "aside": []}
     for topic, offset in client.written:
         offsets[topic].append(offset)
@@ -249,7 +242,7 @@ def written(client: Client, lane: OpenLane) -> Written:
     )
 
 
-def by_rule(messages: list[Consumed], lane: OpenLane) -> Written:
+def by_rule(messages: list[Consumed], lane: PartitionState) -> Written:
     """Each record by itself, through the rule and what its partition makes of the decision."""
     client = Client({})
     for message in messages:
@@ -299,7 +292,7 @@ def records(steps: list[tuple[int, int, str]], first: int) -> list[Consumed]:
 
 
 @st.composite
-def states(draw: st.DrawFn) -> Callable[[], OpenLane]:
+def states(draw: st.DrawFn) -> Callable[[], PartitionState]:
     """A partition that replicates from offset 3 on; the same one each time."""
     rejected = draw(st.frozensets(st.integers(3, 20), max_size=3))
     recognized, quarantine = draw(st.booleans()), draw(st.sampled_from(["", "aside"]))
@@ -314,36 +307,38 @@ chunks = st.integers(1, 20)
 
 
 @pytest.mark.parametrize("filtered", [False, True])
-@pytest.mark.parametrize("kind", [ByTransactions, WithoutTransactions])
+@pytest.mark.parametrize("exactly_once", [True, False])
 @settings(max_examples=300)
 @given(many, st.integers(-1, 6), states(), chunks)
 def test_the_object_carrier_does_what_the_rule_says(
-    kind: Any,
+    exactly_once: bool,
     filtered: bool,
     steps: list[tuple[int, int, str]],
     first: int,
-    state: Callable[[], OpenLane],
+    state: Callable[[], PartitionState],
     chunk: int,
 ) -> None:
     """Also after a record filter that drops nothing."""
     messages = records(steps, first)
-    more = {"transactional_id": "x"} if kind is ByTransactions else {}
-    lane, producer, sieve = state(), kind(CLUSTER, LIMITS, "none", **more), RecordFilter([], "elsewhere")
+    guarantee = Transaction("x") if exactly_once else AtLeastOnce()
+    kind = OBJECT._replace(make_handle=Client)
+    producer = DestinationProducer(CLUSTER, LIMITS, "none", guarantee, kind=kind)
+    lane, sieve = state(), RecordFilter([], "elsewhere")
     for begin in range(0, len(messages), chunk):
         some: list[Any] = messages[begin : begin + chunk]
         if filtered:
             some = sieve.sift(some, {("t", 0): lane})
-        producer.carry(some, {("t", 0): lane})
+        producer.replicate(some, {("t", 0): lane})
         if filtered:
             sieve.settle()
 
-    assert same(written(producer._producer, lane), by_rule(messages, state()))
+    assert same(written(producer.client.handle, lane), by_rule(messages, state()))
 
 
 @settings(max_examples=300)
 @given(many, st.integers(-1, 6), states(), chunks)
 def test_the_record_filter_judges_what_the_rule_admits(
-    steps: list[tuple[int, int, str]], first: int, state: Callable[[], OpenLane], chunk: int
+    steps: list[tuple[int, int, str]], first: int, state: Callable[[], PartitionState], chunk: int
 ) -> None:
     """Each record comes from the destination, so each one that the filter may judge is dropped."""
     messages = [

@@ -15,7 +15,7 @@ from causeway.core.position import Place, Position, SourcePartition
 from causeway.core.task_order import Lane
 from causeway.kafka.native.library import Message
 from causeway.kafka.native.source_consumer import MOST, NativeSourceConsumer
-from causeway.kafka.partition_state import OpenLane
+from causeway.kafka.partition_state import PartitionState
 from causeway.kafka.source_consumer import SourceConsumer, Taken
 
 EOF, BAD, CUT, AWAY = (
@@ -49,13 +49,13 @@ class Outcome(NamedTuple):
     lost: list[tuple[int, bool, bool]]  # partition, truncated, corrupt
 
 
-def lanes() -> dict[tuple[str, int], OpenLane]:
+def lanes() -> dict[tuple[str, int], PartitionState]:
     place = Place("t", "id", 0)
     found = {}
     for number in range(CLOSED):
         source = SourcePartition("c", "t", number)
         position = Position(source, "id", 0, 0, -1, place, 0, -1, 1, 0)
-        found["t", number] = OpenLane(Lane(source, "id", place, None), position)
+        found["t", number] = PartitionState(Lane(source, "id", place, None), position)
     return found
 
 

@@ -7,7 +7,8 @@ from causeway.core.cluster import Cluster
 from causeway.core.ledger_record import Event, Heartbeat, Stopped, encode
 from causeway.core.snapshot import EventView
 from causeway.core.task_order import Limits, ledger_topic
-from causeway.kafka.producer import IdempotentProducer
+from causeway.kafka.delivery_guarantee import AtLeastOnce
+from causeway.kafka.producer import DestinationProducer
 from causeway.replication.driver import Driver
 from support.world import World
 
@@ -25,17 +26,16 @@ def test_what_shards_wrote_last_is_told_and_a_mirror_that_is_done_stays_done(wor
     lease = world.ledger().newest_lease()
     cluster_id = driver._setup.sources["src"].cluster_id()
 
-    delivery = IdempotentProducer(
-        Cluster("dst", {"bootstrap.servers": world.servers["destination"]}), LIMITS, "none"
-    )
+    destination = Cluster("dst", {"bootstrap.servers": world.servers["destination"]})
+    producer = DestinationProducer(destination, LIMITS, "none", AtLeastOnce())
     records = (
         Event(1, 1, 1, "warning", "first"),
         Event(1, 1, 2, "warning", "second, under the same key"),
         Stopped(cluster_id, topic, 0, "gap", "offsets are gone", "", 1, 0, 5, 5),
         Heartbeat(1, lease, 1, 1, "h", 1, "native"),
     )
-    delivery.commit([(ledger_topic(world.mirror), 1, *encode(record)) for record in records])
-    delivery.close()
+    producer.commit([(ledger_topic(world.mirror), 1, *encode(record)) for record in records])
+    producer.close()
     driver.settle("done")
     driver.finish()
 

@@ -12,8 +12,10 @@ from causeway.core.cluster import Cluster
 from causeway.core.position import Place, Position, SourcePartition
 from causeway.core.task_order import Lane, Limits
 from causeway.kafka.carrier import carrier
-from causeway.kafka.partition_state import OpenLane
-from causeway.kafka.producer import IdempotentProducer
+from causeway.kafka.delivery_guarantee import AtLeastOnce
+from causeway.kafka.partition_state import PartitionState
+from causeway.kafka.producer import DestinationProducer
+from causeway.kafka.transaction import Transaction
 from causeway.rules.integrity import Finding
 from causeway.rules.offset_runs import OffsetRun
 from support.process import eventually
@@ -61,29 +63,27 @@ class Carrying:
             )
             for number in range(self.partitions)
         ]
-        self.intake = carried_by.source_consumer(source, CLUSTER_ID, lanes, None, self.world.mirror, limits)
-        self.delivery: IdempotentProducer = (
-            carried_by.exactly_once(
-                destination,
-                limits,
-                self.compression,
-                transactional_id=f"{self.world.mirror}.{self.kind}",
-                single=self.single,
-            )
-            if self.delivery_kind == "exactly-once"
-            else carried_by.at_least_once(destination, limits, self.compression, single=self.single)
+        self.consumer = carried_by.source_consumer(source, CLUSTER_ID, lanes, None, self.world.mirror, limits)
+        transaction = Transaction(f"{self.world.mirror}.{self.kind}")
+        self.producer = DestinationProducer(
+            destination,
+            limits,
+            self.compression,
+            transaction if self.delivery_kind == "exactly-once" else AtLeastOnce(),
+            single=self.single,
+            kind=carried_by.producer,
         )
-        self.delivery.fence()
+        self.producer.fence()
         self.lanes = [self._open(lane) for lane in lanes]
-        self.intake.assign(self.lanes)
+        self.consumer.assign(self.lanes)
         return self
 
-    def _open(self, lane: Lane) -> OpenLane:
+    def _open(self, lane: Lane) -> PartitionState:
         number = lane.source.partition
         start = self.starts.get(number, 0)
         position = Position(lane.source, "id", 0, start, -1, lane.place, 0, -1, 1, 0)
         known = self.poison.get(number, {})
-        return OpenLane(lane, position, self.single or lane.place.partition < 0, known, self.quarantine)
+        return PartitionState(lane, position, self.single or lane.place.partition < 0, known, self.quarantine)
 
     def take(self, count: int) -> None:
         """Carry the next records, so many."""
@@ -91,21 +91,21 @@ class Carrying:
 
         def step() -> bool:
             carried = sum(lane.delivered for lane in self.lanes)
-            taken = self.intake.take(wanted - carried - 1, 0.1) if carried < wanted else None
+            taken = self.consumer.take(wanted - carried - 1, 0.1) if carried < wanted else None
             if taken is not None and taken.records:
-                self.delivery.carry(taken.records, self.intake.open)
+                self.producer.replicate(taken.records, self.consumer.open)
             return carried >= wanted
 
         eventually(step, f"{count} records are carried")
 
     def to_the_end(self) -> None:
         """Carry until every lane has come to its end, or stands still."""
-        ended: set[OpenLane] = set()
+        ended: set[PartitionState] = set()
 
         def step() -> bool:
-            taken = self.intake.take(1_000, 0.1)
+            taken = self.consumer.take(1_000, 0.1)
             if taken.records:
-                self.delivery.carry(taken.records, self.intake.open)
+                self.producer.replicate(taken.records, self.consumer.open)
             for lane, offset in taken.ends:
                 lane.passed(offset)
                 ended.add(lane)
@@ -115,9 +115,9 @@ class Carrying:
 
     def settled(self, at: int = 1) -> list[tuple[Position, dict[int, list[OffsetRun]]]]:
         """Where the lanes stand, and where their records landed; all is committed."""
-        self.delivery.flush()
+        self.producer.flush()
         found = [lane.settled(at) for lane in self.lanes]
-        self.delivery.commit([])
+        self.producer.commit([])
         return found
 
     def refused(self) -> list[tuple[int, Any]]:
@@ -126,5 +126,5 @@ class Carrying:
     def __exit__(
         self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
-        self.intake.close()
-        self.delivery.close()
+        self.consumer.close()
+        self.producer.close()

@@ -13,6 +13,8 @@ from causeway.core.choices import CarrierChoice
 from causeway.core.cluster import Cluster
 from causeway.core.task_order import Limits
 from causeway.kafka.carrier import carrier
+from causeway.kafka.producer import DestinationProducer
+from causeway.kafka.transaction import Transaction
 
 LIMITS = Limits(1_000, 1 << 20, 1, 10, 1 << 24, 10_000, 100_000, 1)
 LONGEST_SECONDS = 0.0016
@@ -23,14 +25,16 @@ def drop(servers: str, topic: str, kind: CarrierChoice, count: int) -> None:
     destination = Cluster("destination", {"bootstrap.servers": servers})
     waits = Random(1)
     for _ in range(count):
-        delivery = carrier(kind, "").exactly_once(destination, LIMITS, "none", transactional_id=topic)
-        delivery.fence()
-        delivery.begin()
-        delivery._producer.produce(topic, b"value", b"key", 0)
+        producer = DestinationProducer(
+            destination, LIMITS, "none", Transaction(topic), kind=carrier(kind, "").producer
+        )
+        producer.fence()
+        producer.begin()
+        producer.client.handle.produce(topic, b"value", b"key", 0)
         until = time.monotonic() + waits.uniform(0, LONGEST_SECONDS)
         while time.monotonic() < until:
             pass
-        delivery.close()
+        producer.close()
 
 
 if __name__ == "__main__":

@@ -11,16 +11,14 @@ from typing import NamedTuple
 from causeway.core.choices import CarrierChoice
 from causeway.errors import ConfigError
 from causeway.kafka.native.library import Absent
-from causeway.kafka.producer import IdempotentProducer
+from causeway.kafka.producer import OBJECT, ProducerKind
 from causeway.kafka.source_consumer import SourceConsumer
-from causeway.kafka.transaction import TransactionalProducer
 
 
 class Carrier(NamedTuple):
     name: str
     source_consumer: type[SourceConsumer]
-    at_least_once: type[IdempotentProducer]
-    exactly_once: type[TransactionalProducer]
+    producer: ProducerKind
     why: str = ""  # this is not the native carrier
 
     @property
@@ -44,7 +42,7 @@ def _native(looks: str) -> Carrier:
     if looks:
         return _object(f"{looks} look at each record")
     try:
-        from causeway.kafka.native import producer, source_consumer
+        from causeway.kafka.native import produce_loop, producer_handle, source_consumer
     except ImportError as error:
         missing = (error.name or str(error)).partition(".")[0]
         return _object(f"{missing} is not installed, kafka-causeway[fast] brings it")
@@ -53,10 +51,9 @@ def _native(looks: str) -> Carrier:
     return Carrier(
         "native",
         source_consumer.NativeSourceConsumer,
-        producer.NativeIdempotentProducer,
-        producer.NativeTransactionalProducer,
+        ProducerKind(producer_handle.NativeProducer, produce_loop.NativeProduceLoop),
     )
 
 
 def _object(why: str) -> Carrier:
-    return Carrier("object", SourceConsumer, IdempotentProducer, TransactionalProducer, why)
+    return Carrier("object", SourceConsumer, OBJECT, why)

@@ -23,9 +23,10 @@ from causeway.kafka.admin import ClusterView
 from causeway.kafka.failures import error_of
 from causeway.kafka.ledger import LedgerReader
 from causeway.kafka.offset_map import landed, tail
+from causeway.kafka.producer import DestinationProducer
 from causeway.kafka.range_reader import read_spans
 from causeway.kafka.task_errors import Again, Fenced
-from causeway.kafka.transaction import TransactionalProducer
+from causeway.kafka.transaction import Transaction
 from causeway.rules.ledger_consistency import MapEntry, contradicted
 from causeway.rules.ledger_state import LedgerState
 
@@ -139,7 +140,7 @@ def abort(
             for topic, partition in spots:
                 producer.produce(topic, None, KEY, partition)
             left = producer.flush(seconds)
-        finally:  # never destroy a producer in an open transaction (abort_before_destroy says why)
+        finally:  # never destroy a producer in an open transaction (`Transaction.abandon` says why)
             producer.abort_transaction(seconds)
     except KafkaException as exception:
         raise Again(f"ending a transaction on {cluster.alias}: {error_of(exception).str()}") from None
@@ -158,20 +159,20 @@ def commit_again(
     """
     deadline = time.monotonic() + AGAIN_SECONDS
     while True:
-        delivery = TransactionalProducer(view.cluster, limits, "none", transactional_id=transactional_id)
+        producer = DestinationProducer(view.cluster, limits, "none", Transaction(transactional_id))
         try:
-            delivery.fence()
+            producer.fence()
             for spot, found in written.items():
                 if {*written_from(view, spot, opened[spot])} != {*found}:
                     raise Fenced(f"somebody else has written under {transactional_id} meanwhile")
-            delivery.commit([(*spot, *entry) for spot, found in written.items() for entry in found])
+            producer.commit([(*spot, *entry) for spot, found in written.items() for entry in found])
             return
         except (Again, Unreachable):
             if time.monotonic() > deadline:
                 raise
             time.sleep(LOOK_SECONDS)
         finally:
-            delivery.close()
+            producer.close()
 
 
 @dataclass(frozen=True, slots=True)

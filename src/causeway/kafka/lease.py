@@ -28,11 +28,12 @@ from causeway.core.position import Position
 from causeway.core.task_order import Limits, ledger_topic, transactional_id
 from causeway.errors import CausewayError, IntegrityError, Superseded, Unreachable
 from causeway.kafka.admin import ClusterView
+from causeway.kafka.delivery_guarantee import AtLeastOnce
 from causeway.kafka.hanging_transactions import end_control, end_ledgers
 from causeway.kafka.ledger import LedgerReader, read_image
-from causeway.kafka.producer import IdempotentProducer
+from causeway.kafka.producer import DestinationProducer, fence_ids
 from causeway.kafka.task_errors import Again, Fenced
-from causeway.kafka.transaction import TransactionalProducer, fence_ids
+from causeway.kafka.transaction import Transaction
 from causeway.rules.integrity import same_topic, shown
 from causeway.rules.ledger_state import LedgerState
 from causeway.rules.sharding import shard_of
@@ -50,9 +51,9 @@ class Control:
         self._mirror = mirror
         self._delivery: Delivery = delivery
         self._limits = replace(limits, transaction_timeout=max(WRITE_SECONDS, 5.0))
-        self._writer: IdempotentProducer | None = None
+        self._writer: DestinationProducer | None = None
         self.lease = 0
-        self.told: list[str] = []  # what was done about hanging transactions
+        self.notices: list[str] = []  # what was done about hanging transactions
 
     def acquire(self, ledger_id: str) -> None:
         """Take the lease, on the ledger with this topic id."""
@@ -135,7 +136,7 @@ class Control:
             most = max(shards, known.shards if known else 0)
             ids = [transactional_id(self._mirror, shard) for shard in range(1, most + 1)]
             fence_ids(self._cluster, ids, self._limits)
-            self.told += end_ledgers(self._view, self._mirror, range(1, most + 1), self._limits)
+            self.notices += end_ledgers(self._view, self._mirror, range(1, most + 1), self._limits)
         if known is not None and known.shards == shards:
             return known
         generation = Generation(self.lease, shards, now_ms())
@@ -148,7 +149,7 @@ class Control:
                     (shard_of(source, shards), _moved(position, self.lease))
                     for source, position in image.positions.items()
                 ),
-                *((shard_of(one.source, shards), one) for one in image.hidden),
+                *((shard_of(hidden.source, shards), hidden) for hidden in image.hidden),
                 (CONTROL, generation),
             ]
         )
@@ -183,21 +184,18 @@ class Control:
 
     def _open(self) -> None:
         self.close()
-        if self._delivery == "exactly-once":
-            self._writer = TransactionalProducer(
-                self._cluster, self._limits, "none", transactional_id=transactional_id(self._mirror, 0)
-            )
-        else:
-            self._writer = IdempotentProducer(self._cluster, self._limits, "none")
+        exactly_once = self._delivery == "exactly-once"
+        guarantee = Transaction(transactional_id(self._mirror, 0)) if exactly_once else AtLeastOnce()
+        self._writer = DestinationProducer(self._cluster, self._limits, "none", guarantee)
         self._writer.fence()
         if self._delivery == "exactly-once":
-            self._end_leftovers()
+            self._end_hanging()
 
-    def _end_leftovers(self) -> None:
+    def _end_hanging(self) -> None:
         """End a transaction that a broker forgot to end: the control partition could not be read past it."""
         if end_control(self._view, self._mirror, self._limits):
-            self.told.append("a transaction of the driver that a broker forgot to end was aborted")
-            raise Again("a transaction without an end was aborted in the control partition")
+            self.notices.append("a hanging transaction of the driver was aborted")
+            raise Again("a hanging transaction was aborted in the control partition")
 
     def _reopen(self) -> None:
         """Fence, then check that the lease is still ours; only then write."""
@@ -240,10 +238,10 @@ def refuse_copy(lease: Lease | None, ledger_id: str, where: str) -> None:
     """
     if lease is not None and lease.ledger_id and not same_topic(lease.ledger_id, ledger_id):
         raise IntegrityError(
-            "this ledger is a copy: its records were written to a topic that does not exist any more",
+            "this ledger is a copy: its records were written to a topic that no longer exists",
             where=where,
-            why=f"it was topic id {shown(lease.ledger_id)}, and is {shown(ledger_id)} now",
-            todo="its positions may be of an older day: replicate under a new mirror name,"
+            why=f"its topic id was {shown(lease.ledger_id)}, and is {shown(ledger_id)} now",
+            todo="its positions may be out of date: replicate under a new mirror name,"
             " or `causeway adopt` under it",
         )
 

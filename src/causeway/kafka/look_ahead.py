@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any, NamedTuple
 
-from causeway.kafka.partition_state import OpenLane
+from causeway.kafka.partition_state import PartitionState
 from causeway.rules.holes import Hole
 
 
@@ -33,8 +33,10 @@ def runs_of(messages: Iterable[Any]) -> Iterator[RecordRun]:
 
 
 def holes_ahead(
-    runs: Iterable[RecordRun], ends: Iterable[tuple[OpenLane, int]], lanes: Mapping[tuple[str, int], OpenLane]
-) -> Iterator[tuple[OpenLane, Hole]]:
+    runs: Iterable[RecordRun],
+    ends: Iterable[tuple[PartitionState, int]],
+    lanes: Mapping[tuple[str, int], PartitionState],
+) -> Iterator[tuple[PartitionState, Hole]]:
     """Yield the offsets that partitions will pass without a record; `ends` apply after the records."""
     reached: dict[tuple[str, int], int] = {}
     reads = ((lane.lane.source, offset) for lane, offset in ends)

@@ -23,7 +23,7 @@ from causeway.kafka.admin import ClusterView, TopicFacts
 from causeway.kafka.failures import error_of, is_corrupt
 from causeway.kafka.look_ahead import RecordRun, runs_of
 from causeway.kafka.native.consumer_handle import ObjectConsumer
-from causeway.kafka.partition_state import OpenLane
+from causeway.kafka.partition_state import PartitionState
 from causeway.kafka.source_group import SourceGroup
 from causeway.rules.fetch_sizes import size_in_memory
 from causeway.rules.integrity import LogFacts, same_topic
@@ -41,7 +41,7 @@ TRUNCATED = KafkaError(KafkaError._LOG_TRUNCATION).str()
 class Lost(NamedTuple):
     """A partition that failed, and why; whether its log was truncated before its position, or is damaged."""
 
-    lane: OpenLane
+    lane: PartitionState
     why: str
     truncated: bool = False
     corrupt: bool = False
@@ -51,7 +51,7 @@ class Taken(NamedTuple):
     """Records, and what to apply after them: end-of-partition events and partitions that failed."""
 
     records: Any  # a list of messages, or the native carrier's batch of them
-    ends: list[tuple[OpenLane, int]] = []  # noqa: RUF012
+    ends: list[tuple[PartitionState, int]] = []  # noqa: RUF012
     lost: list[Lost] = []  # noqa: RUF012
 
 
@@ -75,7 +75,7 @@ class SourceConsumer:
         self.cluster = cluster
         self.cluster_id = cluster_id
         self.waiting: dict[SourcePartition, Lane] = {lane.source: lane for lane in lanes}
-        self.open: dict[tuple[str, int], OpenLane] = {}
+        self.open: dict[tuple[str, int], PartitionState] = {}
         self.trouble = ""  # why the source, or a part of it, cannot be read now
         self._retry_at = 0.0
         self.view = ClusterView(cluster)
@@ -184,7 +184,7 @@ class SourceConsumer:
             )
         return sights
 
-    def assign(self, lanes: Iterable[OpenLane]) -> None:
+    def assign(self, lanes: Iterable[PartitionState]) -> None:
         """Start fetching from the positions, with the leader epoch that reveals a truncated log."""
         added = []
         lanes = list(lanes)
@@ -201,7 +201,7 @@ class SourceConsumer:
             if lane.validated:
                 self._validate(lane)
 
-    def _validate(self, lane: OpenLane) -> None:
+    def _validate(self, lane: PartitionState) -> None:
         """Make the client ask the leader where the epoch ended, before it fetches.
 
         The client does so at a seek, not when a partition is assigned (librdkafka 2.16: rd_kafka_toppar_seek,
@@ -230,7 +230,7 @@ class SourceConsumer:
     def _ask_for(self, topics: set[str]) -> None:
         self._consumer.ask_for(topics, KNOW_SECONDS)
 
-    def drop(self, lane: OpenLane, *, wait: bool) -> None:
+    def drop(self, lane: PartitionState, *, wait: bool) -> None:
         """Stop fetching a partition; with `wait` it is judged again soon."""
         source = lane.lane.source
         if wait:

@@ -16,13 +16,13 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterable
-from typing import Any
 
 from confluent_kafka import KafkaException
 
-from causeway.core.cluster import Cluster
+from causeway.core.position import Place
 from causeway.core.task_order import Limits
-from causeway.kafka.producer import IdempotentProducer
+from causeway.core.topic import Spot
+from causeway.kafka.producer_client import ProducerClient
 from causeway.kafka.task_errors import Again
 
 SLOW_COMMIT_SECONDS = 1.0
@@ -30,93 +30,72 @@ REST_SECONDS = 0.004
 ABORT_SECONDS = 1.0  # the client's main thread needs a millisecond; the rest is for the destination
 
 
-class TransactionalProducer(IdempotentProducer):
+class Transaction:
     """Exactly-once: records, positions and offset map entries become visible together, or not at all."""
 
-    reports_every_record = False  # a record that fails makes the transaction fail
-    keeps_prefix = False  # a failed transaction never becomes visible
+    every_record_reports = False  # a record that fails makes the transaction fail
+    visible_at_once = False  # a failed transaction never becomes visible
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        limits: Limits,
-        compression: str,
-        *,
-        transactional_id: str,
-        partitioner: str = "murmur2_random",
-        single: bool = False,
-    ) -> None:
+    def __init__(self, transactional_id: str) -> None:
         self._transactional_id = transactional_id
-        self._visible_at = 0.0
-        super().__init__(cluster, limits, compression, partitioner=partitioner, single=single)
+        self._committed_at = 0.0
 
-    def _kind(self, limits: Limits) -> dict[str, object]:
+    def properties(self, limits: Limits) -> dict[str, object]:
         milliseconds = int(limits.transaction_timeout * 1000)
         return {"transactional_id": self._transactional_id, "transaction_timeout_ms": milliseconds}
 
-    def fence(self) -> None:
+    def fence(self, client: ProducerClient) -> None:
         """Fence every older attempt: from here on only this producer can commit under the id."""
-        with self._told("fencing"):
+        with client.translated("fencing"):
             # A handle that knows no broker yet retries its coordinator lookup after half a second.
-            self._producer.list_topics(timeout=self._limits.transaction_timeout)
-            self._producer.init_transactions(self._limits.transaction_timeout)
-        self._poll()
-        self._shaken = ""  # a connection lost before the fence does not matter after it
+            client.handle.list_topics(timeout=client.timeout)
+            client.handle.init_transactions(client.timeout)
+        client.poll()
+        client.connection_lost = ""  # a connection lost before the fence does not matter after it
 
-    def begin(self) -> None:
-        if not self.open:
-            self._poll()
-            self._check_connection()
-            # The coordinator responds to a commit before its markers are written. Until they are, the
-            # broker rejects the next transaction, for 20 ms each time. A short sleep takes less time.
-            rest = self._visible_at + REST_SECONDS - time.monotonic()
-            if rest > 0:
-                time.sleep(rest)
-            with self._told("beginning a transaction"):
-                self._producer.begin_transaction()
-            super().begin()
+    def begin(self, client: ProducerClient) -> None:
+        client.poll()
+        _check_connection(client)
+        # The coordinator responds to a commit before its markers are written. Until they are, the
+        # broker rejects the next transaction, for 20 ms each time. A short sleep takes less time.
+        rest = self._committed_at + REST_SECONDS - time.monotonic()
+        if rest > 0:
+            time.sleep(rest)
+        with client.translated("beginning a transaction"):
+            client.handle.begin_transaction()
 
-    def _make_visible(self) -> None:
+    def commit(self, client: ProducerClient) -> None:
         began = time.monotonic()
-        with self._told("committing"):
-            self._producer.commit_transaction(self._limits.transaction_timeout)
-        self._visible_at = time.monotonic()
-        took = self._visible_at - began
-        self._poll()
+        with client.translated("committing"):
+            client.handle.commit_transaction(client.timeout)
+        self._committed_at = time.monotonic()
+        took = self._committed_at - began
+        client.poll()
         if took > SLOW_COMMIT_SECONDS:
             raise Again(
-                f"the commit on {self._cluster.alias} took {took:.1f} s: its outcome counts as unknown"
+                f"the commit on {client.cluster.alias} took {took:.1f} s: its outcome counts as unknown"
             )
-        self._check_connection()
+        _check_connection(client)
 
-    def close(self) -> None:
-        if self.open:
-            abort_before_destroy(self._producer)
-        super().close()
+    def abandon(self, client: ProducerClient) -> None:
+        """Begin to abort, so that destroying the producer cannot end the process.
 
-    def _check_connection(self) -> None:
-        if self._shaken:
-            raise Again(f"a connection to {self._cluster.alias} was lost: {self._shaken}")
+        librdkafka (2.16.0) may fail an assertion, `txn_req_cnt > 0`, where a producer is destroyed while its
+        main thread sends AddPartitionsToTxn: the broker's thread sees the destroy and fails the request
+        before the main thread has counted it. Once an abort has begun, the main thread sends no such request.
+        The abort's result does not matter: where the destination does not respond, or a commit's outcome is
+        unknown and the client rejects the abort, the next fence ends the transaction.
+        """
+        with contextlib.suppress(KafkaException, SystemError):
+            client.handle.abort_transaction(ABORT_SECONDS)
 
+    def must_wait_for_first(self, _place: Place) -> bool:
+        return False
 
-def abort_before_destroy(producer: Any) -> None:
-    """Begin to abort, so that destroying the producer cannot end the process.
-
-    librdkafka (2.16.0) may fail an assertion, `txn_req_cnt > 0`, where a producer is destroyed while its main
-    thread sends AddPartitionsToTxn: the broker's thread sees the destroy and fails the request before the
-    main thread has counted it. Once an abort has begun, the main thread sends no such request. The abort's
-    result does not matter: where the destination does not respond, or a commit's outcome is unknown and the
-    client rejects the abort, the next fence ends the transaction.
-    """
-    with contextlib.suppress(KafkaException, SystemError):
-        producer.abort_transaction(ABORT_SECONDS)
+    def first_acknowledged(self, places: Iterable[Spot]) -> None:
+        """Does nothing."""
 
 
-def fence_ids(cluster: Cluster, ids: Iterable[str], limits: Limits) -> None:
-    """Fence these transactional ids, which ends their open transactions."""
-    for transactional_id in ids:
-        delivery = TransactionalProducer(cluster, limits, "none", transactional_id=transactional_id)
-        try:
-            delivery.fence()
-        finally:
-            delivery.close()
+def _check_connection(client: ProducerClient) -> None:
+    if client.connection_lost:
+        raise Again(f"a connection to {client.cluster.alias} was lost: {client.connection_lost}")

@@ -20,10 +20,10 @@ def test_a_consumer_that_cannot_be_closed_keeps_no_other_client_open() -> None:
             if fails:
                 raise RuntimeError(name)
 
-        return SimpleNamespace(close=close, denied={"t"})
+        return SimpleNamespace(close=close, client=SimpleNamespace(denied={"t"}))
 
     attempt: Any = object.__new__(Attempt)
-    attempt._memory, attempt._delivery, attempt._reader = TaskState(), client("producer"), client("ledger")
+    attempt._memory, attempt._producer, attempt._reader = TaskState(), client("producer"), client("ledger")
     attempt._intakes = [client("one"), client("two", fails=True)]
 
     with pytest.raises(RuntimeError):

@@ -10,8 +10,9 @@ import pytest
 from causeway.core.position import Place, Position, SourcePartition
 from causeway.core.task_order import Lane, ProduceSettings
 from causeway.kafka.admin import TopicFacts
+from causeway.kafka.delivery_reports import Stretch
 from causeway.kafka.offset_map import landed
-from causeway.kafka.partition_state import OpenLane, Stretch
+from causeway.kafka.partition_state import PartitionState
 from causeway.kafka.task_errors import Again
 from causeway.replication.worker.commit import Committer
 from causeway.replication.worker.task_state import TaskState
@@ -32,10 +33,10 @@ class View:
     def cluster_id(self) -> str:
         return "c"
 
-    def ask_to_describe(self, topics: Any) -> Any:
+    def request_descriptions(self, topics: Any) -> Any:
         return topics
 
-    def described(self, asked: Any) -> dict[str, TopicFacts]:
+    def descriptions(self, asked: Any) -> dict[str, TopicFacts]:
         return {
             name: TopicFacts(name, topic_id, 1, 1)
             for name, topic_id in self._topics.items()
@@ -47,7 +48,7 @@ class Written:
     """A delivery that notes what it commits."""
 
     open = True
-    records = bytes = 1
+    records = size = 1
     seconds = 0.0
     refused = False
 
@@ -61,15 +62,17 @@ class Written:
         self.entries += [*mapped, *entries]
 
 
-def carried() -> OpenLane:
-    lane = OpenLane(Lane(SOURCE, "id", PLACE, None), Position(SOURCE, "id", 0, 0, -1, PLACE, 0, -1, 1, 0))
+def carried() -> PartitionState:
+    lane = PartitionState(
+        Lane(SOURCE, "id", PLACE, None), Position(SOURCE, "id", 0, 0, -1, PLACE, 0, -1, 1, 0)
+    )
     stretch = Stretch(0)
     stretch.length, stretch.first, stretch.last = 1, 9, 9
     lane.took(stretch, 1, 3, 5)
     return lane
 
 
-def commit(source: str = "id", place: str = "there", ledger: str = "books") -> tuple[OpenLane, Written]:
+def commit(source: str = "id", place: str = "there", ledger: str = "books") -> tuple[PartitionState, Written]:
     lane, written = carried(), Written()
     delivery: Any = written
     destination: Any = View(to=place, **{ORDER.ledger: ledger})

@@ -172,7 +172,7 @@ def test_where_brokers_do_not_tell_what_a_user_may_do_the_denial_names_the_topic
 def test_where_the_client_does_not_name_the_topic_the_brokers_do(
     world: World, rights: Rights, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("causeway.kafka.producer_base.DENIED", re.compile("nothing"))
+    monkeypatch.setattr("causeway.kafka.producer_client.DENIED", re.compile("nothing"))
     closed, open_, order = two_topics(world, rights)
     rights.deny(closed)
 

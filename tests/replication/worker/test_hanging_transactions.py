@@ -195,7 +195,7 @@ def test_a_broker_that_goes_once_more_does_not_end_the_repeating_of_a_commit(
         return [entry, entry]  # and the copy of an earlier try
 
     made = SimpleNamespace(fence=lambda: None, close=lambda: None, commit=committed.append)
-    monkeypatch.setattr(hanging_transactions, "TransactionalProducer", lambda *_given, **_more: made)
+    monkeypatch.setattr(hanging_transactions, "DestinationProducer", lambda *_given, **_more: made)
     monkeypatch.setattr(hanging_transactions, "written_from", read)
     there: Any = There()
 

@@ -13,7 +13,7 @@ from causeway.core.choices import CarrierChoice, OnGap
 from causeway.core.position import Place, Position
 from causeway.core.task_order import Lane, Policies
 from causeway.kafka.look_ahead import RecordRun, holes_ahead, runs_of
-from causeway.kafka.partition_state import OpenLane
+from causeway.kafka.partition_state import PartitionState
 from causeway.kafka.task_errors import Again
 from causeway.replication.worker import source_checks
 from causeway.replication.worker.source_checks import look_ahead
@@ -27,13 +27,13 @@ from support.world import World
 AT = ("t", 0)
 
 
-def lane_at(offset: int, fetch_from: tuple[int, int] | None = None) -> OpenLane:
+def lane_at(offset: int, fetch_from: tuple[int, int] | None = None) -> PartitionState:
     place = Place("t", "id", 0)
     position = Position(SOURCE, "id", 0, offset, 7, place, 0, -1, 1, 0, seen=offset)
-    return OpenLane(Lane(SOURCE, "id", place, None), position, fetch_from=fetch_from)
+    return PartitionState(Lane(SOURCE, "id", place, None), position, fetch_from=fetch_from)
 
 
-def holes(lane: OpenLane, *runs: tuple[int, int], ends: Sequence[int] = ()) -> list[Hole]:
+def holes(lane: PartitionState, *runs: tuple[int, int], ends: Sequence[int] = ()) -> list[Hole]:
     found = holes_ahead([RecordRun(AT, *run) for run in runs], [(lane, end) for end in ends], {AT: lane})
     return [hole for _, hole in found]
 
@@ -106,14 +106,14 @@ def test_both_carriers_see_the_same_runs(world: World, kind: CarrierChoice) -> N
         found: dict[int, set[int]] = {0: set(), 1: set()}
 
         def step() -> bool:
-            taken = carrying.intake.take(1_000, 0.1)
+            taken = carrying.consumer.take(1_000, 0.1)
             if taken.records:
-                for (name, partition), first, length in carrying.intake.runs(taken.records):
+                for (name, partition), first, length in carrying.consumer.runs(taken.records):
                     assert name == topic
                     offsets = range(first, first + length)
                     assert found[partition].isdisjoint(offsets)
                     found[partition].update(offsets)
-                carrying.intake.release(taken.records)
+                carrying.consumer.release(taken.records)
             return sum(map(len, found.values())) == 30
 
         eventually(step, "every record is in a run")

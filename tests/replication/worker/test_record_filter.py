@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from causeway.core.filtering import FilterSpec
 from causeway.core.position import Place, Position, SourcePartition
 from causeway.core.task_order import Lane
-from causeway.kafka.partition_state import OpenLane, Stretch
+from causeway.kafka.delivery_reports import Stretch
+from causeway.kafka.partition_state import PartitionState
 from causeway.replication.worker.record_filter import RecordFilter
 from causeway.rules.integrity import Finding
 from causeway.rules.provenance import HEADER
@@ -65,15 +66,15 @@ class Message:
         return None if self.mark is None else [(HEADER, self.mark)]
 
 
-def open_lane(barrier: int | None = None) -> OpenLane:
+def open_lane(barrier: int | None = None) -> PartitionState:
     source = SourcePartition("c", "t", 0)
     place = Place("t", "id", 0)
     position = Position(source, "id", 0, 0, -1, place, 0, -1, 1, 0)
     poison = {barrier: Finding("poison", "refused", "")} if barrier is not None else {}
-    return OpenLane(Lane(source, "id", place, None), position, poison=poison)
+    return PartitionState(Lane(source, "id", place, None), position, poison=poison)
 
 
-def deliver(messages: list[Message], lane: OpenLane) -> list[int]:
+def deliver(messages: list[Message], lane: PartitionState) -> list[int]:
     """As delivery does: in order, up to the barrier or to a record without a timestamp."""
     carried: list[int] = []
     for message in messages:

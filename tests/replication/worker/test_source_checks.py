@@ -15,7 +15,7 @@ from causeway.core.position import Place, Position, SourcePartition, Tally
 from causeway.core.task_order import Lane, Policies
 from causeway.errors import AccessDenied, Unreachable
 from causeway.kafka.batches import Read, Unread, _ended
-from causeway.kafka.partition_state import OpenLane
+from causeway.kafka.partition_state import PartitionState
 from causeway.kafka.task_errors import Again
 from causeway.replication.worker import source_checks
 from causeway.replication.worker.source_checks import check_holes, is_cut_off, is_still_lost
@@ -43,10 +43,10 @@ class View:
         return {topic: {"cleanup.policy": self._policy} for topic in topics}
 
 
-def stopped() -> OpenLane:
+def stopped() -> PartitionState:
     """The record at 4 was the last one seen, and another one came."""
     position = Position(SOURCE, "id", 0, 8, 7, PLACE, 0, -1, 1, 0, seen=5)
-    lane = OpenLane(Lane(SOURCE, "id", PLACE, None), position, fetch_from=(4, 7))
+    lane = PartitionState(Lane(SOURCE, "id", PLACE, None), position, fetch_from=(4, 7))
     lane.recognize(9, 8)
     assert lane.absent
     return lane
@@ -110,7 +110,7 @@ class Checked:
     def check(
         self, on_gap: OnGap = "stop", ordinary: int = 0, deadline: float = math.inf
     ) -> tuple[Position, list[Any]]:
-        lane = OpenLane(Lane(SOURCE, "id", PLACE, None), self.start)
+        lane = PartitionState(Lane(SOURCE, "id", PLACE, None), self.start)
         lane.next = 30
         after = replace(self.start, offset=30, ordinary=ordinary, tally=Tally(delivered=20, holes=10))
         order: Any = SimpleNamespace(policies=Policies(on_gap=on_gap))

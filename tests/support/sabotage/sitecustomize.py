@@ -1,7 +1,7 @@
 """On the path of a saboteur's run: a relay that drops, repeats or swaps one record.
 
 `SABOTAGE=kind:offset` breaks the records at that offset of partition 0 on their way, in whatever process
-loads the delivery. No hook for it exists in the product.
+loads the producer. No hook for it exists in the product.
 
 How many records come at a time is not up to the saboteur: two are swapped where two come together, at that
 offset or after it; and only a partition's last record can be repeated, for every later one would have to move
@@ -79,9 +79,9 @@ class Saboteur(importlib.abc.MetaPathFinder):
         def exec_module(module: ModuleType) -> None:
             load(module)
             kind, at = os.environ["SABOTAGE"].split(":")
-            honest = module.IdempotentProducer.carry
-            module.IdempotentProducer.carry = lambda self, messages, lanes, *rest: honest(
-                self, sabotage(kind, int(at), list(messages)), lanes, *rest
+            honest = module.DestinationProducer.replicate
+            module.DestinationProducer.replicate = lambda self, messages, states, *rest: honest(
+                self, sabotage(kind, int(at), list(messages)), states, *rest
             )
 
         spec.loader.exec_module = exec_module  # type: ignore[method-assign]

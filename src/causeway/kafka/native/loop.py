@@ -25,7 +25,7 @@ binding.load_library_permanently(str(library.tried().path))  # its functions are
 # Columns of `lanes`.
 RKT, PARTITION, NEXT, BARRIER, OPEN, TO_RKT, TO_PARTITION, EPOCH, RECORDS, BYTES, NUMBER, BATCH = range(12)
 COLUMNS = 12
-LANDED = 8  # columns of what `stretches` returns
+REPORT_COLUMNS = 8  # columns of what `stretches` returns
 
 # Byte offsets of a message's fields (library.Message).
 _ERR, _RKT, _PARTITION, _PAYLOAD, _LEN, _KEY, _KEY_LEN, _OFFSET, _OPAQUE = 0, 8, 16, 24, 32, 40, 48, 56, 64
@@ -39,7 +39,7 @@ COPY = 2
 
 NO_HEADERS = -156  # RD_KAFKA_RESP_ERR__NOENT; any other code: there are headers that cannot be parsed
 PENDING = -(1 << 62)
-DONE, ODD, FAILED = 0, 1, 2
+DONE, EXCEPTIONAL, FAILED = 0, 1, 2
 
 _timestamp = types.ExternalFunction("rd_kafka_message_timestamp", types.int64(types.intp, types.intp))
 _epoch = types.ExternalFunction("rd_kafka_message_leader_epoch", types.int32(types.intp))
@@ -176,7 +176,7 @@ def touched(messages: Any, count: int, lanes: Any, rows: Any, batch: int) -> int
 
 
 @_compiled(_ROW, _I, _I, _TABLE, _TABLE, _I, _I, _ROW, _I, _ROW)
-def carry(
+def replicate(
     messages: Any, begin: int, count: int, lanes: Any, rows: Any, row: int, slots: int, arguments: Any,
     handle: int, out: Any,
 ) -> int:  # fmt: skip
@@ -196,7 +196,7 @@ def carry(
             rkt, partition = its_rkt, its_partition
             lane = _find(lanes, rkt, partition)
         if lane < 0:
-            out[0] = ODD
+            out[0] = EXCEPTIONAL
             break
         if lanes[lane, OPEN] == 0:
             _destroy(message)
@@ -205,7 +205,7 @@ def carry(
         offset = _load64(message + _OFFSET)
         stamp = _timestamp(message, scratch)
         if offset < lanes[lane, NEXT] or offset >= lanes[lane, BARRIER] or stamp <= 0 or row >= rows.shape[0]:
-            out[0] = ODD
+            out[0] = EXCEPTIONAL
             break
         size, key_size = _load64(message + _LEN), _load64(message + _KEY_LEN)
         arguments[V_RKT * WORDS + 1] = lanes[lane, TO_RKT]
@@ -224,7 +224,7 @@ def carry(
             arguments[V_HEADERS * WORDS + 1] = _load64(scratch)
             given = ARGUMENTS
         elif detached != NO_HEADERS:
-            out[0] = ODD
+            out[0] = EXCEPTIONAL
             break
         error = _produce(handle, call, given)
         if error != 0:

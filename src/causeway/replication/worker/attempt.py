@@ -25,12 +25,14 @@ from causeway.core.task_order import TaskOrder
 from causeway.errors import CausewayError
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.carrier import Carrier, carrier
+from causeway.kafka.delivery_guarantee import AtLeastOnce
 from causeway.kafka.ledger import LedgerReader
 from causeway.kafka.look_ahead import holes_ahead
-from causeway.kafka.partition_state import OpenLane
-from causeway.kafka.producer import IdempotentProducer
+from causeway.kafka.partition_state import PartitionState
+from causeway.kafka.producer import DestinationProducer
 from causeway.kafka.source_consumer import Lost, SourceConsumer, Taken
 from causeway.kafka.task_errors import Again, Fenced, Refused, Unfit
+from causeway.kafka.transaction import Transaction
 from causeway.replication.rules.pacing import Pace, first_pace, next_pace
 from causeway.replication.rules.throttle import Throttle
 from causeway.replication.worker.commit import Committer
@@ -70,7 +72,7 @@ class Attempt:
         self._order = order
         self._memory = memory
         self._ends_at = ends_at
-        self._lanes: dict[SourcePartition, OpenLane] = {}
+        self._lanes: dict[SourcePartition, PartitionState] = {}
         self._positions: dict[SourcePartition, Position] = {}
         self._stopped_before: dict[SourcePartition, Stopped] = {}
         self._intakes: list[SourceConsumer] = []
@@ -90,9 +92,9 @@ class Attempt:
         self._throttle = Throttle(limits.records_per_second, limits.bytes_per_second)
         self._fetching = FetchWatch(order)
         self._carrier = carrier(order.produce.carrier, looks(order))
-        self._delivery: IdempotentProducer = _delivery(order, memory, self._carrier)
+        self._producer = _producer(order, memory, self._carrier)
         self._destination = ClusterView(order.destination)
-        self._closing = Committer(order, self._delivery, self._destination, memory, self._carrier.told)
+        self._closing = Committer(order, self._producer, self._destination, memory, self._carrier.told)
         self._reader: LedgerReader | None = None
 
     def run(self) -> Outcome:
@@ -105,7 +107,7 @@ class Attempt:
         if order.after is not None and not self._memory.restarts:
             let_end(order, self._reader, ending_seconds(order))
         failpoint.reach("before-fence")
-        self._delivery.fence()
+        self._producer.fence()
         find_ledger(order, self._destination, self._memory)
         check_rights(order, self._destination, self._memory)
         sight = left_open(order, self._destination, self._memory)
@@ -151,12 +153,12 @@ class Attempt:
                 intake.wake()
                 self._intakes.append(intake)
                 if small:
-                    self._small.append(SmallBatches(intake, self._delivery, order.provenance is not None))
+                    self._small.append(SmallBatches(intake, self._producer, order.provenance is not None))
 
     def close(self) -> None:
-        self._memory.denied |= self._delivery.denied
+        self._memory.denied |= self._producer.client.denied
         with ExitStack() as ending:  # closes each one, even if another one fails
-            ending.callback(self._delivery.close)
+            ending.callback(self._producer.close)
             if self._reader is not None:
                 ending.callback(self._reader.close)
             for intake in self._intakes:
@@ -164,8 +166,8 @@ class Attempt:
 
     def _step(self) -> None:
         """Take the available records, produce them, and commit the transaction when it is due."""
-        delivery = self._delivery
-        wait = 0.0 if delivery.open else IDLE_WAIT_SECONDS / max(1, len(self._intakes))
+        producer = self._producer
+        wait = 0.0 if producer.open else IDLE_WAIT_SECONDS / max(1, len(self._intakes))
         if self._memory.apart:
             wait = 0.0  # with a wait, `take` may return one record more than asked for
         if self._held_back():
@@ -184,7 +186,7 @@ class Attempt:
             time.sleep(wait)
         if self._memory.apart and not found:
             time.sleep(IDLE_WAIT_SECONDS)
-        if delivery.open:
+        if producer.open:
             if self._full() or lost or not found:
                 self._commit()
         elif lost or self._due():
@@ -198,13 +200,13 @@ class Attempt:
 
     def _take(self, intake: SourceConsumer, taken: Taken, lost: list[tuple[SourceConsumer, Lost]]) -> bool:
         """Produce what was taken; returns whether there were records."""
-        if self._delivery.keeps_prefix:
+        if self._producer.visible_at_once:
             self._look_ahead(intake, taken)
         if taken.records:
-            at, count = time.monotonic(), self._delivery.records
+            at, count = time.monotonic(), self._producer.records
             self._fetching.took(intake, taken.records)
             self._carry(intake, taken.records)
-            self._taken.append((at, self._delivery.records - count))
+            self._taken.append((at, self._producer.records - count))
         for lane, offset in taken.ends:
             lane.passed(offset)
         lost += [(intake, one) for one in taken.lost]
@@ -219,7 +221,7 @@ class Attempt:
             look_ahead(self._order, intake.view, holes, self._memory)
         except BaseException as error:
             intake.release(taken.records)  # a consumer cannot close before its messages are released
-            if isinstance(error, Again) and self._delivery.open:
+            if isinstance(error, Again) and self._producer.open:
                 self._commit()  # records before the hole are visible already: do not repeat them
             if isinstance(error, CausewayError):
                 raise Again(str(error)) from None
@@ -242,8 +244,8 @@ class Attempt:
         return found
 
     def _full(self) -> bool:
-        delivery = self._delivery
-        return delivery.open and self._pace.full(delivery.records, delivery.bytes, delivery.seconds)
+        producer = self._producer
+        return producer.open and self._pace.full(producer.records, producer.size, producer.seconds)
 
     def _lose(self, intake: SourceConsumer, lost: Lost) -> None:
         """A partition failed: judge it again soon. Call it after a commit: then its position is current."""
@@ -273,13 +275,13 @@ class Attempt:
             raise Unfit(raised(source, offset, error)) from error
 
     def _carry_all(self, intake: SourceConsumer, records: Any) -> None:
-        delivery = self._delivery
-        count, size = delivery.records, delivery.bytes
+        producer = self._producer
+        count, size = producer.records, producer.size
         kept = self._sieve.sift(records, intake.open) if self._sieve.active else records
         if kept:
             try:
                 origin = intake.cluster_id.encode() if self._order.provenance is not None else None
-                delivery.carry(kept, intake.open, origin)
+                producer.replicate(kept, intake.open, origin)
             except Refused:
                 # With one record per batch the rejected record reports itself, but only if this waits for
                 # the reports. Otherwise the attempt would fail here repeatedly while many records follow it.
@@ -287,13 +289,13 @@ class Attempt:
                     self._commit()
                 raise
         self._sieve.settle()
-        self._throttle.took(delivery.records - count, delivery.bytes - size)
+        self._throttle.took(producer.records - count, producer.size - size)
 
     def _held_back(self) -> bool:
         """If the mirror's rate limit is reached: commit what was produced, wait, and return True."""
         if self._throttle.room(time.monotonic()) > 0:
             return False
-        if self._delivery.open or self._due():
+        if self._producer.open or self._due():
             self._commit()
         time.sleep(min(IDLE_WAIT_SECONDS, self._throttle.wait()))
         return True
@@ -327,7 +329,7 @@ class Attempt:
                     self._records.append(stopped(self._order, lane.lane, lane.finding, lane.position))
                     self._memory.stopped[lane.lane.source] = lane.finding
                     intake.drop(lane, wait=False)
-        records, size = self._delivery.records, self._delivery.bytes
+        records, size = self._producer.records, self._producer.size
         views = {intake.cluster_id: intake.view for intake in self._intakes}
         fetched = [(intake.cluster_id, intake.topic_ids) for intake in self._intakes]
         flushed = self._closing.commit(self._lanes.values(), self._records, views, fetched, final=final)
@@ -359,7 +361,7 @@ class Attempt:
             ]
             self._memory.group_commits += intake.advance_group(carried, final=final)
 
-    def _is_cut_off(self, intake: SourceConsumer, lane: OpenLane) -> bool:
+    def _is_cut_off(self, intake: SourceConsumer, lane: PartitionState) -> bool:
         """Ask the source before the verdict; if it does not respond, open the partition again later."""
         try:
             return is_cut_off(intake.view, lane, self._memory)
@@ -401,11 +403,11 @@ class Attempt:
         """How many records to take at once: what the transaction has room for, by the average record size."""
         if self._memory.apart:
             return 1
-        room = (self._pace.bytes - self._delivery.bytes) / self._average_size
+        room = (self._pace.bytes - self._producer.size) / self._average_size
         allowed = self._throttle.room(time.monotonic())
         if self._order.limits.bytes_per_second:
             allowed = min(allowed, int(self._order.limits.bytes_per_second / 10 / self._average_size) + 1)
-        return max(1, min(MOST_RECORDS, allowed, self._pace.records - self._delivery.records, int(room)))
+        return max(1, min(MOST_RECORDS, allowed, self._pace.records - self._producer.records, int(room)))
 
     def _outcome(self, reader: LedgerReader) -> Outcome | None:
         cut = reader.image.cut
@@ -426,20 +428,14 @@ def looks(order: TaskOrder) -> str:
     return " and ".join(found)
 
 
-def _delivery(order: TaskOrder, memory: TaskState, carried_by: Carrier) -> IdempotentProducer:
-    if order.produce.delivery == "at-least-once":
-        return carried_by.at_least_once(
-            order.destination,
-            order.limits,
-            order.produce.compression,
-            partitioner=order.produce.partitioner,
-            single=memory.single,
-        )
-    return carried_by.exactly_once(
+def _producer(order: TaskOrder, memory: TaskState, carried_by: Carrier) -> DestinationProducer:
+    exactly_once = order.produce.delivery == "exactly-once"
+    return DestinationProducer(
         order.destination,
         order.limits,
         order.produce.compression,
-        transactional_id=order.transactional_id,
+        Transaction(order.transactional_id) if exactly_once else AtLeastOnce(),
         partitioner=order.produce.partitioner,
         single=memory.single,
+        kind=carried_by.producer,
     )

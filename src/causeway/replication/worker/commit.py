@@ -26,10 +26,11 @@ from causeway.core.position import Position
 from causeway.core.task_order import TaskOrder
 from causeway.errors import CausewayError
 from causeway.kafka.admin import ClusterView
+from causeway.kafka.delivery_reports import Unmapped
 from causeway.kafka.failures import is_poison, is_refusal, may_not
 from causeway.kafka.ledger_topics import check_ledger
-from causeway.kafka.partition_state import OpenLane, Unmapped
-from causeway.kafka.producer import BookEntry, IdempotentProducer
+from causeway.kafka.partition_state import PartitionState
+from causeway.kafka.producer import DestinationProducer, EncodedRecord
 from causeway.kafka.task_errors import Again, Refused
 from causeway.replication.worker.source_checks import check_holes, looks_until
 from causeway.replication.worker.task_state import TaskState
@@ -49,13 +50,13 @@ class Committer:
     def __init__(
         self,
         order: TaskOrder,
-        delivery: IdempotentProducer,
+        producer: DestinationProducer,
         destination: ClusterView,
         memory: TaskState,
         carrier: str,
     ) -> None:
         self._order = order
-        self._delivery = delivery
+        self._producer = producer
         self._destination = destination
         self._memory = memory
         self._carrier = carrier
@@ -68,7 +69,7 @@ class Committer:
 
     def commit(
         self,
-        lanes: Iterable[OpenLane],
+        lanes: Iterable[PartitionState],
         records: Sequence[LedgerRecord],
         sources: Mapping[str, ClusterView],
         fetched: Sequence[tuple[str, Mapping[str, Sequence[str]]]] = (),
@@ -78,10 +79,10 @@ class Committer:
         """Commit what the lanes produced, with further ledger records; returns how long the flush took."""
         moved = [lane for lane in lanes if lane.next > lane.position.offset]
         carried = [lane for lane in moved if lane.delivered or lane.filtered or lane.asides]
-        delivery, memory = self._delivery, self._memory
+        producer, memory = self._producer, self._memory
         asked = self._ask(moved, sources)
-        count, size = delivery.records, delivery.bytes
-        flushed = delivery.flush() if delivery.open else 0.0
+        count, size = producer.records, producer.size
+        flushed = producer.flush() if producer.open else 0.0
         self._check_reports(carried)
         self._check_topics(moved, asked)
         _check_fetched(moved, fetched)
@@ -105,10 +106,10 @@ class Committer:
             for first in range(0, len(runs), RUNS_TOGETHER)
         ]
         entries += [self._entry(record) for record in (*records, *self._signs_of_life(at, final))]
-        if entries or delivery.open:
-            seconds = delivery.seconds if delivery.open else 0.0
+        if entries or producer.open:
+            seconds = producer.seconds if producer.open else 0.0
             began = time.monotonic()
-            delivery.commit(entries, mapped)
+            producer.commit(entries, mapped)
             memory.transactions += 1
             memory.transaction_seconds += seconds + time.monotonic() - began
         memory.events = []
@@ -123,7 +124,7 @@ class Committer:
                 memory.explained[lane.lane.source] = ahead
         return flushed
 
-    def _settle(self, lane: OpenLane, at: int) -> tuple[Position, dict[int, list[OffsetRun]]]:
+    def _settle(self, lane: PartitionState, at: int) -> tuple[Position, dict[int, list[OffsetRun]]]:
         try:
             position, landed = lane.settled(at)
             return replace(position, lease=self._order.slice.lease), landed
@@ -134,17 +135,17 @@ class Committer:
                 f"another producer writes to {place.topic}[{place.partition}]: mapping each record"
             ) from None
 
-    def _ask(self, moved: Sequence[OpenLane], sources: Mapping[str, ClusterView]) -> TopicQueries:
+    def _ask(self, moved: Sequence[PartitionState], sources: Mapping[str, ClusterView]) -> TopicQueries:
         places = {lane.lane.place.topic for lane in moved}
-        asked = [(self._destination, self._destination.ask_to_describe({*places, self._order.ledger}))]
+        asked = [(self._destination, self._destination.request_descriptions({*places, self._order.ledger}))]
         for cluster_id, view in sources.items():
             topics = {lane.lane.source.topic for lane in moved if lane.lane.source.cluster == cluster_id}
-            asked.append((view, view.ask_to_describe(topics)))
+            asked.append((view, view.request_descriptions(topics)))
         return asked
 
-    def _check_topics(self, moved: Sequence[OpenLane], asked: TopicQueries) -> None:
+    def _check_topics(self, moved: Sequence[PartitionState], asked: TopicQueries) -> None:
         try:
-            (places, *found) = [view.described(answers) for view, answers in asked]
+            (places, *found) = [view.descriptions(answers) for view, answers in asked]
         except CausewayError as error:
             raise Again(f"before a commit: {error}") from None
         order = self._order
@@ -162,7 +163,7 @@ class Committer:
             if destination is None or not same_topic(lane.position.place.topic_id, destination.topic_id):
                 raise Again(f"the destination topic {place.topic} changed while it was written")
 
-    def _check_reports(self, carried: Sequence[OpenLane]) -> None:
+    def _check_reports(self, carried: Sequence[PartitionState]) -> None:
         """Remember records that the destination will never accept, once they are identified.
 
         Their transaction fails as a whole, so records of other partitions may be reported as failed too.
@@ -188,10 +189,10 @@ class Committer:
         if memory.single and self._count(refusals):
             raise Again(f"{lane.lane.source} offset {offset} is not taken: {error.str()}")
         lane, offset, error = (poisonous or refusals or failed)[0]
-        kind = Refused if poisonous or refusals or self._delivery.refused_a_record else Again
+        kind = Refused if poisonous or refusals or self._producer.client.rejected_a_record else Again
         raise kind(f"{lane.lane.source} offset {offset} was not taken: {error.str()}")
 
-    def _check_rights(self, failed: Sequence[tuple[OpenLane, int, Any]]) -> None:
+    def _check_rights(self, failed: Sequence[tuple[PartitionState, int, Any]]) -> None:
         """A missing permission concerns the topic, so there is no record to isolate."""
         topics = set()
         for lane, offset, error in failed:
@@ -203,13 +204,13 @@ class Committer:
             self._memory.single = False
             raise Again(f"these topics must not be written to: {', '.join(sorted(topics))}")
 
-    def _count(self, refusals: Sequence[tuple[OpenLane, int, Any]]) -> bool:
+    def _count(self, refusals: Sequence[tuple[PartitionState, int, Any]]) -> bool:
         """Count what brokers rejected; returns whether a record has its verdict now.
 
         With one record per batch, an error concerns that record alone. Only the first one of each partition
         counts: those after it are rejected with it, and would restart the count each time.
         """
-        first: dict[OpenLane, tuple[int, Any]] = {}
+        first: dict[PartitionState, tuple[int, Any]] = {}
         for lane, offset, error in refusals:
             if lane not in first or offset < first[lane][0]:
                 first[lane] = (offset, error)
@@ -237,12 +238,12 @@ class Committer:
             signs.append(sign)
         return signs
 
-    def _entry(self, record: LedgerRecord) -> BookEntry:
+    def _entry(self, record: LedgerRecord) -> EncodedRecord:
         return (self._order.ledger, self._order.shard, *encode(record))
 
     def _map_entry(
-        self, lane: OpenLane, position: Position, partition: int, runs: Sequence[OffsetRun]
-    ) -> BookEntry:
+        self, lane: PartitionState, position: Position, partition: int, runs: Sequence[OffsetRun]
+    ) -> EncodedRecord:
         source, place = position.source, position.place._replace(partition=partition)
         key = f"{source.cluster}|{source.topic}|{source.partition}"
         value: dict[str, object] = {"v": 1, "topic_id": position.topic_id, "to": list(place), "runs": runs}
@@ -255,7 +256,7 @@ class Committer:
 
 
 def _check_fetched(
-    moved: Iterable[OpenLane], fetched: Iterable[tuple[str, Mapping[str, Sequence[str]]]]
+    moved: Iterable[PartitionState], fetched: Iterable[tuple[str, Mapping[str, Sequence[str]]]]
 ) -> None:
     """The topic ids that consumers fetched by must match the positions. A consumer may have logged none."""
     known = list(fetched)

@@ -16,7 +16,7 @@ from causeway.core.task_order import Lane, TaskOrder
 from causeway.core.topic import TopicFacts
 from causeway.errors import CausewayError
 from causeway.kafka.admin import ClusterView
-from causeway.kafka.partition_state import OpenLane
+from causeway.kafka.partition_state import PartitionState
 from causeway.kafka.source_consumer import SourceConsumer
 from causeway.kafka.task_errors import Again
 from causeway.planning.rules.batch_limits import takes_nothing
@@ -34,7 +34,7 @@ from causeway.rules.repeats import ATTEMPTS, Repeated
 class PartitionStarts:
     """Partitions to assign, and the ledger records to commit before that."""
 
-    lanes: list[OpenLane] = field(default_factory=list)
+    lanes: list[PartitionState] = field(default_factory=list)
     closed: list[SourcePartition] = field(default_factory=list)  # stopped, or nothing left to replicate
     records: list[LedgerRecord] = field(default_factory=list)
     # Ledger records to commit once a partition that was stopped for its log goes on again: the last record
@@ -127,7 +127,7 @@ def open_lanes(
         careful = memory.single or lane.shared or source in memory.careful
         quarantine = order.quarantine if _quarantines(order, source, memory) else ""
         resumed = resume(position, found.log_start, compacted=source in memory.compacted)
-        opening.lanes.append(OpenLane(lane, position, careful, poison, quarantine, resumed, hole))
+        opening.lanes.append(PartitionState(lane, position, careful, poison, quarantine, resumed, hole))
     return opening
 
 

@@ -1,8 +1,8 @@
 """Between source consumer and producer: drops and counts records that must not be replicated.
 
 Filters decide, and provenance: a record that originated at the destination is not sent back there. A dropped
-record leaves a gap in the offsets, which the producer takes for a hole. So each `OpenLane` is told afterwards
-which offsets were dropped, and passes those after the last record produced.
+record leaves a gap in the offsets, which the producer takes for a hole. So the partition states get the
+dropped offsets afterwards, and advance past those after the last record produced.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from causeway.core.filtering import FilterRecord, FilterSpec
-from causeway.kafka.partition_state import Lanes, OpenLane
+from causeway.kafka.partition_state import PartitionState, PartitionStates
 from causeway.kafka.records import record_of
 from causeway.planning.filters import MadeFilter, make
 from causeway.rules.integrity import Finding
@@ -23,14 +23,14 @@ class RecordFilter:
     def __init__(self, specs: Sequence[FilterSpec], not_back_to: str | None) -> None:
         self._filters = [make(spec) for spec in specs]
         self._not_back_to = not_back_to.encode() if not_back_to is not None else None
-        self._dropped: dict[OpenLane, list[tuple[int, int | None, int]]] = {}  # offset, epoch and size
-        self._stops: dict[OpenLane, tuple[int, Finding]] = {}
+        self._dropped: dict[PartitionState, list[tuple[int, int | None, int]]] = {}  # offset, epoch and size
+        self._stops: dict[PartitionState, tuple[int, Finding]] = {}
 
     @property
     def active(self) -> bool:
         return bool(self._filters) or self._not_back_to is not None
 
-    def sift(self, messages: Sequence[Any], lanes: Lanes) -> list[Any]:
+    def sift(self, messages: Sequence[Any], lanes: PartitionStates) -> list[Any]:
         """The messages to replicate, in their order."""
         kept = []
         for message in messages:
@@ -59,7 +59,7 @@ class RecordFilter:
             if lane not in self._stops or message.offset() < self._stops[lane][0]
         ]
 
-    def _asked(self, kept: list[tuple[OpenLane, Any]]) -> list[tuple[OpenLane, Any]]:
+    def _asked(self, kept: list[tuple[PartitionState, Any]]) -> list[tuple[PartitionState, Any]]:
         """The messages that all filters keep, and the unreadable ones, which no filter sees, in order."""
         asked = [one for one in kept if not one[1].unreadable]
         records = [record_of(message) for _, message in asked]
@@ -82,9 +82,9 @@ class RecordFilter:
         self._dropped, self._stops = {}, {}
 
     def _ask(
-        self, one: MadeFilter, kept: list[tuple[OpenLane, Any]], records: list[FilterRecord]
-    ) -> tuple[list[tuple[OpenLane, Any]], list[FilterRecord]]:
-        passed: list[tuple[OpenLane, Any]] = []
+        self, one: MadeFilter, kept: list[tuple[PartitionState, Any]], records: list[FilterRecord]
+    ) -> tuple[list[tuple[PartitionState, Any]], list[FilterRecord]]:
+        passed: list[tuple[PartitionState, Any]] = []
         passed_records: list[FilterRecord] = []
         for (lane, message), record, verdict in zip(kept, records, one.judge(records), strict=True):
             if isinstance(verdict, str):
@@ -99,7 +99,7 @@ class RecordFilter:
                 self._drop(lane, message)
         return passed, passed_records
 
-    def _drop(self, lane: OpenLane, message: Any) -> None:
+    def _drop(self, lane: PartitionState, message: Any) -> None:
         self._dropped.setdefault(lane, []).append(
             (
                 message.offset(),
@@ -108,7 +108,7 @@ class RecordFilter:
             )
         )
 
-    def _stop(self, lane: OpenLane, offset: int, finding: Finding) -> None:
+    def _stop(self, lane: PartitionState, offset: int, finding: Finding) -> None:
         known = self._stops.get(lane)
         if known is None or offset < known[0]:
             self._stops[lane] = (offset, finding)

@@ -11,7 +11,7 @@ import time
 from typing import Any
 
 from causeway.kafka.partition_state import NEVER
-from causeway.kafka.producer import IdempotentProducer
+from causeway.kafka.producer import DestinationProducer
 from causeway.kafka.source_consumer import SourceConsumer, Taken
 from causeway.planning.rules.batch_limits import Room, wire_size
 
@@ -23,9 +23,9 @@ PROVENANCE_BYTES = 100
 class SmallBatches:
     """The source consumer of these partitions, and their turns."""
 
-    def __init__(self, intake: SourceConsumer, delivery: IdempotentProducer, provenance: bool) -> None:
+    def __init__(self, intake: SourceConsumer, producer: DestinationProducer, provenance: bool) -> None:
         self.intake = intake
-        self._delivery = delivery
+        self._producer = producer
         self._more = PROVENANCE_BYTES if provenance else 0  # for the header that is added
         self._room = Room()
         self._begun = self._again_at = 0.0
@@ -72,7 +72,7 @@ class SmallBatches:
         place, limit = lane.lane.place, lane.lane.batch_limit
         spot, size = (place.topic, place.partition), self._size(message)
         if not self._room.fits(spot, size, limit):
-            self._delivery.drain()
+            self._producer.drain()
             self._room.acknowledged()
             if not self._waited:
                 # The first wait includes what the other topics produced: the turn itself begins now.

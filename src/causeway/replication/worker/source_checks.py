@@ -12,7 +12,7 @@ from causeway.core.task_order import TaskOrder
 from causeway.errors import AccessDenied
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.batches import Unread, batches_between
-from causeway.kafka.partition_state import OpenLane
+from causeway.kafka.partition_state import PartitionState
 from causeway.kafka.task_errors import Again
 from causeway.replication.worker.task_state import TaskState
 from causeway.rules.gaps import passed_holes
@@ -23,7 +23,7 @@ LOOKS_SHARE = 0.25
 """The share of the transaction timeout that a commit may spend on checking holes in source logs."""
 
 
-def is_cut_off(view: ClusterView, lane: OpenLane, memory: TaskState) -> bool:
+def is_cut_off(view: ClusterView, lane: PartitionState, memory: TaskState) -> bool:
     """Whether the last record seen, which the fetch did not return, is gone because its log was truncated.
 
     Retention deletes records too, perhaps between the check of the log start and the fetch: then the
@@ -61,7 +61,7 @@ def looks_until(order: TaskOrder) -> float:
 
 
 def look_ahead(
-    order: TaskOrder, view: ClusterView, holes: Iterable[tuple[OpenLane, Hole]], memory: TaskState
+    order: TaskOrder, view: ClusterView, holes: Iterable[tuple[PartitionState, Hole]], memory: TaskState
 ) -> None:
     """Without transactions: check holes before anything after them is produced, as it is visible at once.
 
@@ -91,7 +91,7 @@ def look_ahead(
 def check_holes(
     order: TaskOrder,
     view: ClusterView,
-    lane: OpenLane,
+    lane: PartitionState,
     position: Position,
     runs: Mapping[int, Sequence[OffsetRun]],
     memory: TaskState,

@@ -1,0 +1,77 @@
+"""Records that a produce loop does not take by itself: admits them, quarantines them or stops before them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from causeway.kafka.partition_state import PartitionState
+from causeway.kafka.producer_client import ProducerClient, RecordOrigin
+from causeway.rules.integrity import Finding
+from causeway.rules.quarantine import Label, labelled
+from causeway.rules.record_admission import Admission
+from causeway.rules.unwritable import unreadable_headers
+
+
+@dataclass(slots=True)
+class ProducedCounts:
+    """What was produced in the open transaction, to the quarantine too."""
+
+    records: int = 0
+    bytes: int = 0
+
+
+class ExceptionalRecords:
+    def __init__(
+        self,
+        client: ProducerClient,
+        counts: ProducedCounts,
+        unwritable: Callable[[PartitionState, Any], Finding | None],
+        *,
+        escape_names: bool,
+    ) -> None:
+        self._client = client
+        self._counts = counts
+        self._unwritable = unwritable  # why the loop's client cannot write the headers unchanged
+        self._escape_names = escape_names
+
+    def admits(self, lane: PartitionState, message: Any, stamp: int) -> bool:
+        """Whether a record may be replicated; otherwise quarantines it or stops its partition if need be."""
+        headers = self._headers_finding(lane, message)
+        decision = lane.admit(message.offset(), message.leader_epoch(), stamp, headers_usable=headers is None)
+        if decision is Admission.REPLICATE:
+            return True
+        if decision is not Admission.IGNORE:
+            finding = headers if decision is Admission.HEADERS else lane.why_not(message.offset(), stamp)
+            assert finding is not None
+            if lane.quarantine:
+                self._quarantine(lane, message, finding)
+            else:
+                lane.stop(message.offset(), finding)
+        return False
+
+    def _headers_finding(self, lane: PartitionState, message: Any) -> Finding | None:
+        """Return why the headers of a record cannot be written unchanged; None where they can."""
+        if message.unreadable:
+            return unreadable_headers(lane.lane.source, message.offset(), message.unreadable)
+        return self._unwritable(lane, message)
+
+    def _quarantine(self, lane: PartitionState, message: Any, finding: Finding) -> None:
+        """Produce a record to the quarantine, labelled with its source data, in the same transaction."""
+        offset, value, key = message.offset(), message.value(), message.key()
+        stamp = message.timestamp()[1]
+        label = Label(lane.lane.source, lane.position.topic_id, offset, stamp, finding.what)
+        size = len(value or b"") + len(key or b"")
+        aside = lane.set_aside(offset, message.leader_epoch(), size)
+        if message.unreadable:
+            headers = labelled((), replace(label, lacks="headers"))
+        else:
+            headers = labelled(message.headers(), label, escape=self._escape_names)
+        # The timestamp may be why it was rejected: the label has it, and the client sets the current time.
+        record = RecordOrigin(lane.lane.source, offset)
+        self._client.send(
+            "quarantining", record, lane.quarantine, value, key, 0, aside.report, None, 0, headers
+        )
+        self._counts.records += 1
+        self._counts.bytes += size

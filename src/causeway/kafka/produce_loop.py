@@ -1,0 +1,188 @@
+"""The object carrier's loop: produces consumed records, an object for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+from confluent_kafka import KafkaException
+
+from causeway.core.task_order import Limits
+from causeway.core.topic import Spot
+from causeway.kafka.delivery_guarantee import DeliveryGuarantee
+from causeway.kafka.delivery_reports import Stretch
+from causeway.kafka.exceptional_records import ExceptionalRecords, ProducedCounts
+from causeway.kafka.partition_state import NEVER, PartitionState, PartitionStates
+from causeway.kafka.producer_client import ProducerClient, RecordOrigin
+from causeway.rules.header_names import odd_names
+from causeway.rules.integrity import Finding
+from causeway.rules.provenance import marked
+from causeway.rules.unwritable import no_room_for_mark, odd_header_name
+
+
+class ProduceLoop(Protocol):
+    """Produces consumed messages inside an open transaction, and adds them to their partition states."""
+
+    def replicate(self, messages: Any, states: PartitionStates, origin: bytes | None) -> None: ...
+
+    def release(self, messages: Any) -> None:
+        """Free messages that will not be produced."""
+
+    def flushed(self) -> None:
+        """Everything is acknowledged, or known to have failed."""
+
+    def committed(self) -> None: ...
+
+
+class ObjectProduceLoop:
+    def __init__(
+        self, client: ProducerClient, guarantee: DeliveryGuarantee, _limits: Limits, counts: ProducedCounts
+    ) -> None:
+        self._client = client
+        self._guarantee = guarantee
+        self._counts = counts
+        self._origin: bytes | None = None
+        # The client's Python class takes header names as text, and cuts them at a NUL.
+        self._exceptional = ExceptionalRecords(client, counts, self._unwritable, escape_names=True)
+
+    def replicate(
+        self, messages: Sequence[Any], states: Mapping[Spot, PartitionState], origin: bytes | None
+    ) -> None:
+        """Produce consumed messages.
+
+        Hot loop. A record is produced when its successor is known, since only the first and the last of a
+        stretch report where they landed. Ordinary records take no call besides the client's
+        (rules/record_admission.py decides about all others).
+        """
+        self._origin = origin
+        produce = self._client.handle.produce
+        every_record_reports = self._guarantee.every_record_reports
+        lane: PartitionState | None = None
+        stretch = Stretch(0)
+        topic, partition, expected, barrier = "", -1, -1, NEVER
+        to_topic, to_partition, careful = "", -1, False
+        first_ones: set[Spot] = set()  # places that get their first record here
+        later: list[Any] = []  # the other messages for these places
+        held: Any = None  # consumed, and produced as soon as its successor is known
+        report: Any = None
+        held_stamp = length = size = 0
+        for message in messages:
+            offset = message.offset()
+            stamp = message.timestamp()[1]
+            if (
+                offset != expected
+                or message.partition() != partition
+                or message.topic() != topic
+                or offset >= barrier
+                or stamp <= 0
+                or careful
+                or not message.plain
+            ):
+                if held is not None and lane is not None:
+                    self._end(lane, stretch, held, report, held_stamp, length, size)
+                    held = None
+                if message.partition() != partition or message.topic() != topic:
+                    topic, partition = message.topic(), message.partition()
+                    lane = states.get((topic, partition))
+                    if lane is not None:
+                        to_topic, to_partition = lane.lane.place.topic, lane.lane.place.partition
+                        barrier = lane.barrier
+                        careful = lane.careful or every_record_reports
+                expected = -1
+                if lane is None or lane.finding is not None:
+                    continue
+                if first_ones and (to_topic, to_partition) in first_ones:
+                    later.append(message)
+                    continue
+                if (
+                    not lane.recognized
+                    or offset < lane.next
+                    or offset >= barrier
+                    or stamp <= 0
+                    or not message.plain
+                ):
+                    may_replicate = self._exceptional.admits(lane, message, stamp)
+                    barrier = lane.barrier
+                    if not may_replicate:
+                        continue
+                if self._guarantee.must_wait_for_first(lane.lane.place):
+                    first_ones.add((to_topic, to_partition))
+                stretch = Stretch(offset)
+                stretch.first_at = stamp
+                report = stretch.report_first
+                length = size = 0
+            else:
+                value, key = held.value(), held.key()
+                if value:
+                    size += len(value)
+                if key:
+                    size += len(key)
+                headers = held.headers() if origin is None else marked(held.headers(), origin)
+                try:
+                    produce(to_topic, value, key, to_partition, report, None, held_stamp, headers)
+                except (BufferError, KafkaException):
+                    assert lane is not None
+                    self._produce(lane, held, report, held_stamp)
+                report = None
+            held = message
+            held_stamp = stamp
+            expected = offset + 1
+            length += 1
+        if held is not None and lane is not None:
+            self._end(lane, stretch, held, report, held_stamp, length, size)
+        if first_ones:
+            self._wait_for_first(first_ones)
+            self.replicate(later, states, origin)
+
+    def release(self, messages: Sequence[Any]) -> None:
+        """Objects need nothing."""
+
+    def flushed(self) -> None:
+        """The client has called each stretch's callbacks."""
+
+    def committed(self) -> None:
+        """Nothing to do."""
+
+    def _wait_for_first(self, places: Iterable[Spot]) -> None:
+        """Wait for the first record to each of these places; the next call reports a rejected one."""
+        self._client.drain()
+        self._guarantee.first_acknowledged(places)
+
+    def _end(
+        self,
+        lane: PartitionState,
+        stretch: Stretch,
+        held: Any,
+        report: Any,
+        stamp: int,
+        length: int,
+        size: int,
+    ) -> None:
+        """Produce the last record of a stretch, and add the stretch to its partition state."""
+        last = stretch.report_last if report is None else stretch.report_only
+        self._produce(lane, held, last, stamp)
+        size += len(held.value() or b"") + len(held.key() or b"")
+        stretch.length = length
+        stretch.last_at = stamp
+        lane.took(stretch, held.offset() + 1, held.leader_epoch(), size)
+        self._counts.records += length
+        self._counts.bytes += size
+
+    def _produce(self, lane: PartitionState, message: Any, report: Any, stamp: int) -> None:
+        headers = message.headers()
+        if self._origin is not None:
+            headers = marked(headers, self._origin)
+        record, (topic, _, partition) = RecordOrigin(lane.lane.source, message.offset()), lane.lane.place
+        value, key = message.value(), message.key()
+        self._client.send("producing", record, topic, value, key, partition, report, None, stamp, headers)
+
+    def _unwritable(self, lane: PartitionState, message: Any) -> Finding | None:
+        """Return why the client's Python class cannot write the headers unchanged; None where it can."""
+        if message.plain:
+            return None
+        headers = message.headers() or ()
+        if odd := odd_names(headers):
+            return odd_header_name(lane.lane.source, message.offset(), headers[odd[0]][0])
+        if self._origin is not None and marked(headers, self._origin) is not headers:
+            return no_room_for_mark(lane.lane.source, message.offset(), len(headers))
+        return None
