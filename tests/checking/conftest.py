@@ -1,4 +1,4 @@
-"""`causeway check` on real brokers: what it says, and the clusters it says it about."""
+"""`causeway check` on real brokers: its report, and the clusters."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ USER, PASSWORD = "causeway", "the-right-one"
 
 
 @dataclass(frozen=True)
-class Said:
-    """What a check said, and how it ended."""
+class CheckResult:
+    """The report of a check, and its exit code."""
 
     exit_code: int
     data: Mapping[str, Any]
@@ -33,20 +33,20 @@ class Said:
 
     def of(self, name: str, level: str = "") -> list[str]:
         """Remarks about a cluster or a mirror, each with what to do about it."""
-        (section,) = [one for one in self.data["sections"] if one["name"] == name]
+        (section,) = [entry for entry in self.data["sections"] if entry["name"] == name]
         return [
-            f"{one['what']} | {one['todo']}"
-            for one in section["remarks"]
-            if not level or one["level"] == level
+            f"{entry['what']} | {entry['todo']}"
+            for entry in section["remarks"]
+            if not level or entry["level"] == level
         ]
 
-    def one(self, name: str, level: str) -> str:
-        found = self.of(name, level)
-        assert len(found) == 1, found
-        return found[0]
+    def only(self, name: str, level: str) -> str:
+        remarks = self.of(name, level)
+        assert len(remarks) == 1, remarks
+        return remarks[0]
 
 
-class Desk:
+class CheckSetup:
     """Configurations, topics and records for one test, and the command itself."""
 
     def __init__(self, directory: Path, clusters: Mapping[str, Mapping[str, str]]) -> None:
@@ -83,12 +83,12 @@ class Desk:
         path.write_text("".join([*tables, *mirrors]))
         return path
 
-    def check(self, *mirrors: str, arguments: tuple[str, ...] = ()) -> Said:
+    def check(self, *mirrors: str, arguments: tuple[str, ...] = ()) -> CheckResult:
         result = self.invoke(self.file(*mirrors), "-o", "json", *arguments)
         assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
         data = json.loads(result.stdout)
         assert data["exit_code"] == result.exit_code
-        return Said(result.exit_code, data, result.stdout)
+        return CheckResult(result.exit_code, data, result.stdout)
 
     def lines(self, *mirrors: str) -> str:
         """The same for people."""
@@ -107,7 +107,7 @@ class Desk:
         return AdminClient(dict(self.clusters[alias]))
 
     def topic(self, suffix: str, on: str, partitions: int = 1, **config: str) -> str:
-        """A topic; names of settings have underscores for dots. It keeps records for ever, if not told."""
+        """A topic; names of settings have underscores for dots. It keeps records for ever by default."""
         settings = {"retention.ms": "-1", **{key.replace("_", "."): value for key, value in config.items()}}
         self.create(self.name(suffix), on, partitions, settings)
         return self.name(suffix)
@@ -123,8 +123,8 @@ class Desk:
 
 
 @pytest.fixture
-def desk(source: EmbeddedCluster, destination: EmbeddedCluster, tmp_path: Path) -> Desk:
-    return Desk(
+def setup(source: EmbeddedCluster, destination: EmbeddedCluster, tmp_path: Path) -> CheckSetup:
+    return CheckSetup(
         tmp_path,
         {
             "src": {"bootstrap.servers": source.bootstrap_servers},

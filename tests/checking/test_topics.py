@@ -17,7 +17,7 @@ from causeway.core.task_order import ledger_topic
 from causeway.errors import PlanRefused
 from causeway.local_kafka import EmbeddedCluster
 from causeway.replication.run import Run
-from checking.conftest import PASSWORD, Desk, login
+from checking.conftest import PASSWORD, CheckSetup, login
 
 DAY_MS = 24 * 3_600_000
 
@@ -26,16 +26,16 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def position(desk: Desk, topic: str, offset: int, number: int = 0) -> Position:
+def position(setup: CheckSetup, topic: str, offset: int, number: int = 0) -> Position:
     """The position of a mirror that has replicated everything before an offset."""
-    source = desk.view("src")
+    source = setup.view("src")
     return Position(
         source=SourcePartition(source.connect(), topic, number),
         topic_id=source.describe([topic])[topic].topic_id,
         start=0,
         offset=offset,
         epoch=0,
-        place=Place(topic, desk.view("dst").describe([topic])[topic].topic_id, number),
+        place=Place(topic, setup.view("dst").describe([topic])[topic].topic_id, number),
         place_start=0,
         place_end=offset,
         generation=1,
@@ -44,12 +44,12 @@ def position(desk: Desk, topic: str, offset: int, number: int = 0) -> Position:
     )
 
 
-def write_ledger(desk: Desk, *records: LedgerRecord, cleanup: str = "compact") -> None:
+def write_ledger(setup: CheckSetup, *records: LedgerRecord, cleanup: str = "compact") -> None:
     """A ledger as a mirror with one shard would have left it."""
-    topic = ledger_topic(desk.mirror)
-    if topic not in desk.view("dst").topic_names():
-        desk.create(topic, "dst", 2, {"cleanup.policy": cleanup})
-    producer = Producer(dict(desk.clusters["dst"]))
+    topic = ledger_topic(setup.mirror)
+    if topic not in setup.view("dst").topic_names():
+        setup.create(topic, "dst", 2, {"cleanup.policy": cleanup})
+    producer = Producer(dict(setup.clusters["dst"]))
     for record in (Lease(1, "instance", "host", 7, 0), *records):
         control = isinstance(record, Lease | Heartbeat | RouteClaim)
         key, value = encode(record)
@@ -57,241 +57,241 @@ def write_ledger(desk: Desk, *records: LedgerRecord, cleanup: str = "compact") -
     assert producer.flush(30) == 0
 
 
-def test_a_topic_that_would_be_created(desk: Desk) -> None:
-    topic = desk.topic("t", "src", 3, cleanup_policy="compact", max_message_bytes="2000000")
-    said = desk.check(desk.config(topic))
-    assert said.exit_code == 0
-    assert any("exactly-once is possible" in remark for remark in said.of(desk.mirror, "ok"))
-    never_run, created = said.of(desk.mirror, "note")
+def test_a_topic_that_would_be_created(setup: CheckSetup) -> None:
+    topic = setup.topic("t", "src", 3, cleanup_policy="compact", max_message_bytes="2000000")
+    result = setup.check(setup.config(topic))
+    assert result.exit_code == 0
+    assert any("exactly-once is possible" in remark for remark in result.of(setup.mirror, "ok"))
+    never_run, created = result.of(setup.mirror, "note")
     assert "never run" in never_run
     assert created.startswith(f"{topic}: would be created with 3 partitions, replication factor 1, ")
     for setting in ("cleanup.policy=compact", "max.message.bytes=2000000", "retention.ms=-1"):
         assert setting in created
-    assert topic not in desk.view("dst").topic_names()
+    assert topic not in setup.view("dst").topic_names()
 
 
-def test_a_topic_that_is_there_and_fits(desk: Desk) -> None:
-    topic = desk.topic("t", "src", 2)
-    desk.topic("t", "dst", 3)
-    said = desk.check(desk.config(topic))
-    assert said.exit_code == 0
-    assert any(f"{topic}: 2 partitions" in remark for remark in said.of(desk.mirror, "ok"))
-    assert any("the destination has 3 partitions" in remark for remark in said.of(desk.mirror, "note"))
+def test_a_topic_that_is_there_and_fits(setup: CheckSetup) -> None:
+    topic = setup.topic("t", "src", 2)
+    setup.topic("t", "dst", 3)
+    result = setup.check(setup.config(topic))
+    assert result.exit_code == 0
+    assert any(f"{topic}: 2 partitions" in remark for remark in result.of(setup.mirror, "ok"))
+    assert any("the destination has 3 partitions" in remark for remark in result.of(setup.mirror, "note"))
 
 
-def test_every_topic_that_is_refused_is_said_with_its_remedy(desk: Desk) -> None:
-    few, stamped, full = (desk.topic(suffix, "src", 4) for suffix in ("few", "stamped", "full"))
-    desk.topic("few", "dst", 1)
-    desk.topic("stamped", "dst", 4, message_timestamp_type="LogAppendTime")
-    desk.topic("full", "dst", 4)
-    desk.produce(full, "dst")
-    said = desk.check(desk.config(few, stamped, full))
-    assert said.exit_code == 3
-    problems = {remark.split(":")[0]: remark for remark in said.of(desk.mirror, "problem")}
+def test_every_topic_that_is_refused_is_said_with_its_remedy(setup: CheckSetup) -> None:
+    few, stamped, full = (setup.topic(suffix, "src", 4) for suffix in ("few", "stamped", "full"))
+    setup.topic("few", "dst", 1)
+    setup.topic("stamped", "dst", 4, message_timestamp_type="LogAppendTime")
+    setup.topic("full", "dst", 4)
+    setup.produce(full, "dst")
+    result = setup.check(setup.config(few, stamped, full))
+    assert result.exit_code == 3
+    problems = {remark.split(":")[0]: remark for remark in result.of(setup.mirror, "problem")}
     assert set(problems) == {few, stamped, full}
     assert f"kafka-topics.sh --alter --topic {few} --partitions 4" in problems[few]
     assert "message.timestamp.type=CreateTime" in problems[stamped]
     assert 'on_existing_records = "append"' in problems[full]
 
 
-def test_a_destination_that_holds_unknown_records_is_a_matter_of_integrity(desk: Desk) -> None:
-    topic = desk.topic("t", "src")
-    desk.topic("t", "dst")
-    desk.produce(topic, "dst")
-    assert desk.check(desk.config(topic)).exit_code == 6
-    assert desk.check(desk.config(topic, on_existing_records="append")).exit_code == 0
+def test_a_destination_that_holds_unknown_records_is_a_matter_of_integrity(setup: CheckSetup) -> None:
+    topic = setup.topic("t", "src")
+    setup.topic("t", "dst")
+    setup.produce(topic, "dst")
+    assert setup.check(setup.config(topic)).exit_code == 6
+    assert setup.check(setup.config(topic, on_existing_records="append")).exit_code == 0
 
 
-def test_named_topics_that_do_not_exist(desk: Desk) -> None:
-    said = desk.check(desk.config("not-there-at-all"))
-    assert said.exit_code == 0
-    assert 'not-there-at-all: does not exist on "src"' in said.one(desk.mirror, "warning")
+def test_named_topics_that_do_not_exist(setup: CheckSetup) -> None:
+    result = setup.check(setup.config("not-there-at-all"))
+    assert result.exit_code == 0
+    assert 'not-there-at-all: does not exist on "src"' in result.only(setup.mirror, "warning")
 
 
-def test_an_expression_that_matches_nothing(desk: Desk) -> None:
-    said = desk.check(desk.config("not-there-.*"))
-    assert said.exit_code == 0
-    assert "no topic matches" in said.one(desk.mirror, "warning")
+def test_an_expression_that_matches_nothing(setup: CheckSetup) -> None:
+    result = setup.check(setup.config("not-there-.*"))
+    assert result.exit_code == 0
+    assert "no topic matches" in result.only(setup.mirror, "warning")
 
 
-def test_at_least_once_needs_no_transactions(desk: Desk) -> None:
-    said = desk.check(desk.config("not-there-.*", delivery="at-least-once"))
-    assert any("transactions are not needed" in remark for remark in said.of(desk.mirror, "note"))
+def test_at_least_once_needs_no_transactions(setup: CheckSetup) -> None:
+    result = setup.check(setup.config("not-there-.*", delivery="at-least-once"))
+    assert any("transactions are not needed" in remark for remark in result.of(setup.mirror, "note"))
 
 
-def test_a_destination_that_cannot_do_transactions(desk: Desk, guarded: EmbeddedCluster) -> None:
-    desk.clusters["locked"] = login(guarded, PASSWORD)
-    said = desk.check(desk.config("not-there-.*", destination="locked"))
-    assert said.exit_code == 3
-    copies, in_sync, timeout = said.of(desk.mirror, "problem")
+def test_a_destination_that_cannot_do_transactions(setup: CheckSetup, guarded: EmbeddedCluster) -> None:
+    setup.clusters["locked"] = login(guarded, PASSWORD)
+    result = setup.check(setup.config("not-there-.*", destination="locked"))
+    assert result.exit_code == 3
+    copies, in_sync, timeout = result.of(setup.mirror, "problem")
     assert "transaction.state.log.replication.factor is 3, more than the brokers (1)" in copies
     assert "transaction.state.log.min.isr is 2, at most 1" in in_sync
     assert "transaction_timeout is 15s, the brokers allow 12s" in timeout
-    relaxed = desk.config("not-there-.*", destination="locked", delivery="at-least-once")
-    assert desk.check(relaxed).exit_code == 0
+    relaxed = setup.config("not-there-.*", destination="locked", delivery="at-least-once")
+    assert setup.check(relaxed).exit_code == 0
 
 
 def test_a_start_is_refused_where_the_brokers_allow_shorter_transactions_alone(
-    desk: Desk, guarded: EmbeddedCluster
+    setup: CheckSetup, guarded: EmbeddedCluster
 ) -> None:
     """No shard could begin a transaction; before anything is created."""
-    desk.clusters["locked"] = login(guarded, PASSWORD)
-    settings = load(desk.file(desk.config("not-there-.*", destination="locked")))
+    setup.clusters["locked"] = login(guarded, PASSWORD)
+    settings = load(setup.file(setup.config("not-there-.*", destination="locked")))
     run = Run(settings, [], stop_at_end=True, say=lambda _mirror, _event: None)
     with pytest.raises(PlanRefused, match="transaction_timeout is 15s, the brokers allow 12s") as raised:
         run.prepare()
     assert 'set transaction_timeout = "12s" or less' in raised.value.todo
-    assert not [name for name in desk.view("locked").topic_names() if desk.mirror in name]
+    assert not [name for name in setup.view("locked").topic_names() if setup.mirror in name]
 
 
-def test_a_destination_that_takes_smaller_records(desk: Desk) -> None:
-    topic = desk.topic("t", "src", max_message_bytes="5000000")
-    desk.topic("t", "dst", max_message_bytes="1000000")
-    said = desk.check(desk.config(topic))
-    assert said.exit_code == 0
-    remark = said.one(desk.mirror, "warning")
+def test_a_destination_that_takes_smaller_records(setup: CheckSetup) -> None:
+    topic = setup.topic("t", "src", max_message_bytes="5000000")
+    setup.topic("t", "dst", max_message_bytes="1000000")
+    result = setup.check(setup.config(topic))
+    assert result.exit_code == 0
+    remark = result.only(setup.mirror, "warning")
     assert f"{topic}: the destination takes 1,000,000 bytes at most, the source 5,000,000" in remark
     assert f"--entity-name {topic} --add-config max.message.bytes=5000000" in remark
 
 
 @pytest.mark.parametrize("old", [0, 1])
-def test_old_records_and_a_short_retention(desk: Desk, old: int) -> None:
-    topic = desk.topic("t", "src", 2)
-    desk.topic("t", "dst", 2, retention_ms=str(3 * DAY_MS))
-    desk.produce(topic, "src", partition=1 - old, timestamp=now_ms())
-    assert not desk.check(desk.config(topic)).of(desk.mirror, "warning")
-    desk.produce(topic, "src", partition=old, timestamp=now_ms() - 30 * DAY_MS)
-    remark = desk.check(desk.config(topic)).one(desk.mirror, "warning")
+def test_old_records_and_a_short_retention(setup: CheckSetup, old: int) -> None:
+    topic = setup.topic("t", "src", 2)
+    setup.topic("t", "dst", 2, retention_ms=str(3 * DAY_MS))
+    setup.produce(topic, "src", partition=1 - old, timestamp=now_ms())
+    assert not setup.check(setup.config(topic)).of(setup.mirror, "warning")
+    setup.produce(topic, "src", partition=old, timestamp=now_ms() - 30 * DAY_MS)
+    remark = setup.check(setup.config(topic)).only(setup.mirror, "warning")
     assert f"{topic}: its oldest record is 30 days old, the destination keeps records for 3 days" in remark
     assert f"kafka-configs.sh --alter --entity-type topics --entity-name {topic}" in remark
     assert "retention.ms=-1" in remark
     for start in ("latest", "2020-01-01T00:00:00Z"):
-        warned = desk.check(desk.config(topic, start=start)).of(desk.mirror, "warning")
+        warned = setup.check(setup.config(topic, start=start)).of(setup.mirror, "warning")
         assert len(warned) == (0 if start == "latest" else 1)
 
 
-def test_old_records_and_a_topic_that_would_be_created(desk: Desk, guarded: EmbeddedCluster) -> None:
+def test_old_records_and_a_topic_that_would_be_created(setup: CheckSetup, guarded: EmbeddedCluster) -> None:
     """The source keeps everything by its brokers' default, which is no setting of the topic to copy."""
-    desk.clusters["locked"] = login(guarded, PASSWORD)
-    topic = desk.name("t")
-    desk.create(topic, "locked", 1, {})
-    desk.produce(topic, "locked", timestamp=now_ms() - 30 * DAY_MS)
-    remark = desk.check(desk.config(topic, source="locked")).one(desk.mirror, "warning")
+    setup.clusters["locked"] = login(guarded, PASSWORD)
+    topic = setup.name("t")
+    setup.create(topic, "locked", 1, {})
+    setup.produce(topic, "locked", timestamp=now_ms() - 30 * DAY_MS)
+    remark = setup.check(setup.config(topic, source="locked")).only(setup.mirror, "warning")
     assert "30 days old, the destination keeps records for 7 days" in remark
     assert "on the source, whose settings the new topic gets" in remark
 
 
 def test_ages_are_asked_of_so_many_partitions_and_of_every_topic_first(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    setup: CheckSetup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(record_checks, "MOST_PARTITIONS", 2)
-    topics = [desk.topic(suffix, "src", 2) for suffix in ("a", "b")]
+    topics = [setup.topic(suffix, "src", 2) for suffix in ("a", "b")]
     for topic, suffix in zip(topics, ("a", "b"), strict=True):
-        desk.topic(suffix, "dst", 2, retention_ms=str(DAY_MS))
-        desk.produce(topic, "src", timestamp=now_ms() - 30 * DAY_MS)
-    said = desk.check(desk.config(*topics))
-    assert len(said.of(desk.mirror, "warning")) == 2
-    assert any("in 2 of 4 partitions" in remark for remark in said.of(desk.mirror, "note"))
+        setup.topic(suffix, "dst", 2, retention_ms=str(DAY_MS))
+        setup.produce(topic, "src", timestamp=now_ms() - 30 * DAY_MS)
+    result = setup.check(setup.config(*topics))
+    assert len(result.of(setup.mirror, "warning")) == 2
+    assert any("in 2 of 4 partitions" in remark for remark in result.of(setup.mirror, "note"))
 
 
-def test_what_the_ledger_knows(desk: Desk) -> None:
-    topic = desk.topic("t", "src", 2)
-    desk.topic("t", "dst", 2)
-    desk.produce(topic, "src", 5)
-    desk.produce(topic, "dst", 3)
+def test_what_the_ledger_knows(setup: CheckSetup) -> None:
+    topic = setup.topic("t", "src", 2)
+    setup.topic("t", "dst", 2)
+    setup.produce(topic, "src", 5)
+    setup.produce(topic, "dst", 3)
     beat = Heartbeat(0, 1, 1, now_ms(), "host", 7)
-    write_ledger(desk, position(desk, topic, 3), position(desk, topic, 0, 1), beat)
-    said = desk.check(desk.config(topic, heartbeat="1m"))
-    assert said.exit_code == 0
-    fine = said.of(desk.mirror, "ok")
+    write_ledger(setup, position(setup, topic, 3), position(setup, topic, 0, 1), beat)
+    result = setup.check(setup.config(topic, heartbeat="1m"))
+    assert result.exit_code == 0
+    fine = result.of(setup.mirror, "ok")
     assert any("has the positions of 2 partitions" in remark for remark in fine)
     assert any(
         f"{topic}: 2 of 2 partitions started, 3 records replicated, lag 2 offsets" in one for one in fine
     )
-    assert any("running on host (process 7)" in remark for remark in said.of(desk.mirror, "note"))
+    assert any("running on host (process 7)" in remark for remark in result.of(setup.mirror, "note"))
 
 
-def test_a_position_that_retention_has_overtaken(desk: Desk) -> None:
-    topic = desk.topic("t", "src")
-    desk.topic("t", "dst")
-    desk.produce(topic, "src", 9)
-    known = position(desk, topic, 3)
-    write_ledger(desk, known)
-    assert desk.check(desk.config(topic)).exit_code == 0
-    admin = desk.admin("src")  # a name of its own: a closed client never responds
+def test_a_position_that_retention_has_overtaken(setup: CheckSetup) -> None:
+    topic = setup.topic("t", "src")
+    setup.topic("t", "dst")
+    setup.produce(topic, "src", 9)
+    known = position(setup, topic, 3)
+    write_ledger(setup, known)
+    assert setup.check(setup.config(topic)).exit_code == 0
+    admin = setup.admin("src")  # a name of its own: a closed client never responds
     for future in admin.delete_records([TopicPartition(topic, 0, 7)]).values():
         future.result(10)
-    write_ledger(desk, Stopped(*known.source, verdict="gap", what="as it was then", todo="", at=0))
-    said = desk.check(desk.config(topic))
-    assert said.exit_code == 6
-    assert not said.of(desk.mirror, "warning")  # what it is now says it all
-    assert "4 offsets were deleted before they were replicated" in said.one(desk.mirror, "problem")
+    write_ledger(setup, Stopped(*known.source, verdict="gap", what="as it was then", todo="", at=0))
+    result = setup.check(setup.config(topic))
+    assert result.exit_code == 6
+    assert not result.of(setup.mirror, "warning")  # what it is now says it all
+    assert "4 offsets were deleted before they were replicated" in result.only(setup.mirror, "problem")
 
 
 @pytest.mark.parametrize("side", ["src", "dst"])
-def test_a_topic_that_is_another_one_than_the_ledger_knows(desk: Desk, side: str) -> None:
-    topic = desk.topic("t", "src")
-    desk.topic("t", "dst")
-    known = position(desk, topic, 0)
+def test_a_topic_that_is_another_one_than_the_ledger_knows(setup: CheckSetup, side: str) -> None:
+    topic = setup.topic("t", "src")
+    setup.topic("t", "dst")
+    known = position(setup, topic, 0)
     if side == "src":
         known = replace(known, topic_id="xxxxxxxxxxxxxxxxxxxxxx")
     else:
         known = replace(known, place=known.place._replace(topic_id="xxxxxxxxxxxxxxxxxxxxxx"))
-    write_ledger(desk, known)
-    said = desk.check(desk.config(topic))
-    assert said.exit_code == 6
-    assert "was deleted and created again" in said.one(desk.mirror, "problem")
+    write_ledger(setup, known)
+    result = setup.check(setup.config(topic))
+    assert result.exit_code == 6
+    assert "was deleted and created again" in result.only(setup.mirror, "problem")
 
 
-def test_a_destination_topic_that_was_deleted_under_its_mirror(desk: Desk) -> None:
-    topic = desk.topic("t", "src")
-    facts = desk.view("src").describe([topic])[topic]
-    source = SourcePartition(desk.view("src").connect(), topic, 0)
+def test_a_destination_topic_that_was_deleted_under_its_mirror(setup: CheckSetup) -> None:
+    topic = setup.topic("t", "src")
+    facts = setup.view("src").describe([topic])[topic]
+    source = SourcePartition(setup.view("src").connect(), topic, 0)
     place = Place(topic, "xxxxxxxxxxxxxxxxxxxxxx", 0)
-    write_ledger(desk, Position(source, facts.topic_id, 0, 0, 0, place, 0, -1, 1, 0))
-    said = desk.check(desk.config(topic))
-    assert said.exit_code == 6
-    assert "does not exist any more" in said.one(desk.mirror, "problem")
+    write_ledger(setup, Position(source, facts.topic_id, 0, 0, 0, place, 0, -1, 1, 0))
+    result = setup.check(setup.config(topic))
+    assert result.exit_code == 6
+    assert "does not exist any more" in result.only(setup.mirror, "problem")
 
 
-def test_a_partition_that_stopped(desk: Desk) -> None:
-    topic = desk.topic("t", "src")
-    desk.topic("t", "dst")
-    known = position(desk, topic, 0)
+def test_a_partition_that_stopped(setup: CheckSetup) -> None:
+    topic = setup.topic("t", "src")
+    setup.topic("t", "dst")
+    known = position(setup, topic, 0)
     stopped = Stopped(*known.source, verdict="poison", what="it was refused", todo="look at it", at=0)
-    write_ledger(desk, known, stopped)
-    said = desk.check(desk.config(topic))
-    assert said.exit_code == 0
-    assert "(poison): it was refused | look at it" in said.one(desk.mirror, "warning")
+    write_ledger(setup, known, stopped)
+    result = setup.check(setup.config(topic))
+    assert result.exit_code == 0
+    assert "(poison): it was refused | look at it" in result.only(setup.mirror, "warning")
 
 
-def test_a_ledger_that_would_lose_its_positions(desk: Desk) -> None:
-    write_ledger(desk, cleanup="delete")
-    said = desk.check(desk.config("not-there-.*"))
-    assert said.exit_code == 3
-    assert "cleanup.policy=compact" in said.one(desk.mirror, "problem")
+def test_a_ledger_that_would_lose_its_positions(setup: CheckSetup) -> None:
+    write_ledger(setup, cleanup="delete")
+    result = setup.check(setup.config("not-there-.*"))
+    assert result.exit_code == 3
+    assert "cleanup.policy=compact" in result.only(setup.mirror, "problem")
 
 
-def test_a_ledger_of_a_later_causeway(desk: Desk) -> None:
-    desk.create(ledger_topic(desk.mirror), "dst", 2, {"cleanup.policy": "compact"})
-    producer = Producer(dict(desk.clusters["dst"]))
-    producer.produce(ledger_topic(desk.mirror), json.dumps({"v": 2, "kind": "lease"}).encode(), b"lease", 0)
+def test_a_ledger_of_a_later_causeway(setup: CheckSetup) -> None:
+    setup.create(ledger_topic(setup.mirror), "dst", 2, {"cleanup.policy": "compact"})
+    producer = Producer(dict(setup.clusters["dst"]))
+    producer.produce(ledger_topic(setup.mirror), json.dumps({"v": 2, "kind": "lease"}).encode(), b"lease", 0)
     assert producer.flush(30) == 0
-    said = desk.check(desk.config("not-there-.*"))
-    assert said.exit_code == 6
-    assert "does not understand" in said.one(desk.mirror, "problem")
+    result = setup.check(setup.config("not-there-.*"))
+    assert result.exit_code == 6
+    assert "does not understand" in result.only(setup.mirror, "problem")
 
 
-def test_lines_for_people_without_a_terminal(desk: Desk) -> None:
-    few, fine = desk.topic("few", "src", 2), desk.topic("fine", "src")
-    desk.topic("few", "dst", 1)
-    text = desk.lines(desk.config(few, fine))
+def test_lines_for_people_without_a_terminal(setup: CheckSetup) -> None:
+    few, fine = setup.topic("few", "src", 2), setup.topic("fine", "src")
+    setup.topic("few", "dst", 1)
+    text = setup.lines(setup.config(few, fine))
     assert "\x1b" not in text
     lines = text.splitlines()
     assert [line for line in lines if line.startswith(("cluster ", "mirror "))] == [
         "cluster src",
         "cluster dst",
-        f"mirror {desk.mirror}",
+        f"mirror {setup.mirror}",
     ]
     at = next(number for number, line in enumerate(lines) if line.startswith(f"  problem  {few}: "))
     assert lines[at + 1].startswith(

@@ -125,7 +125,7 @@ def test_both_ways_with_marks_of_origin(world: World) -> None:
             [{"topics": ["T", "U"], "rename": {"T": "U"}}],
             "src:U would land in the destination topic U as well; give it another name",
         ),
-        ([{"topics": ["T"], "rename": {"T": "few"}}], "topic few has 1 partitions, 2 are needed"),
+        ([{"topics": ["T"], "rename": {"T": "few"}}], "topic few has 1 partition, 2 are needed"),
         (
             [{"topics": ["T"], "rename": {"T": "few"}, "partition_map": {"T": 3}}],
             "--alter --topic few --partitions 4 (or modulo = true to fold them",

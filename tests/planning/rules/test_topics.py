@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from causeway.core.plural import counted
 from causeway.core.topic import TopicFacts
 from causeway.planning.rules.topics import NOT_COPIED, WIDE_OPEN, Create, Grow, Refuse, fit, held, new_topic
 
@@ -82,7 +83,7 @@ def test_an_existing_topic(
         assert action == Grow(source)
     else:
         assert isinstance(action, Refuse)
-        assert f"has {destination} partitions, {source} are needed" in action.why
+        assert f"has {counted(destination, 'partition')}, {source} are needed" in action.why
         assert f"--partitions {source}" in action.todo
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from causeway.core.plural import counted
 from causeway.core.topic import TopicFacts
 
 NOT_COPIED = frozenset(
@@ -122,7 +123,7 @@ def fit(
     if destination.partitions >= needed:
         return None
     return Refuse(
-        f"topic {name} has {destination.partitions} partitions, {needed} are needed",
+        f"topic {name} has {counted(destination.partitions, 'partition')}, {needed} are needed",
         f"kafka-topics.sh --alter --topic {name} --partitions {needed}"
         ' (or modulo = true to fold them, or partitions = "by-key")',
         short=True,
