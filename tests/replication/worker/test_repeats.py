@@ -147,7 +147,7 @@ def test_an_error_that_names_no_record_is_traced_to_it(
 
     monkeypatch.setattr("causeway.kafka.produce_loop.marked", fail_at)
     case = Case("unknown", "", "", size=10)
-    order = bad_order(world, case, provenance=True, destination_id="d", on_poison=policy)
+    order = bad_order(world, case, provenance="d", on_poison=policy)
     if policy == "quarantine":
         ensure_quarantine(ClusterView(order.destination), world.mirror, 1, 0)
 
