@@ -349,7 +349,7 @@ def test_what_this_kind_of_hint_cannot_say_is_refused(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "text"),
     [
         ((), "--from"),
         (("--from", "zookeeper"), "zookeeper"),

@@ -61,14 +61,14 @@ def test_offsets_count_whether_records_were_there_or_not(monkeypatch: pytest.Mon
     monkeypatch.setattr("causeway.kafka.clients.consumer", lambda *_, **__: Lists(batches))
     monkeypatch.setattr(range_reader, "record_of", lambda message: message)
     monkeypatch.setattr(range_reader, "AT_ONCE", 1)
-    told: list[tuple[int, int]] = []
+    progress: list[tuple[int, int]] = []
 
     found = read_spans(
         Cluster("a", {}),
         {one: (10, 20), empty: (7, 7), other: (4, 6)},
         lambda record: record.offset(),  # type: ignore[operator]
-        progress=lambda done, total: told.append((done, total)),
+        progress=lambda done, total: progress.append((done, total)),
     )
 
     assert found == {one: [10, 11, 17], other: [4, 5], empty: []}
-    assert told == [(2, 12), (8, 12), (10, 12), (12, 12)]
+    assert progress == [(2, 12), (8, 12), (10, 12), (12, 12)]

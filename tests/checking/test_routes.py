@@ -71,7 +71,7 @@ def test_a_topic_that_the_destination_would_not_create_is_named(setup: CheckSetu
 
 
 def test_two_mirrors_with_one_route(setup: CheckSetup) -> None:
-    """Every record would be duplicated; in one configuration, and beside a mirror that ran from another one."""
+    """Every record would be duplicated: in one configuration, and beside a mirror that ran from another."""
     topic = setup.topic("t", "src")
     setup.topic("t", "dst")
     one, same = setup.config(topic), setup.config(topic, name=f"{setup.mirror}-same")

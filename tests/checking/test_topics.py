@@ -251,7 +251,7 @@ def test_a_destination_topic_that_was_deleted_under_its_mirror(setup: CheckSetup
     write_ledger(setup, Position(source, facts.topic_id, 0, 0, 0, place, 0, -1, 1, 0))
     result = setup.check(setup.config(topic))
     assert result.exit_code == 6
-    assert "does not exist any more" in result.only(setup.mirror, "problem")
+    assert "no longer exists" in result.only(setup.mirror, "problem")
 
 
 def test_a_partition_that_stopped(setup: CheckSetup) -> None:

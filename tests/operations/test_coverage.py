@@ -1,4 +1,4 @@
-"""How often each offset was gone over, whatever moves there were and whatever the clocks said."""
+"""How many times each offset was replicated, whatever the moves and the clocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A gap from beginning to end: the commands of docs/offsets.md, typed as they stand there."""
+"""A gap from beginning to end: the commands of docs/offsets.md, typed as they are."""
 
 from __future__ import annotations
 
@@ -33,38 +33,40 @@ def test_an_operator_sees_a_gap_and_goes_on_behind_it(world: World) -> None:
     world.produce(topic, world.numbers(100, 2, 100))
     world.delete_records(topic, 1, 70)
 
-    code, said = typed(run)
-    assert code == 6, said
-    assert "20 offsets were deleted before they were replicated" in said
-    code, said = typed(show)
-    assert code == 0, said
-    assert f"{topic}[1]: stopped (gap) since " in said
-    assert re.search(rf"{re.escape(topic)}\[1\] +src +0 +50 +70 +100 +50 +50 +0 +0 +0 +0 +", said), said
-    code, said = typed(skip, b"n\n")
-    assert (code, "nothing was written" in said) == (2, True), said
+    code, output = typed(run)
+    assert code == 6, output
+    assert "20 offsets were deleted before they were replicated" in output
+    code, output = typed(show)
+    assert code == 0, output
+    assert f"{topic}[1]: stopped (gap) since " in output
+    assert re.search(rf"{re.escape(topic)}\[1\] +src +0 +50 +70 +100 +50 +50 +0 +0 +0 +0 +", output), output
+    code, output = typed(skip, b"n\n")
+    assert (code, "nothing was written" in output) == (2, True), output
     assert not world.ledger().gaps
 
-    code, said = typed(skip, b"y\n")
+    code, output = typed(skip, b"y\n")
 
-    assert code == 0, said
-    assert f"{topic}[1] moves from offset 50 to 70: skips offsets 50 to 69 (20)" in said
-    assert "by " in said.partition("written to the ledger: ")[2]
-    assert f"continue with: causeway run {config}" in said
+    assert code == 0, output
+    assert f"{topic}[1] moves from offset 50 to 70: skips offsets 50 to 69 (20)" in output
+    assert "by " in output.partition("written to the ledger: ")[2]
+    assert f"continue with: causeway run {config}" in output
     before = world.ledger().generation
     assert before is not None
     other = {f"CAUSEWAY__MIRRORS__{world.mirror.upper()}__SHARDS": str(3 - before.shards)}
-    code, said = typed(again, shards=other)
-    assert code == 0, said
+    code, output = typed(again, shards=other)
+    assert code == 0, output
     after = world.ledger().generation
     assert after is not None
     assert after.number > before.number
     found = world.read(topic)
     assert [len(found[0]), len(found[1])] == [100, 80]
-    code, said = typed(verify)
-    assert code == 0, said
-    assert "skipped offsets 50 to 69 (20)" in said
-    assert "retention was two days" in said
-    code, said = typed(last)
-    assert code == 0, said
-    assert re.search(rf"{re.escape(topic)}\[1\]: gap \(gap\): skipped offsets 50 to 69 \(20\)", said), said
-    assert "stopped" not in said
+    code, output = typed(verify)
+    assert code == 0, output
+    assert "skipped offsets 50 to 69 (20)" in output
+    assert "retention was two days" in output
+    code, output = typed(last)
+    assert code == 0, output
+    assert re.search(rf"{re.escape(topic)}\[1\]: gap \(gap\): skipped offsets 50 to 69 \(20\)", output), (
+        output
+    )
+    assert "stopped" not in output

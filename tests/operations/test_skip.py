@@ -41,8 +41,8 @@ from support.topics import delete_topic
 from support.world import World, now_ms
 
 SHARDS = 3
-CARRIED = 20  # offsets of each partition, of 50 that there are
-GONE = 30  # the source begins there now, in partition 1
+REPLICATED = 20  # offsets of each partition, of 50 that there are
+EXPIRED = 30  # the source begins there now, in partition 1
 
 
 class Ledger:
@@ -55,23 +55,23 @@ class Ledger:
         self.mirror: MirrorSettings = self.settings.mirrors[0]
         self.topic = world.topic("t", 2)
         world.produce(self.topic, world.numbers(100, 2))
-        self.there = Cluster("dst", {"bootstrap.servers": world.servers["destination"]})
+        self.destination = Cluster("dst", {"bootstrap.servers": world.servers["destination"]})
         self.source = ClusterView(Cluster("src", {"bootstrap.servers": world.servers["source"]}))
-        self.view = ClusterView(self.there)
-        self.control = Control(self.there, world.mirror, "exactly-once", limits_of(self.mirror))
+        self.view = ClusterView(self.destination)
+        self.control = Control(self.destination, world.mirror, "exactly-once", limits_of(self.mirror))
         self.control.acquire(ensure_topics(self.view, world.mirror, SHARDS, 1).topic_id)
         ensure_quarantine(self.view, world.mirror, 1, 0)
         self.generation = self.control.settle_shards(SHARDS).number
         for number in range(2):
             self.write(self.position(number))
-        world.delete_records(self.topic, 1, GONE)
+        world.delete_records(self.topic, 1, EXPIRED)
         what = f"{self.topic}[1] begins at offset 30 now"
         self.write(Stopped(*self.at(1), verdict="gap", what=what, todo="do it", at=now_ms()))
 
     def at(self, number: int) -> SourcePartition:
         return SourcePartition(self.source.cluster_id(), self.topic, number)
 
-    def position(self, number: int, offset: int = CARRIED) -> Position:
+    def position(self, number: int, offset: int = REPLICATED) -> Position:
         return Position(
             source=self.at(number),
             topic_id=self.source.describe([self.topic])[self.topic].topic_id,
@@ -106,9 +106,9 @@ def ledger(world: World) -> Iterator[Ledger]:
     made.control.close()
 
 
-def refusal(asked: Callable[[], object]) -> CausewayError:
+def refusal(call: Callable[[], object]) -> CausewayError:
     with pytest.raises(CausewayError) as caught:
-        asked()
+        call()
     return caught.value
 
 
@@ -219,7 +219,7 @@ def test_several_partitions_move_together_and_all_only_where_a_gap_stopped_all(l
 
 def test_what_makes_no_sense_is_refused_with_a_reason(ledger: Ledger) -> None:
     world = ledger.world
-    for asked, kind, said in (
+    for call, kind, text in (
         (lambda: ledger.skip("latest", 0, topic="nothing"), UsageError, "no positions of topic nothing"),
         (lambda: ledger.skip("latest", 7), UsageError, "no position of partition 7"),
         (lambda: ledger.skip(51, 0), UsageError, "offset 51 is out of range"),
@@ -227,10 +227,10 @@ def test_what_makes_no_sense_is_refused_with_a_reason(ledger: Ledger) -> None:
         (lambda: ledger.skip(5, 0), IntegrityError, "would replicate 15 offsets again"),
         (lambda: ledger.skip("latest", 0, source="nobody"), UsageError, "is no source of mirror"),
     ):
-        error = refusal(asked)
-        assert (type(error), said in str(error)) == (kind, True), error
+        error = refusal(call)
+        assert (type(error), text in str(error)) == (kind, True), error
     delete_topic(world.admin(), ledger.topic)
-    assert "does not exist any more" in str(refusal(lambda: ledger.skip("latest", 0)))
+    assert "no longer exists" in str(refusal(lambda: ledger.skip("latest", 0)))
     world.topic("t", 2)
     error = refusal(lambda: ledger.skip("latest", 0))
     assert (type(error), "deleted and created again" in str(error)) == (IntegrityError, True), error
@@ -271,7 +271,7 @@ def test_without_a_ledger_there_is_nothing_to_show(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "text"),
     [
         (("--to", "latest", "--yes"), "--topic"),
         (("--topic", "t", "--yes"), "--to"),
@@ -288,7 +288,7 @@ def test_bad_arguments_are_usage_errors(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     arguments: Sequence[str],
-    said: str,
+    text: str,
 ) -> None:
     config = tmp_path / "mirror.toml"
     config.write_text(
@@ -304,4 +304,4 @@ def test_bad_arguments_are_usage_errors(
         main()
 
     printed = capsys.readouterr().err
-    assert (ended.value.code, said in printed, "Traceback" in printed) == (2, True, False), printed
+    assert (ended.value.code, text in printed, "Traceback" in printed) == (2, True, False), printed

@@ -1,4 +1,4 @@
-"""May a position move there, and what will come of it."""
+"""Whether a position may move, and what that does."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ POSITION = Position(
 LOG = SourceLog("here", 70, 100)
 
 
-def objected(
+def refused_because(
     wanted: TargetOffset, log: SourceLog = LOG, *, back: bool = False, position: Position = POSITION
 ) -> str:
     found = refusal_of(position, log, wanted, back=back)
@@ -40,12 +40,12 @@ def objected(
 
 @pytest.mark.parametrize("wanted", ["earliest", "latest", 70, 85, 100])
 def test_forward_inside_of_the_log_is_allowed(wanted: TargetOffset) -> None:
-    assert objected(wanted) == ""
+    assert refused_because(wanted) == ""
 
 
 @pytest.mark.parametrize(("wanted", "named"), [(69, "offset 69 is out of range"), (101, "offsets 70 to 100")])
 def test_outside_of_the_log_there_is_nothing_to_go_to(wanted: int, named: str) -> None:
-    assert named in objected(wanted)
+    assert named in refused_because(wanted)
     found = refusal_of(POSITION, LOG, wanted, back=True)
     assert found is not None
     assert found.usage
@@ -54,27 +54,29 @@ def test_outside_of_the_log_there_is_nothing_to_go_to(wanted: int, named: str) -
 def test_back_must_be_typed_and_says_how_many_would_come_twice() -> None:
     log = SourceLog("here", 0, 100)
 
-    assert "would replicate 30 offsets again" in objected(20, log)
-    assert objected(20, log, back=True) == ""
-    assert objected("latest", SourceLog("here", 0, 40)) != "", "a truncated source lies behind us"
+    assert "would replicate 30 offsets again" in refused_because(20, log)
+    assert refused_because(20, log, back=True) == ""
+    assert refused_because("latest", SourceLog("here", 0, 40)) != "", (
+        "a truncated source ends before the position"
+    )
 
 
 def test_another_topic_of_the_name_is_not_the_ledgers() -> None:
-    assert "deleted and created again" in objected(85, replace(LOG, topic_id="another"), back=True)
-    assert "does not exist" in objected(85, SourceLog(None), back=True)
-    assert objected(85, replace(LOG, topic_id=NO_TOPIC_ID)) == ""
+    assert "deleted and created again" in refused_because(85, replace(LOG, topic_id="another"), back=True)
+    assert "does not exist" in refused_because(85, SourceLog(None), back=True)
+    assert refused_because(85, replace(LOG, topic_id=NO_TOPIC_ID)) == ""
 
 
-def said(to: int, log: SourceLog = LOG) -> str:
+def described(to: int, log: SourceLog = LOG) -> str:
     return describe_move(POSITION, to, log, coverage_of(POSITION, []))
 
 
 def test_what_will_happen_is_one_line_with_numbers() -> None:
-    assert said(70) == ("orders[1] moves from offset 50 to 70: skips offsets 50 to 69 (20)")
-    assert said(51) == "orders[1] moves from offset 50 to 51: skips offset 50"
-    assert said(50) == "orders[1] is at offset 50 already: it does not move"
-    assert said(20) == ("orders[1] moves back from offset 50 to 20: duplicates up to 30 records")
-    assert said(40, SourceLog("here", 0, 40)).endswith("duplicates no record"), "the source ends there"
+    assert described(70) == ("orders[1] moves from offset 50 to 70: skips offsets 50 to 69 (20)")
+    assert described(51) == "orders[1] moves from offset 50 to 51: skips offset 50"
+    assert described(50) == "orders[1] is at offset 50 already: it does not move"
+    assert described(20) == ("orders[1] moves back from offset 50 to 20: duplicates up to 30 records")
+    assert described(40, SourceLog("here", 0, 40)).endswith("duplicates no record"), "the source ends there"
 
 
 @given(st.integers(0, 200), st.integers(0, 100), st.integers(0, 100))

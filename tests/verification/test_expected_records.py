@@ -112,11 +112,11 @@ def test_a_filter_that_raises_stops_there_and_the_rest_is_taken_as_it_is(log: li
     assert side.notes(PAIR)[0].startswith("not replicated from offset 18 on: filter f.py:Odd raised")
 
 
-@pytest.mark.parametrize(("policy", "there"), [("keep", [20]), ("drop", [])])
-def test_a_filter_that_raises_may_keep_or_drop(log: list[Message], policy: OnError, there: list[int]) -> None:
+@pytest.mark.parametrize(("policy", "extra"), [("keep", [20]), ("drop", [])])
+def test_a_filter_that_raises_may_keep_or_drop(log: list[Message], policy: OnError, extra: list[int]) -> None:
     side = expected(spec("Odd", policy, bad=20))
 
-    assert offsets(side) == sorted([*range(1, 60, 2), *there])
+    assert offsets(side) == sorted([*range(1, 60, 2), *extra])
     assert side.stopped_at is None
 
 
@@ -145,11 +145,11 @@ def test_a_record_without_a_mark_is_the_destinations_own(log: list[Message]) -> 
 
 
 @pytest.mark.parametrize(
-    ("counted", "trimmed", "said"),
+    ("counted", "trimmed", "noted"),
     [(20, False, False), (19, False, True), (21, False, True), (21, True, False), (19, True, True)],
 )
 def test_filters_that_are_not_what_they_were_are_noticed(
-    log: list[Message], counted: int, trimmed: bool, said: bool
+    log: list[Message], counted: int, trimmed: bool, noted: bool
 ) -> None:
     pair = Pair(
         SourcePartition("paris", "t", 0), 0, 40, 60, 60, Place("t", "id", 0), 0, 60, False, True,
@@ -158,4 +158,4 @@ def test_filters_that_are_not_what_they_were_are_noticed(
     side = expected(spec("Odd"), pair=pair)
     offsets(side)
 
-    assert bool(side.notes(pair)) == said
+    assert bool(side.notes(pair)) == noted

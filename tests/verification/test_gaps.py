@@ -129,12 +129,12 @@ def comparing(logs: dict[str, list[Message]]) -> Any:
 
 def compared(played: Played, arrived: Sequence[int] | None = None) -> Findings:
     """As a pair; `arrived` in place of what the mirror delivered."""
-    there = played.arrived if arrived is None else arrived
+    arrived_records = played.arrived if arrived is None else arrived
     pair = played.pair()
     with comparing(
         {
             played.topic: played.log(),
-            "to": [played.record(at, original) for at, original in enumerate(there)],
+            "to": [played.record(at, original) for at, original in enumerate(arrived_records)],
         }
     ):
         found = compare_pair(pair, HERE, THERE)

@@ -19,12 +19,14 @@ from support.world import World, now_ms
 TOO_MANY = ((b"", b""),) * (MOST_HEADERS + 1)
 
 
-def compared(world: World, here: tuple[Header, ...], there: tuple[Header, ...]) -> Findings:
+def compared(
+    world: World, source_headers: tuple[Header, ...], destination_headers: tuple[Header, ...]
+) -> Findings:
     """What the comparison says where the second of three records has these headers on the two sides."""
     name, at = uuid.uuid4().hex, now_ms()
     topic = world.topic(name)
     world.topic(name, on="destination")
-    for side, headers in (("source", here), ("destination", there)):
+    for side, headers in (("source", source_headers), ("destination", destination_headers)):
         records = [Raw(b"k", b"0"), Raw(b"k", b"1", headers), Raw(b"k", b"2")]
         raw.produce(world.servers[side], topic, records, at)
     pair = Pair(SourcePartition("c", topic, 0), 0, 3, 3, 3, Place(topic, "id", 0), 0, 3, False, True)
@@ -39,9 +41,13 @@ def test_names_that_are_the_same_are_equal(world: World, name: bytes) -> None:
     assert compared(world, ((name, b"v"),), ((name, b"v"),)).equal
 
 
-@pytest.mark.parametrize(("here", "there"), [(b"a\0b", b"a"), (b"a\0b", b"a\0c"), (b"\xff", b"\xfe")])
-def test_names_that_differ_in_one_byte_are_not(world: World, here: bytes, there: bytes) -> None:
-    found = compared(world, ((here, b"v"),), ((there, b"v"),))
+@pytest.mark.parametrize(
+    ("source_headers", "destination_headers"), [(b"a\0b", b"a"), (b"a\0b", b"a\0c"), (b"\xff", b"\xfe")]
+)
+def test_names_that_differ_in_one_byte_are_not(
+    world: World, source_headers: bytes, destination_headers: bytes
+) -> None:
+    found = compared(world, ((source_headers, b"v"),), ((destination_headers, b"v"),))
     assert found.first["changed"] == (Coordinates(1, 1, ("headers",)),)
 
 

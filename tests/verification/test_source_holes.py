@@ -24,12 +24,12 @@ class Watched:
     def __init__(
         self, monkeypatch: pytest.MonkeyPatch, *log: LogBatch, skipped: tuple[Any, ...] = ()
     ) -> None:
-        self.asked: list[Hole] = []
+        self.read_holes: list[Hole] = []
         pair = Pair(SOURCE, 0, 100, 100, 100, None, 0, 0, False, True, skipped=skipped)
         self.holes = SourceHoles(None, pair)  # type: ignore[arg-type]
 
         def batches(_cluster: Any, _topic: str, _partition: int, begin: int, end: int) -> Read:
-            self.asked.append(Hole(begin, end))
+            self.read_holes.append(Hole(begin, end))
             return Read(list(log), end)
 
         monkeypatch.setattr(source_holes, "batches_between", batches)
@@ -45,7 +45,7 @@ class Watched:
 def test_a_whole_log_asks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     watched = Watched(monkeypatch)
     watched.read(range(100))
-    assert (watched.asked, watched.holes.lost, watched.holes.notes()) == ([], 0, [])
+    assert (watched.read_holes, watched.holes.lost, watched.holes.notes()) == ([], 0, [])
 
 
 def test_what_no_batch_explains_is_lost_and_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,7 +53,7 @@ def test_what_no_batch_explains_is_lost_and_counted_once(monkeypatch: pytest.Mon
     held = [*range(20), *range(40, 95)]
     for start in (0, 0, 50):
         watched.read(held, start)
-    assert watched.asked == [(20, 40), (95, 100)], "its end is one too"
+    assert watched.read_holes == [(20, 40), (95, 100)], "its end is one too"
     assert watched.holes.lost == 20
     assert watched.holes.notes() == [
         "the source lost its records at offsets 25 to 39 (15)",
@@ -64,17 +64,17 @@ def test_what_no_batch_explains_is_lost_and_counted_once(monkeypatch: pytest.Mon
 def test_markers_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     watched = Watched(monkeypatch, *(LogBatch(offset, offset, True) for offset in range(1, 100, 2)))
     watched.read(range(0, 100, 2))
-    assert (watched.asked, watched.holes.lost) == ([(1, 2)], 0)
+    assert (watched.read_holes, watched.holes.lost) == ([(1, 2)], 0)
 
 
 def test_what_the_ledger_declares_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     watched = Watched(monkeypatch, skipped=((20, 40),))
     watched.read([*range(20), *range(40, 100)])
-    assert (watched.asked, watched.holes.lost) == ([], 0)
+    assert (watched.read_holes, watched.holes.lost) == ([], 0)
 
 
 def test_what_retention_took_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     watched = Watched(monkeypatch)
     watched.holes.begin_at(30)
     watched.read(range(30, 100), 30)
-    assert (watched.asked, watched.holes.lost) == ([], 0)
+    assert (watched.read_holes, watched.holes.lost) == ([], 0)

@@ -87,9 +87,9 @@ CASES: dict[str, Case] = {
     "skipped-and-lost": Case(TEN, [*TEN[:3], *TEN[7:]], moves=((3, 6),)),
     "moved-back": Case(TEN, [*TEN[:8], *TEN[5:]], moves=((8, 5),)),
     "back-and-forth": Case(TEN, [*TEN[:3], *TEN[3:]], moves=((3, 9), (9, 3))),
-    "aside": Case(TEN, [*TEN[:4], *TEN[5:]], {"tally": Tally(9, 0, 1)}, quarantined=(4,)),
-    "aside-and-there": Case(TEN, TEN, {"tally": Tally(9, 0, 1)}, quarantined=(4,)),
-    "aside-and-gone": Case(TEN, [*TEN[:4], *TEN[5:]], {"tally": Tally(9, 0, 1)}),
+    "quarantined": Case(TEN, [*TEN[:4], *TEN[5:]], {"tally": Tally(9, 0, 1)}, quarantined=(4,)),
+    "quarantined-and-there": Case(TEN, TEN, {"tally": Tally(9, 0, 1)}, quarantined=(4,)),
+    "quarantined-and-gone": Case(TEN, [*TEN[:4], *TEN[5:]], {"tally": Tally(9, 0, 1)}),
     "restarted": Case(
         TEN[:4], [*TEN, *TEN[:4]], {"place_start": 10, "tally": Tally(delivered=4)}, moves=((10, -1),)
     ),
@@ -101,7 +101,7 @@ CASES: dict[str, Case] = {
 
 EQUAL = {
     "zoo", "empty", "repeats", "late", "appended", "expired", "expired-there", "declared", "compacted",
-    "transactions", "skipped", "back-and-forth", "aside", "restarted",
+    "transactions", "skipped", "back-and-forth", "quarantined", "restarted",
 }  # fmt: skip
 
 
@@ -226,7 +226,7 @@ def test_every_case_gets_its_verdict(found: dict[str, dict[str, Any]]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("suffix", "kind", "here", "there"),
+    ("suffix", "kind", "source_offset", "destination_offset"),
     [
         ("dropped", "missing", 3, None),
         ("repeated", "duplicated", 2, 6),
@@ -239,16 +239,20 @@ def test_every_case_gets_its_verdict(found: dict[str, dict[str, Any]]) -> None:
         ("expired-and-lost", "missing", 7, None),
         ("compacted-wrong", "changed", 2, 1),
         ("skipped-and-lost", "missing", 6, None),
-        ("aside-and-there", "unexpected", None, 4),
-        ("aside-and-gone", "missing", 4, None),
+        ("quarantined-and-there", "unexpected", None, 4),
+        ("quarantined-and-gone", "missing", 4, None),
     ],
 )
 def test_one_difference_has_its_kind_and_its_coordinates(
-    found: dict[str, dict[str, Any]], suffix: str, kind: str, here: int | None, there: int | None
+    found: dict[str, dict[str, Any]],
+    suffix: str,
+    kind: str,
+    source_offset: int | None,
+    destination_offset: int | None,
 ) -> None:
     assert found[suffix]["counts"] == {kind: 1}
     [place] = found[suffix]["first"][kind]
-    assert (place["source"], place["destination"]) == (here, there)
+    assert (place["source"], place["destination"]) == (source_offset, destination_offset)
 
 
 @pytest.mark.parametrize(
@@ -314,8 +318,11 @@ def test_what_was_skipped_or_put_aside_is_counted_and_says_by_whose_word(
     assert (found["skipped"]["skipped"], found["skipped"]["source_records"]) == (3, 7)
     assert found["skipped"]["notes"][0].startswith("skipped offsets 3 to 5 (3), ")
     assert found["skipped"]["notes"][0].endswith("by me@here: it was time")
-    assert (found["aside"]["quarantined"], found["aside"]["ledger_counts"]) == (1, {"quarantined": 1})
-    assert found["aside-and-gone"]["notes"] == [
+    assert (found["quarantined"]["quarantined"], found["quarantined"]["ledger_counts"]) == (
+        1,
+        {"quarantined": 1},
+    )
+    assert found["quarantined-and-gone"]["notes"] == [
         "the ledger counts 1 quarantined record, the quarantine topic holds 0"
     ]
     assert found["back-and-forth"]["skipped"] == 0

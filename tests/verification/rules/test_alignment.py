@@ -165,19 +165,19 @@ def test_several_edits_keep_their_kinds_and_coordinates(edits: list[Edit]) -> No
         "unexpected": [],
     }
     for number, (edit, stretch) in enumerate(edits):
-        here, there = len(source), len(destination)
+        source_offset, destination_offset = len(source), len(destination)
         if edit != "add":
-            source.append((here, f"edited {number}"))
+            source.append((source_offset, f"edited {number}"))
         if edit == "drop":
-            expected["missing"].append((here, None))
+            expected["missing"].append((source_offset, None))
         elif edit == "change":
-            destination.append((there, f"changed {number}"))
-            expected["changed"].append((here, there))
+            destination.append((destination_offset, f"changed {number}"))
+            expected["changed"].append((source_offset, destination_offset))
         elif edit == "add":
-            destination.append((there, f"foreign {number}"))
-            expected["unexpected"].append((None, there))
+            destination.append((destination_offset, f"foreign {number}"))
+            expected["unexpected"].append((None, destination_offset))
         else:
-            destination.append((there, f"edited {number}"))
+            destination.append((destination_offset, f"edited {number}"))
         for i in range(stretch):
             source.append((len(source), f"{number}/{i}"))
             destination.append((len(destination), f"{number}/{i}"))

@@ -50,11 +50,11 @@ def test_what_compaction_takes_makes_no_difference(everything: list[Row], data: 
         ]
         return sorted(kept)
 
-    here, there = compacted(), compacted()
+    source_rows, destination_rows = compacted(), compacted()
 
     findings = compare_latest(
-        batches([row for _, row in here], [offset for offset, _ in here]),
-        batches([row for _, row in there], [offset for offset, _ in there]),
+        batches([row for _, row in source_rows], [offset for offset, _ in source_rows]),
+        batches([row for _, row in destination_rows], [offset for offset, _ in destination_rows]),
         EVERYTHING,
     )
 
@@ -63,22 +63,30 @@ def test_what_compaction_takes_makes_no_difference(everything: list[Row], data: 
 
 
 @given(rows, rows)
-def test_equal_means_that_the_same_keys_live_with_the_same_records(here: list[Row], there: list[Row]) -> None:
-    living_here = {key: value for key, value in dict(here).items() if value is not None}
-    living_there = {key: value for key, value in dict(there).items() if value is not None}
+def test_equal_means_that_the_same_keys_live_with_the_same_records(
+    source_rows: list[Row], destination_rows: list[Row]
+) -> None:
+    live_source = {key: value for key, value in dict(source_rows).items() if value is not None}
+    live_destination = {key: value for key, value in dict(destination_rows).items() if value is not None}
 
-    findings = compare_latest(batches(here), batches(there), EVERYTHING)
+    findings = compare_latest(batches(source_rows), batches(destination_rows), EVERYTHING)
 
-    assert findings.equal == (living_here == living_there)
-    assert findings.source_records == len(living_here)
-    assert findings.destination_records == len(living_there)
+    assert findings.equal == (live_source == live_destination)
+    assert findings.source_records == len(live_source)
+    assert findings.destination_records == len(live_destination)
 
 
 def test_each_kind_of_difference_has_its_place() -> None:
-    here: list[Row] = [("lost", "1"), ("changed", "1"), ("deleted", "1"), ("deleted", None), ("same", "1")]
-    there: list[Row] = [("same", "1"), ("changed", "2"), ("deleted", "1"), ("strange", "1")]
+    source_rows: list[Row] = [
+        ("lost", "1"),
+        ("changed", "1"),
+        ("deleted", "1"),
+        ("deleted", None),
+        ("same", "1"),
+    ]
+    destination_rows: list[Row] = [("same", "1"), ("changed", "2"), ("deleted", "1"), ("strange", "1")]
 
-    findings = compare_latest(batches(here), batches(there), EVERYTHING)
+    findings = compare_latest(batches(source_rows), batches(destination_rows), EVERYTHING)
 
     assert findings.counts == {"missing": 2, "changed": 1, "unexpected": 1}
     assert findings.first["missing"] == (Coordinates(0, None), Coordinates(3, None))
@@ -88,11 +96,11 @@ def test_each_kind_of_difference_has_its_place() -> None:
 
 def test_versions_after_the_ledgers_position_may_have_arrived_or_not() -> None:
     """v1 was replicated, v2 is lagging, v3 is after the captured end: the destination may have any."""
-    here: list[Row] = [("k", "1"), ("k", "2"), ("k", "3")]
+    source_rows: list[Row] = [("k", "1"), ("k", "2"), ("k", "3")]
     span = SourceSpan(position=1, end=2)
 
     found = {
-        version: compare_latest(batches(here), batches([("k", version)]), span).counts
+        version: compare_latest(batches(source_rows), batches([("k", version)]), span).counts
         for version in ("1", "2", "3")
     }
 
