@@ -21,8 +21,8 @@ from causeway.core.clock import now_ms
 from causeway.core.job import Job, JobState
 from causeway.errors import UsageError, VerifyMismatch
 
-KEPT = 20
-LINES = 200
+MOST_KEPT = 20
+MOST_LINES = 200
 WAIT = "10m"
 _STATES: dict[int | None, JobState] = {None: "running", 0: "equal", VerifyMismatch.exit_code: "different"}
 
@@ -41,51 +41,61 @@ class Comparisons:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._home: Path | None = None
-        self._known: dict[str, _Comparison] = {}
+        self._directory: Path | None = None
+        self._comparisons: dict[str, _Comparison] = {}
         self._lock = threading.Lock()
 
     def start(self, mirror: str, *, wait: bool) -> str:
         """Start comparing a mirror, with `wait` after it has reached the current ends; returns an id."""
         with self._lock:
-            if any(one.mirror == mirror and one.child.exit_code is None for one in self._known.values()):
+            if any(
+                comparison.mirror == mirror and comparison.child.exit_code is None
+                for comparison in self._comparisons.values()
+            ):
                 raise UsageError("this mirror is being compared already", where=f'mirror "{mirror}"')
-            home = self._made_home()
-            number = uuid.uuid4().hex[:12]
+            directory = self._ensure_directory()
+            job_id = uuid.uuid4().hex[:12]
             child = Child(
-                "verify", home / "causeway.toml", "--mirror", mirror,
+                "verify", directory / "causeway.toml", "--mirror", mirror,
                 *(("--wait", "--timeout", WAIT) if wait else ()),
-                log=home / f"{number}.log", env=os.environ,
+                log=directory / f"{job_id}.log", env=os.environ,
             )  # fmt: skip
-            self._known[number] = _Comparison(number, mirror, now_ms(), child)
-            for old in list(self._known)[:-KEPT]:
-                if self._known[old].child.exit_code is not None:
-                    del self._known[old]
-            return number
+            self._comparisons[job_id] = _Comparison(job_id, mirror, now_ms(), child)
+            for old in list(self._comparisons)[:-MOST_KEPT]:
+                if self._comparisons[old].child.exit_code is not None:
+                    del self._comparisons[old]
+            return job_id
 
-    def job(self, number: str) -> Job | None:
+    def job(self, job_id: str) -> Job | None:
         with self._lock:
-            one = self._known.get(number)
-            if one is None:
+            comparison = self._comparisons.get(job_id)
+            if comparison is None:
                 return None
-            code = one.child.exit_code
-            if code is not None and one.ended_at < 0:
-                one.ended_at = now_ms()
-            lines = one.child.log.read_text(errors="replace").splitlines()[-LINES:]
+            code = comparison.child.exit_code
+            if code is not None and comparison.ended_at < 0:
+                comparison.ended_at = now_ms()
+            lines = comparison.child.log.read_text(errors="replace").splitlines()[-MOST_LINES:]
             state = _STATES.get(code, "failed")
-            return Job(one.id, one.mirror, state, one.started_at, one.ended_at, tuple(lines))
+            return Job(
+                comparison.id,
+                comparison.mirror,
+                state,
+                comparison.started_at,
+                comparison.ended_at,
+                tuple(lines),
+            )
 
     def close(self) -> None:
         with self._lock:
-            for one in self._known.values():
-                one.child.kill()
-            if self._home is not None:
-                shutil.rmtree(self._home, ignore_errors=True)
+            for comparison in self._comparisons.values():
+                comparison.child.kill()
+            if self._directory is not None:
+                shutil.rmtree(self._directory, ignore_errors=True)
 
-    def _made_home(self) -> Path:
-        if self._home is None:
-            self._home = Path(tempfile.mkdtemp(prefix="causeway-verify-"))  # readable by this user alone
+    def _ensure_directory(self) -> Path:
+        if self._directory is None:
+            self._directory = Path(tempfile.mkdtemp(prefix="causeway-verify-"))  # readable by this user alone
             tables = self._settings.model_dump(exclude_none=True)
             text = "".join(f"{name} = {written(table)}\n" for name, table in tables.items())
-            (self._home / "causeway.toml").write_text(text)
-        return self._home
+            (self._directory / "causeway.toml").write_text(text)
+        return self._directory

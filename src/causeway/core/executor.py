@@ -24,7 +24,7 @@ class Counter(Protocol):
     def add(self, term: int) -> None: ...
 
 
-class Job(Protocol):
+class SubmittedJob(Protocol):
     """A running job. Once it has ended, it has `rows`, or a `failure` if it failed or was cancelled."""
 
     rows: Sequence[Mapping[str, Any]]
@@ -41,7 +41,7 @@ class Job(Protocol):
 
 
 class Executor(Protocol):
-    def submit(self, task: ArrowTask, table: pa.Table, ddl: str, group: str, description: str) -> Job:
+    def submit(self, task: ArrowTask, table: pa.Table, ddl: str, group: str, description: str) -> SubmittedJob:
         """Start a task for each row of the table. `ddl` is the schema of what the tasks return."""
 
     def counter(self) -> Counter: ...
