@@ -1,1 +1,1 @@
-"""Days that Causeway must survive: what is written and read on them, and who decides how it went."""
+"""The fault harness: scenarios with faults, what is written and read in them, and a checker that decides."""

@@ -1,4 +1,4 @@
-"""The same faults done to Causeway and to a real MirrorMaker 2, judged by the same checker.
+"""The same faults injected into Causeway and into a real MirrorMaker 2, decided by the same checker.
 
     python -m faults.against_mm2 DIRECTORY [--fault NAME]… [--mirror NAME]… [--seed N] [--patience SECONDS]
 
@@ -37,7 +37,7 @@ from faults.schedules import SCHEDULE, TOPICS, MirrorTarget, Scheduled
 from support.process import eventually
 from support.proxy import Proxy
 
-# A transaction that its producer left is otherwise ended up to ten seconds after its time.
+# Otherwise an abandoned transaction is aborted up to ten seconds after its timeout.
 BROKERS = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000"}
 AFTERWARDS = 100  # records that are written after a fault
 LOOK_MS = 300
@@ -47,7 +47,7 @@ OURS = "causeway"
 
 @dataclass(frozen=True)
 class Arena:
-    """What all scenarios share."""
+    """Clusters and settings that all scenarios share."""
 
     source: EmbeddedCluster
     destination: EmbeddedCluster
@@ -79,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def put_through(arena: Arena, fault: Scheduled, entry: Entry) -> Outcome:
-    """One mirror through one fault, in a scenario of their own."""
+    """Run one mirror through one fault, in a scenario of its own."""
     arena.proxy.heal()
     arena.destination.start_brokers()
     place = arena.directory / fault.name / entry.name
@@ -117,7 +117,7 @@ def put_through(arena: Arena, fault: Scheduled, entry: Entry) -> Outcome:
 
 
 def finish(scenario: Scenario, mirror: Contender, patience: float) -> tuple[Report, list[str]]:
-    """Some more is written; then everything arrives, or nothing moves any more."""
+    """Write some more; then wait until everything has arrived, or nothing moves any more."""
     enough = sum(one.visible for one in scenario.workloads) + AFTERWARDS
     eventually(lambda: sum(one.visible for one in scenario.workloads) >= enough, "more is written")
     scenario.quiet()
@@ -129,7 +129,7 @@ def finish(scenario: Scenario, mirror: Contender, patience: float) -> tuple[Repo
 
 
 def come_to_rest(scenario: Scenario, mirror: Contender, patience: float) -> bool:
-    """Whether everything has arrived but what the mirror said would not; given up when nothing more comes."""
+    """Whether everything that the mirror did not declare lost has arrived; gives up when nothing moves."""
     seen, moved, looked = -1, scenario.journal.now(), -LOOK_MS
 
     def rests() -> bool:
@@ -148,12 +148,12 @@ def come_to_rest(scenario: Scenario, mirror: Contender, patience: float) -> bool
 
 
 def exit_code(outcomes: Sequence[Outcome]) -> int:
-    """1 where Causeway shows an anomaly, or could not be judged; the others may show what they like."""
+    """1 if Causeway shows an anomaly or could not be checked; other mirrors do not count."""
     return int(any(not one.clean for one in outcomes if one.mirror == OURS))
 
 
 def show(directory: Path) -> None:
-    """The table of everything that was ever run into a directory, and results.json."""
+    """Print the table of everything that was run into a directory, and write results.json."""
     outcomes = [Outcome.read(path) for path in sorted(directory.glob(f"*/*/{RESULT}"))]
     (directory / "results.json").write_text(json.dumps([asdict(one) for one in outcomes], indent=1))
     faults, mirrors = ([(one.name, one.title) for one in group] for group in (SCHEDULE, CONTENDERS))
@@ -163,7 +163,7 @@ def show(directory: Path) -> None:
 
 @contextlib.contextmanager
 def looking(scenario: Scenario) -> Iterator[None]:
-    """Note all the time how many records acknowledged before the last fault's end have not arrived."""
+    """Sample how many records that were acknowledged before the last fault's end have not arrived."""
     over = threading.Event()
 
     def look() -> None:

@@ -1,4 +1,4 @@
-"""A chosen step of a transaction: a worker stops itself there, its connections and its transaction open."""
+"""A step of a transaction at which a worker stops itself (SIGSTOP), with its transaction open."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ STEPS = ("before-fence", "after-produce", "after-flush", "after-ledger", "after-
 
 @dataclass(frozen=True)
 class Aim:
-    """A step at which a worker stops itself, once each time that somebody waits for it."""
+    """A step at which a worker stops itself, once for each wait."""
 
     step: str
     flag: Path
 
     @property
     def keys(self) -> dict[str, Any]:
-        """Of the mirror. A slice's beginning comes once in a slice, the other steps in each transaction."""
+        """The mirror's settings. A slice has one start; each transaction has the other steps."""
         begins = self.step == "before-fence"
         env = failing(self.step, 2 if begins else 30, "stop", self.flag)
         return {"env": env, "slice": "2s" if begins else "300s", "max_transaction_records": 200}
 
     def start(self, scenario: Scenario) -> None:
-        """The warm-up: while there is a flag, nobody stops."""
+        """Start and warm up: while the flag file exists, no worker stops."""
         self.flag.touch()
         scenario.start()
 
     def taken(self, scenario: Scenario, mirror: CausewayMirror) -> list[int]:
-        """Who stands there."""
+        """Wait for workers that stopped at the step; returns their pids."""
         self.flag.unlink()
         scenario.until(self.flag.exists, f"somebody comes to {self.step}")
         eventually(lambda: any(map(is_held, mirror.run.workers())), f"a worker stands still {self.step}")

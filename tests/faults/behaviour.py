@@ -20,7 +20,7 @@ _SLACK = {"memory": 32 * 1024 * 1024, "files": 8, "threads": 4}
 
 
 def source_untouched(history: History, traced: Trace) -> InvariantResult:
-    """I9: the source holds what its producers wrote, and nothing else; no topic came or went."""
+    """I9: the source holds what its producers wrote and nothing else; no topic was created or deleted."""
     broken = [
         Anomaly("I9", "source-inconsistent", f"{seen.topic}[{seen.partition}]@{seen.offset}",
                 "two readings of the source found different records there")
@@ -51,7 +51,7 @@ def source_untouched(history: History, traced: Trace) -> InvariantResult:
 
 
 def recoveries(history: History) -> list[tuple[Fault, int | None]]:
-    """For each fault that ended: how long until zero lag; None where that never came."""
+    """For each fault that ended: milliseconds until zero lag; None if lag never became zero."""
     samples = history.of(Lag)
     return [
         (fault, min((one.at - fault.until for one in _after(samples, fault) if one.lag == 0), default=None))
@@ -65,7 +65,7 @@ def _after(samples: list[Lag], fault: Fault) -> list[Lag]:
 
 
 def liveness(history: History) -> InvariantResult:
-    """I11: zero lag soon after a fault; flows that it does not concern do not notice it."""
+    """I11: zero lag soon after a fault; other flows are not affected."""
     limit, faults, samples = history.terms.recovery_ms, history.of(Fault), history.of(Lag)
     broken: list[Anomaly] = []
     measured = recoveries(history)
@@ -93,7 +93,7 @@ def liveness(history: History) -> InvariantResult:
 
 
 def convergence(history: History, traced: Trace, exempt: Exemptions) -> InvariantResult:
-    """I12: when the producers are quiet, everything is over there, and every witness says so."""
+    """I12: when the producers are quiet, everything is replicated; lag, ledger and `verify` agree."""
     broken: list[Anomaly] = []
     witnesses = 0
     last_lag = {one.flow: one for one in history.of(Lag)}
@@ -127,7 +127,7 @@ def convergence(history: History, traced: Trace, exempt: Exemptions) -> Invarian
             broken.append(Anomaly("I12", "not-converged", str(left[0]), what))
     doubts = not_read(traced)
     if not witnesses:
-        doubts.append("no lag, no books and no `verify` from after the end")
+        doubts.append("no lag, no ledger and no `verify` from after the end")
     return decide("I12", broken, doubts)
 
 
@@ -143,7 +143,7 @@ def secrecy(history: History) -> InvariantResult:
 
 
 def bounded(history: History) -> InvariantResult:
-    """I15: what a process uses in the end is what it used once it had warmed up."""
+    """I15: at the end a process uses what it used after its warm-up."""
     broken: list[Anomaly] = []
     doubts: list[str] = []
     by_process: dict[str, list[Usage]] = defaultdict(list)

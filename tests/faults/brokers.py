@@ -1,7 +1,7 @@
-"""What can be done to the brokers of a cluster, and whom to do it to.
+"""Faults of the brokers of a cluster, and how to choose a broker.
 
-Every act waits until the cluster shows it: a killed leader has a successor, a broker that came back is in
-sync again. So a schedule is a row of acts, and needs no pauses between them.
+Each method waits until the cluster shows its effect: a killed leader has a successor, a restarted broker
+is in sync again. So a schedule is a list of calls, without pauses between them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NOT_NEEDED = "ELECTION_NOT_NEEDED"  # the preferred replica leads already
 
 
 class Partition(NamedTuple):
-    """Who has a partition: leader (-1: nobody), replicas (the preferred leader first), and those in sync."""
+    """A partition's leader (-1: none), replicas (the preferred leader first) and in-sync replicas."""
 
     leader: int
     replicas: tuple[int, ...]
@@ -34,7 +34,7 @@ class Partition(NamedTuple):
 
 
 class Brokers:
-    """The brokers of one cluster. Asks through the listener that no proxy stands in front of."""
+    """The brokers of one cluster, asked through the listener without a proxy."""
 
     def __init__(self, cluster: EmbeddedCluster) -> None:
         self.cluster = cluster
@@ -42,7 +42,7 @@ class Brokers:
             {
                 "bootstrap.servers": cluster.internal_servers,
                 "reconnect.backoff.max.ms": 500,
-                # A broker that stands still keeps its connections, and would be asked for a minute.
+                # A suspended broker keeps its connections, and requests to it would wait for a minute.
                 "socket.timeout.ms": 3_000,
                 "log_level": 0,
                 "error_cb": lambda _error: None,
@@ -52,15 +52,15 @@ class Brokers:
     def __getitem__(self, node: int) -> Broker:
         return self.cluster.brokers[node]
 
-    # Whom to do it to
+    # choosing a broker
 
     def partitions(self, topics: Iterable[str] = ()) -> dict[tuple[str, int], Partition]:
-        """Of some topics, or of all there are, Kafka's own among them, as the broker that answers knows them.
+        """Partitions of these topics, or of all, internal ones included, as the responding broker knows them.
 
-        Raises KafkaException where none answers.
+        Raises KafkaException if no broker responds.
         """
         wanted = set(topics)
-        # Not DescribeTopics: the client sends that to one broker alone, which may be the one that went.
+        # Not DescribeTopics: the client sends that to one broker alone, which may be the dead one.
         known = self.admin.list_topics(timeout=5).topics
         return {
             (name, number): Partition(facts.leader, tuple(facts.replicas), frozenset(facts.isrs))
@@ -70,7 +70,7 @@ class Brokers:
         }
 
     def leader(self, topic: str, partition: int = 0) -> Broker:
-        """Whoever leads it now; waits for somebody who does."""
+        """The current leader; waits until there is one."""
         led: list[int] = []
 
         def known(found: Mapping[tuple[str, int], Partition]) -> bool:
@@ -81,12 +81,12 @@ class Brokers:
         return self[led[0]]
 
     def coordinator(self, transactional_id: str) -> Broker:
-        """The broker that keeps a producer's transactions: the leader of its partition of their log."""
+        """The transaction coordinator of a producer: the leader of its partition of `__transaction_state`."""
         count = len(self.partitions([TRANSACTION_STATE]))
         return self.leader(TRANSACTION_STATE, coordinating_partition(transactional_id, count))
 
     def controller(self) -> Broker:
-        """Whoever leads the quorum. Brokers name anybody when a client asks, so their own notes decide."""
+        """The quorum leader, from the brokers' own metadata: to clients they may name any broker."""
         notes = [
             json.loads(note.read_text())
             for broker in self.cluster.brokers
@@ -96,26 +96,26 @@ class Brokers:
         assert newest["leaderId"] >= 0, f"nobody leads the quorum: {notes}"
         return self[newest["leaderId"]]
 
-    # What to do
+    # faults
 
     def kill(self, broker: Broker) -> None:
-        """kill -9; returns when nobody counts on it any more."""
+        """kill -9; returns when the cluster has noticed."""
         broker.kill()
         self.await_gone(broker)
 
     def stop(self, broker: Broker) -> None:
-        """Cleanly: it hands over what it leads before it goes."""
+        """Controlled shutdown: it hands over its leaderships first."""
         broker.stop()
         self.await_gone(broker)
 
     def restart(self, broker: Broker) -> None:
-        """Bring it back, and wait until it has caught up."""
+        """Start it, and wait until it is in sync."""
         broker.start()
         self.await_in_sync()
 
     @contextlib.contextmanager
     def without(self, broker: Broker, *, clean: bool = False) -> Iterator[None]:
-        """A broker is away for as long as the block takes."""
+        """A broker is down during the block."""
         (self.stop if clean else self.kill)(broker)
         try:
             yield
@@ -124,7 +124,7 @@ class Brokers:
 
     @contextlib.contextmanager
     def held(self, broker: Broker) -> Iterator[None]:
-        """SIGSTOP for as long as the block takes, which begins when the others go on without it."""
+        """SIGSTOP during the block, which begins when the others have replaced it."""
         broker.pause()
         try:
             self.await_gone(broker)
@@ -135,7 +135,7 @@ class Brokers:
 
     @contextlib.contextmanager
     def none_beside(self, broker: Broker) -> Iterator[None]:
-        """The others go one after the other, cleanly: it leads, and is in sync with nobody."""
+        """The others shut down one after the other: this one leads, with no other replica in sync."""
         for one in self.cluster.brokers:
             if one is not broker:
                 self.stop(one)
@@ -145,7 +145,7 @@ class Brokers:
             self.heal()
 
     def reassign(self, topic: str, wanted: Mapping[int, Sequence[int]]) -> None:
-        """Partitions get other replicas; returns when those, and nobody else, have them."""
+        """Reassign partitions; returns when the reassignment is complete."""
         reassign(self.cluster.internal_servers, topic, wanted)
         self._until(
             lambda found: all(
@@ -160,7 +160,7 @@ class Brokers:
 
     @contextlib.contextmanager
     def moved(self, topic: str) -> Iterator[None]:
-        """Each partition is taken from its leader, and given back in the end, as a last choice."""
+        """Move each partition away from its leader during the block, then back, as the last replica."""
         before = {number: facts for (_, number), facts in self.partitions([topic]).items()}
         kept = {n: [one for one in p.replicas if one != p.leader] for n, p in before.items()}
         self.reassign(topic, kept)
@@ -171,7 +171,7 @@ class Brokers:
 
     @contextlib.contextmanager
     def all_away(self) -> Iterator[None]:
-        """kill -9 of every broker at once; they come back together."""
+        """kill -9 of all brokers at once; after the block they start together."""
         for broker in self.cluster.brokers:
             broker.kill()
         try:
@@ -180,18 +180,18 @@ class Brokers:
             self.heal()
 
     def heal(self) -> None:
-        """All are up and in sync, whatever was done before."""
+        """Start and sync all brokers, whatever was done before."""
         self.cluster.start_brokers()
         self.await_in_sync()
 
     def roll(self) -> None:
-        """A rolling restart as operators do it: the next broker goes when the last one is in sync again."""
+        """A rolling restart: the next broker restarts when the last one is in sync again."""
         for broker in self.cluster.brokers:
             self.stop(broker)
             self.restart(broker)
 
     def elect(self, topics: Iterable[str] = ()) -> int:
-        """The preferred replicas lead again, of some topics or of all; how many partitions changed hands."""
+        """Elect the preferred leaders, of these topics or of all; returns how many leaders changed."""
         names = list(topics)
         before = self.partitions(names)
         wanted = [TopicPartition(*partition) for partition in before]
@@ -206,10 +206,10 @@ class Brokers:
         after = self.partitions(names)
         return sum(after[at].leader != facts.leader for at, facts in before.items() if at in after)
 
-    # What to wait for
+    # conditions
 
     def await_gone(self, broker: Broker) -> None:
-        """Until no broker that is left counts on it, but for what it alone has."""
+        """Wait until it leads nothing and is in sync nowhere, except for partitions that it alone has."""
         if any(one.is_up for one in self.cluster.brokers):
             self._until(
                 lambda found: all(
@@ -219,7 +219,7 @@ class Brokers:
             )
 
     def await_in_sync(self) -> None:
-        """Until every replica on a broker that is up is in sync, and every partition is led."""
+        """Wait until all replicas on running brokers are in sync, and every partition has a leader."""
         self.cluster.wait_ready(SECONDS)
         up = {one.id for one in self.cluster.brokers if one.is_up}
         self._until(
@@ -244,7 +244,7 @@ class Brokers:
 
         eventually(answered, what, SECONDS)
 
-    # What to prepare
+    # topics
 
     def topic(
         self,
@@ -254,7 +254,7 @@ class Brokers:
         config: Mapping[str, str] | None = None,
         replicas: Sequence[Sequence[int]] | None = None,
     ) -> str:
-        """A topic that survives any one broker; `replicas` places them, the preferred leader first."""
+        """Create a topic that survives any one broker; `replicas` has the preferred leader first."""
         settings: dict[str, Any] = {"config": {**REPLICATED, **(config or {})}}
         if replicas is None:
             settings["replication_factor"] = len(self.cluster.brokers)
@@ -267,7 +267,7 @@ class Brokers:
 
 
 def coordinating_partition(transactional_id: str, partitions: int) -> int:
-    """As Kafka's coordinator chooses: Java's hash of the id, without its sign."""
+    """The partition of `__transaction_state`, as Kafka chooses it: Java's hash of the id, unsigned."""
     code = 0
     for unit in transactional_id:
         code = (31 * code + ord(unit)) & 0xFFFFFFFF

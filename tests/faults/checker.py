@@ -1,6 +1,6 @@
-"""Decides every invariant from a history: each one holds, is broken, or nobody can tell.
+"""Decides every invariant from a history: it holds, is broken, or is unknown.
 
-I1–I6 need nothing but what was written and what was read back, so they judge any tool that mirrors.
+I1–I6 need only what was written and what was read, so they can be checked for any mirroring tool.
 
     I1  no loss             lost · unseen · lost-in-source
     I2  no phantom          phantom · aborted-delivered · inconsistent-offsets
@@ -9,7 +9,7 @@ I1–I6 need nothing but what was written and what was read back, so they judge 
     I5  placement           misplaced · key-split
     I6  fidelity            {key, value, key-nullness, value-nullness, headers, timestamp, …}-changed
     I7  offset map, groups  map-wrong · map-incomplete · translation-ahead · translation-back
-    I8  books               ledger-unbalanced · position-back · start-moved · tally-back · tally-wrong ·
+    I8  ledger              ledger-unbalanced · position-back · start-moved · tally-back · tally-wrong ·
                             ledger-ahead · ledger-behind · skipped-unsaid · quarantine-wrong
     I9  source untouched    source-written · source-inconsistent · source-topics-changed
     I10 loud integrity      silent-… · false-alarm · misnamed · quiet-exit · delivered-behind-stop ·
@@ -31,7 +31,7 @@ from faults.invariant_result import Report
 from faults.trace import trace
 
 RECORDS = ("I1", "I2", "I3", "I4", "I5", "I6")
-"""What every mirroring tool can be held to."""
+"""Invariants that hold for any correct mirroring tool."""
 
 
 def check(history: History) -> Report:

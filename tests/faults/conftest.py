@@ -18,7 +18,7 @@ NewScenario = Callable[..., tuple[Scenario, CausewayMirror]]
 
 @pytest.fixture
 def new_scenario(source: EmbeddedCluster, destination: EmbeddedCluster, tmp_path: Path) -> NewScenario:
-    """A scenario of Causeway between two clusters of one broker each; keywords are keys of the mirror."""
+    """Makes scenarios of Causeway between two clusters of one broker; keywords are the mirror's settings."""
 
     def make(
         topics: dict[str, int] | None = None, *, terms: Terms | None = None, **keys: Any

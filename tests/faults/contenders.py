@@ -1,9 +1,8 @@
-"""The mirrors that the same schedule can be put through, and what each says aloud of a partition.
+"""The mirrors that the same schedule runs on, and what each reports about a partition.
 
-What a mirror says becomes a Verdict in the history, in the same words for all of them. Causeway says it in
-its ledger. MirrorMaker 2 has the state of its tasks, with the exception that ended one: where that tells of
-a record that the destination refused, its log names the topic. Other failures name no partition, and are
-kept as they are.
+A report becomes a Verdict in the history, in the same words for all mirrors. Causeway reports in its ledger.
+MirrorMaker 2 has the state of its tasks, with the exception that ended one: if that is a rejected record, its
+log names the topic. Other failures name no partition, and are kept as they are.
 """
 
 from __future__ import annotations
@@ -20,15 +19,15 @@ from faults.scenario import Scenario
 from support.mirrormaker2 import TRANSACTION_TIMEOUT_MS, MirrorMaker2, Setting
 
 REFUSALS = ("RecordTooLargeException", "InvalidTimestampException", "PolicyViolationException")
-"""With these a Java producer hears that a destination will not take a record."""
+"""Exceptions by which a Java producer learns that the destination rejected a record."""
 
 
 class Contender(Mirror, Protocol):
     def say(self, scenario: Scenario) -> None:
-        """Note what it says now about partitions of the scenario's topics, as far as that is new."""
+        """Add its new reports about the scenario's partitions to the journal."""
 
     def failures(self) -> list[str]:
-        """What it says of itself as a whole, where it cannot go on."""
+        """Failures of the mirror as a whole."""
 
 
 class Causeway(CausewayMirror):
@@ -66,7 +65,7 @@ Make = Callable[[Path, EmbeddedCluster, EmbeddedCluster, bool], Contender]
 
 @dataclass(frozen=True)
 class Entry:
-    name: str  # as a command line says it
+    name: str  # on the command line
     title: str
     make: Make
 

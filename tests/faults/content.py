@@ -1,8 +1,8 @@
-"""What a record holds, small enough to keep: prints of its fields, and the token that tells records apart.
+"""A record's content in a small form: fingerprints of its fields, and the token that identifies it.
 
-A token is `~producer.number.check~` and hides in a header, the key or the value, whichever the record has,
-so that records without headers, without key and without value all occur. Its check part makes sure that
-a damaged token is no token, never another record's.
+A token is `~producer.number.check~`, in a header, the key or the value, so that records without headers,
+without key and without value all occur. The check part ensures that a damaged token is no token, and never
+another record's.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ Headers = Iterable[tuple[str, bytes | None]]
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A record's fields, byte for byte as far as a print can tell; None is null, which is not empty."""
+    """Fingerprints of a record's fields; None is null, which is not empty."""
 
     key: str | None
     value: str | None
     headers: tuple[tuple[str, str | None], ...]
     timestamp: int
-    clock: str = ""  # "create" or "append": whose clock it was; "" where nobody asked
+    clock: str = ""  # "create" or "append": the timestamp type; "" if unknown
 
 
 def fingerprint(data: bytes | None) -> str | None:
@@ -45,7 +45,7 @@ def token(producer: str, number: int) -> str:
 
 
 def token_in(key: bytes | None, value: bytes | None, headers: Headers) -> str:
-    """The token that a record carries, or nothing."""
+    """The token in a record; empty if there is none."""
     places = [data for name, data in headers if name == TOKEN_HEADER]
     for data in (*places, key, value):
         found = _TOKEN.search(data) if data else None
@@ -59,7 +59,7 @@ def _check(producer: bytes, number: bytes) -> str:
 
 
 def differences(wanted: Content, found: Content) -> list[str]:
-    """Which fields differ, and whether one of two is null."""
+    """Which fields differ, and which of them only in being null."""
     named: list[str] = []
     for field, a, b in (("key", wanted.key, found.key), ("value", wanted.value, found.value)):
         if a != b:
@@ -74,7 +74,7 @@ def differences(wanted: Content, found: Content) -> list[str]:
 
 
 def alike(one: Content, other: Content) -> bool:
-    """Whether one may be the other, damaged: they share something that records do not share by chance."""
+    """Whether one may be the other, damaged: they share a field that records do not share by chance."""
     return (
         one.timestamp == other.timestamp
         or (bool(one.headers) and one.headers == other.headers)

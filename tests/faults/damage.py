@@ -1,4 +1,4 @@
-"""I10: what was lost or replaced under the mirror was said aloud, and rightly; nothing went on in silence."""
+"""I10: data that was lost or replaced was reported, and correctly; nothing continued silently."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CAUSES: dict[str, tuple[str, tuple[str, ...]]] = {
     "poison": ("source", ("poison",)),
     "filter": ("source", ("poison",)),
 }
-"""Verdict → whose data, and which damage can bring it about."""
+"""Verdict → the side, and the damage that can cause it."""
 
 
 def loud(history: History, traced: Trace, exempt: Exemptions) -> InvariantResult:
@@ -38,7 +38,7 @@ def loud(history: History, traced: Trace, exempt: Exemptions) -> InvariantResult
 
 
 def _unsaid(traced: Trace, damage: Damage, verdicts: list[Verdict]) -> list[Anomaly]:
-    """Damage that concerned the mirror, and about which it said nothing."""
+    """Damage that affected the mirror and that it did not report."""
     sources = [damage.topic] if damage.side == "source" else [
         route.topic for route in traced.routes.values() if route.to == damage.topic
     ]  # fmt: skip
@@ -61,16 +61,16 @@ def _unsaid(traced: Trace, damage: Damage, verdicts: list[Verdict]) -> list[Anom
         if len(covered) == len(gone):
             return []
         first = next(one for one in gone if one not in covered)
-        what = f"{len(gone) - len(covered)} records before {damage.offset} were removed unreplicated, unsaid"
+        what = f"{len(gone) - len(covered)} unreplicated records before {damage.offset} removed, unreported"
         return [Anomaly("I10", "silent-gap", str(first), what)]
     if damage.side == "source" and damage.kind == "truncated":
         replicated = [one for one in originals if one.offset >= damage.offset and one in traced.first]
         if replicated and not said:
-            what = f"it was replicated, the source was cut to {damage.offset}, and nothing was said"
+            what = f"it was replicated, the source was cut to {damage.offset}, and that was not reported"
             return [Anomaly("I10", "silent-truncation", str(replicated[0]), what)]
         return []
     if damage.kind == "poison" and damage.offset >= 0:
-        # Set aside by its own offset; or the partition stands still, here or at an earlier one.
+        # Quarantined by its own offset; or the partition stopped, here or at an earlier offset.
         said = [
             v
             for v in said
@@ -78,13 +78,13 @@ def _unsaid(traced: Trace, damage: Damage, verdicts: list[Verdict]) -> list[Anom
         ]
     begun = any(one in traced.first for one in originals) if damage.side == "source" else True
     if begun and not said and damage.kind != "removed":
-        what = f"on the {damage.side} it was {damage.kind} under the mirror, and nothing was said"
+        what = f"on the {damage.side} it was {damage.kind} under the mirror, and that was not reported"
         return [Anomaly("I10", f"silent-{damage.side}-{damage.kind}", where, what)]
     return []
 
 
 def _unfounded(traced: Trace, exempt: Exemptions, verdict: Verdict, damages: list[Damage]) -> list[Anomaly]:
-    """A verdict without its damage, or with other numbers than the true ones."""
+    """A verdict without damage, or with wrong offsets."""
     log = Log(verdict.topic, verdict.topic_id, verdict.partition)
     side, kinds = _CAUSES.get(verdict.verdict, ("source", ()))
     route = traced.routes.get(verdict.topic)
@@ -117,7 +117,7 @@ def _unfounded(traced: Trace, exempt: Exemptions, verdict: Verdict, damages: lis
 
 
 def _gone_on(traced: Trace, exempt: Exemptions, verdicts: list[Verdict]) -> list[Anomaly]:
-    """Records that arrived although the mirror had said that they would not."""
+    """Records that arrived although the mirror had declared them skipped or stopped."""
     if not verdicts:
         return []
     broken: list[Anomaly] = []
@@ -133,7 +133,7 @@ def _gone_on(traced: Trace, exempt: Exemptions, verdicts: list[Verdict]) -> list
 
 
 def _quiet_exits(history: History) -> list[Anomaly]:
-    """A run to the end that ended well although partitions stand still."""
+    """A run with --stop-at-end that exited with 0 although partitions are stopped."""
     stopped: dict[tuple[str, int], Verdict] = {}
     broken: list[Anomaly] = []
     for event in history.events:

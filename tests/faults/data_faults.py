@@ -1,6 +1,6 @@
-"""What is done to the data of a scenario, logged as damage. What the mirror says about it: mirror_reports.py.
+"""Faults of the data in a scenario, logged as damage. What the mirror reports about them: mirror_reports.py.
 
-Before anything is taken away it is quiet, and both sides were read: what the topics held is known.
+Before anything is deleted the workload is stopped and both sides are read: what the topics held is known.
 """
 
 from __future__ import annotations
@@ -43,25 +43,25 @@ class DataFaults(MirrorReports):
     # ── quiet ────────────────────────────────────────────────────────────────────────────────────
 
     def all_replicated(self) -> None:
-        """Nobody writes, the mirror is at the end and says so; both sides are known."""
+        """Stop writing, wait until the mirror is at the end and its ledger says so; then read both sides."""
         scenario = self.scenario
         scenario.quiet()
         scenario.until(lambda: scenario.unseen.count() == 0, "everything has arrived")
-        scenario.until(self.at_ends, "the mirror says that it is at the end")
+        scenario.until(self.at_ends, "the ledger is at the end")
         self._replicated |= self._last_ends()
         self.mirror.note_ledger(scenario.journal, whole=True)
         scenario.drain("destination")
 
     def at_ends(self) -> bool:
-        """Whether it says that it is where the sources were last seen to end."""
+        """Whether its positions are where the sources ended when they were last read."""
         return self.mirror.at_end(self._last_ends())
 
     def position(self, suffix: str, partition: int) -> int:
-        """Where the mirror was when everything was replicated."""
+        """The mirror's position when everything was replicated."""
         return self._replicated[self.scenario.topic(suffix), partition]
 
     def write_more(self, records: int, *suffixes: str) -> None:
-        """So many, with some in each partition; all that the source holds is known when this ends."""
+        """Write at least this many records, some to each partition; then read the source."""
         self.write_some(records, *suffixes)
         self.scenario.drain("source")
 
@@ -80,37 +80,37 @@ class DataFaults(MirrorReports):
         workload.stop()
 
     def know(self, suffix: str) -> None:
-        """What a source topic holds, before it is changed."""
+        """Read a source topic before it is changed."""
         scenario, topic = self.scenario, self.scenario.topic(suffix)
         drain(scenario.servers["source"], topic, "source", scenario.journal, topic_id=scenario.ids[topic])
 
     def ends(self, topic: str, side: Side = "source") -> dict[int, int]:
         return end_offsets(self.scenario.servers[side], topic, self.scenario.topics[topic])
 
-    # ── data_faults to the source ───────────────────────────────────────────────────────────────────────
+    # ── faults of the source ─────────────────────────────────────────────────────────────────────
 
     @contextlib.contextmanager
     def meanwhile(self, when: str) -> Iterator[None]:
-        """What is the mirror doing: it is `away` (stopped), `behind` (standing still), or `running`."""
-        if when == "away":
+        """The mirror's state during the block: `down` (ended), `suspended` (SIGSTOP) or `running`."""
+        if when == "down":
             assert self.mirror.stop() == 0, self.mirror.output
             yield
             self.mirror.start()
-        elif when == "behind":
+        elif when == "suspended":
             with held([pid for role in self.mirror.pids().values() for pid in role]):
                 yield
         else:
             yield
 
     def delete_records(self, suffix: str, partition: int) -> int:
-        """Half of what was not replicated; where the log begins from now on."""
+        """Delete half of the records that were not replicated; returns the new start of the log."""
         topic = self.scenario.topic(suffix)
         to = (self.position(suffix, partition) + self.ends(topic)[partition]) // 2
         self.remove("source", topic, partition, to)
         return to
 
     def remove(self, side: Side, topic: str, partition: int, to: int) -> None:
-        """Everything before this offset; who leads may have changed just now, and the client not know it."""
+        """Delete everything before this offset; retries if the leader has just changed."""
 
         def removed() -> bool:
             admin = self.scenario.admins[side]
@@ -128,13 +128,13 @@ class DataFaults(MirrorReports):
         self.scenario.damage("removed", side, topic, partition, to)
 
     def expire(self, suffix: str, partition: int) -> int:
-        """Retention by size takes whatever it can: all but the newest segment of each partition."""
+        """Let retention by size delete all but the newest segment of each partition."""
         scenario, topic = self.scenario, self.scenario.topic(suffix)
         self.alter("source", topic, **{"retention.bytes": "0"})
         starts: list[dict[int, int]] = []
 
         def still() -> bool:
-            """Past what was replicated, and not moving: retention looks several times in between."""
+            """Whether the start is after the replicated offsets, and did not move in several looks."""
             starts.append(self._starts(topic))
             overtaken = all(start > self.position(suffix, n) for n, start in starts[-1].items())
             return overtaken and len(starts) > 40 and all(one == starts[-1] for one in starts[-40:])
@@ -146,14 +146,14 @@ class DataFaults(MirrorReports):
         return starts[-1][partition]
 
     def delete(self, suffix: str, side: Side = "source", kind: str = "deleted") -> None:
-        """The topic is gone; `kind`: what it will have been when somebody creates another one."""
+        """Delete the topic; `kind` is `recreated` if another one will be created."""
         topic = self.scenario.topic(suffix)
         self._delete(suffix, side)
         for number in range(self.scenario.topics[topic]):
             self.scenario.damage(kind, side, topic if side == "source" else self.mirror.named(topic), number)
 
     def delete_delivered(self, suffix: str, partition: int, *, all_of_them: bool = False) -> None:
-        """Records that have arrived, as the destination's own retention takes them."""
+        """Delete records of the destination, as its own retention would."""
         topic = self.mirror.named(self.scenario.topic(suffix))
         end = end_offsets(
             self.scenario.servers["destination"], topic, self.scenario.topics[self.scenario.topic(suffix)]
@@ -162,7 +162,7 @@ class DataFaults(MirrorReports):
         self.remove("destination", topic, partition, to)
 
     def recreate(self, suffix: str, records: int, partitions: int = 0) -> None:
-        """Under its name again, each partition with at least so many records."""
+        """Delete and create the topic again, with at least this many records in each partition."""
         scenario, topic = self.scenario, self.scenario.topic(suffix)
         old, before = scenario.ids[topic], scenario.topics[topic]
         partitions = partitions or before
@@ -180,7 +180,7 @@ class DataFaults(MirrorReports):
         self.scenario.topics[topic] = partitions
 
     def hang(self, suffix: str, timeout_seconds: int) -> Hanging:
-        """A transaction with one record, which nobody ends for now."""
+        """Open a transaction with one record, and leave it open."""
         scenario, topic = self.scenario, self.scenario.topic(suffix)
         producer = Producer(
             {
@@ -197,7 +197,7 @@ class DataFaults(MirrorReports):
         self, suffix: str, partition: int, size: int, *, key: bytes | None = None,
         producer: Producer | None = None, transaction: str = "", timestamp: int = 0,
     ) -> int:  # fmt: skip
-        """One record of this size, logged as a workload logs its own; its offset."""
+        """Write one record of this size, logged as a workload logs its own; returns its offset."""
         scenario, topic, at = self.scenario, self.scenario.topic(suffix), timestamp or now_ms()
         self._tokens += 1
         name = token("data_faults", self._tokens)

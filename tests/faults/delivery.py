@@ -14,7 +14,7 @@ from faults.trace import Arrival, Log, Original, Trace
 
 
 def no_loss(history: History, traced: Trace, exempt: Exemptions) -> InvariantResult:
-    """I1: what is visible on the source is on the destination, or the mirror said that it is not."""
+    """I1: what is visible on the source is on the destination, or the mirror reported that it is not."""
     broken: list[Anomaly] = []
     doubts = unread(history, traced)
     late = 0
@@ -37,7 +37,7 @@ def no_loss(history: History, traced: Trace, exempt: Exemptions) -> InvariantRes
                     what = "it was acknowledged, and the source itself does not hold it any more"
                     broken.append(Anomaly("I1", "lost-in-source", str(one), what))
             elif began is None:
-                continue  # a doubt already
+                continue  # already unknown
             elif not whole:
                 doubts.append(f"{one} is not there, and the destination lost its own first records")
             elif one.at > began:
@@ -62,7 +62,7 @@ def no_loss(history: History, traced: Trace, exempt: Exemptions) -> InvariantRes
 
 
 def unread(history: History, traced: Trace) -> list[str]:
-    """What nobody has read to its end, so that what is not seen there may still be there."""
+    """Partitions that were not read to their end: records that were not seen there may still be there."""
     doubts = [] if traced.routes else ["no route is known"]
     read: dict[Log, int] = {}  # when the last reading of a whole source partition began
     for drain in history.of(Drained):
@@ -90,7 +90,7 @@ def unread(history: History, traced: Trace) -> list[str]:
 
 
 def _destination_read(traced: Trace, one: Original) -> tuple[int | None, bool]:
-    """When the last reading of its place began (None: never), and whether the place was still whole."""
+    """When the last reading of its destination partition began (None: never), and whether all was there."""
     drains = [
         drain
         for (side, place), drain in traced.drains.items()
@@ -124,7 +124,7 @@ def not_read(traced: Trace) -> list[str]:
 
 
 def _may_have_been_there(history: History, traced: Trace, arrival: Arrival) -> bool:
-    """Whether the source may have shown this record once, and nobody looked."""
+    """Whether the source may have shown this record at a time when it was not read."""
     if traced.fates.get(arrival.token) == "hidden":
         return False
     topics = {route.topic for route in traced.routes.values() if route.to == arrival.place.topic}
@@ -151,7 +151,7 @@ def order(traced: Trace, exactly: bool) -> InvariantResult:
     broken: list[Anomaly] = []
     for log, row in _rows(traced):
         ranks = {one: n for n, one in enumerate(one for one in traced.originals[log] if one in traced.first)}
-        whole = traced.routes[log.topic].placement == "same"  # by key, a place gets a part of them
+        whole = traced.routes[log.topic].placement == "same"  # by key, a partition gets a part of them
         highest = previous = _of(row[0])
         replaying = False
         for arrival in row[1:]:
@@ -213,7 +213,7 @@ def placement(traced: Trace) -> InvariantResult:
 
 
 def fidelity(traced: Trace) -> InvariantResult:
-    """I6: key, value, headers and timestamp are what they were."""
+    """I6: key, value, headers and timestamp are unchanged."""
     broken = [
         Anomaly("I6", f"{field}-changed", str(one), f"{one.content} became {arrival.content} at {arrival}")
         for arrival in _arrivals(traced)
@@ -229,7 +229,7 @@ def _arrivals(traced: Trace) -> Iterator[Arrival]:
 
 
 def _rows(traced: Trace) -> Iterator[tuple[Log, list[Arrival]]]:
-    """What came from each source partition to each place, in the order of the place."""
+    """What came from each source partition to each destination partition, in offset order."""
     for row in traced.arrivals.values():
         by_log: dict[Log, list[Arrival]] = defaultdict(list)
         for arrival in row:

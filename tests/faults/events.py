@@ -1,6 +1,6 @@
-"""What can be said about a run: by its workload, by readers of either side, by the harness.
+"""The events of a history: from the workload, from readers of both sides, from the harness.
 
-Nothing here knows Causeway: books, map and verdicts are extra, and another tool's history lacks them.
+They do not depend on Causeway: ledger positions, map and verdicts are optional, and other tools have none.
 Times are milliseconds of the harness's own monotonic clock.
 """
 
@@ -16,11 +16,11 @@ Side = Literal["source", "destination"]
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What was promised for this run."""
+    """What the checker holds this run to."""
 
     delivery: Literal["exactly-once", "at-least-once"] = "exactly-once"
     replay: int = 0  # at-least-once: records that one crash may repeat, for each partition
-    recovery_ms: int = 0  # from a fault's end to zero lag; 0 where nothing was promised
+    recovery_ms: int = 0  # from a fault's end to zero lag; 0: no limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A record that a reader of its own found, read_committed."""
+    """A record that an independent reader found, read_committed."""
 
     at: int
     side: Side
@@ -80,7 +80,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Drained:
-    """A reader saw everything in a partition between two offsets: what it did not see is not there."""
+    """A reader has read a partition between two offsets: what it did not see is not there."""
 
     at: int
     began: int
@@ -94,7 +94,7 @@ class Drained:
 
 @dataclass(frozen=True, slots=True)
 class LedgerPosition:
-    """What the mirror's own books said about a source partition."""
+    """What the mirror's ledger said about a source partition."""
 
     at: int
     topic: str
@@ -105,11 +105,11 @@ class LedgerPosition:
     filtered: int = 0
     quarantined: int = 0
     holes: int = 0
-    gone: int = 0  # given up in a declared gap
+    gone: int = 0  # skipped, in a declared gap
     to: str = ""
     to_partition: int = -1
     to_end: int = -1
-    writer: str = ""  # who wrote it: a lease, an instance; "" where that is not known
+    writer: str = ""  # who wrote it: a lease, an instance; "" if unknown
     topic_id: str = ""
 
 
@@ -145,9 +145,9 @@ class Translated:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The mirror said that a partition cannot simply go on: offsets [expected, found) are the matter.
+    """The mirror reported that a partition cannot continue as it is: offsets [expected, found) are missing.
 
-    `topic_id` is the topic that was being replicated. -1 where an offset was not said.
+    `topic_id` is the topic that was being replicated. -1: no offset was reported.
     """
 
     at: int
@@ -165,13 +165,13 @@ class Fault:
     at: int
     name: str
     until: int = -1  # when it was over; -1: never
-    crash: bool = False  # a process that carries records died or was fenced
+    crash: bool = False  # a process that replicates died or was fenced
     flow: str = ""  # the one flow it concerns; "" for all
 
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """What was done to the data itself. `offset` is the log's new start (removed) or end (truncated)."""
+    """A change of the data itself. `offset` is the log's new start (removed) or end (truncated)."""
 
     at: int
     kind: Literal["removed", "truncated", "recreated", "deleted", "poison"]
@@ -184,7 +184,7 @@ class Damage:
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """Records that were not yet replicated, and acknowledged ones that were not yet seen over there."""
+    """Records not yet replicated, and acknowledged ones not yet seen on the destination."""
 
     at: int
     lag: int
@@ -219,7 +219,7 @@ class Scanned:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """A command that brings about a state, and how much it had to change."""
+    """A command that establishes a state, and how many changes it made."""
 
     at: int
     command: str

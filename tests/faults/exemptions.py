@@ -1,8 +1,7 @@
-"""Which originals need not arrive, and which must not: what the mirror itself has said about a partition.
+"""Which originals need not arrive, and which must not: what the mirror itself reported about a partition.
 
-A stop exemptions everything from the offset where the partition stopped, and forbids it to arrive. Going on
-over a gap exemptions the offsets of the gap, and forbids those alone. Whether the mirror was right to say so
-is another question (damage.py).
+A stop exempts everything from the offset where the partition stopped, and forbids it to arrive. A gap exempts
+its own offsets, and forbids only those. Whether the report was correct is decided elsewhere (damage.py).
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ Exemption = Literal["stopped", "gap"]
 
 @dataclass(frozen=True, slots=True)
 class Exemptions:
-    _stops: dict[tuple[str, int], Verdict]  # partitions whose last word was a stop
+    _stops: dict[tuple[str, int], Verdict]  # partitions whose last report was a stop
     _gaps: dict[Log, list[tuple[int, int]]]
-    _given_up: set[Log]  # topics whose place another one of their name has taken
+    _given_up: set[Log]  # topics that were recreated under the same name
 
     def stopped(self, log: Log) -> bool:
         return (log.topic, log.partition) in self._stops
@@ -47,7 +46,7 @@ def exemptions(history: History, traced: Trace) -> Exemptions:
         log = Log(verdict.topic, verdict.topic_id, verdict.partition)
         if verdict.action == "stop":
             reached = [one.offset for one in traced.originals.get(log, ()) if one in traced.first]
-            # Of a destination's log it is the destination's offset that is said.
+            # Verdicts about the destination's log have the destination's offset.
             said = verdict.expected >= 0 and not verdict.verdict.startswith("destination-")
             stops[log.topic, log.partition] = (
                 verdict if said else replace(verdict, expected=max(reached, default=-1) + 1)
@@ -56,7 +55,7 @@ def exemptions(history: History, traced: Trace) -> Exemptions:
         stops.pop((log.topic, log.partition), None)
         if verdict.verdict == "resumed":
             continue
-        # Going on with a recreated topic gives up what was left of the old one, whose end nobody knows.
+        # Continuing with a recreated topic skips the rest of the old one, whose end is unknown.
         whole = verdict.verdict not in ("gap", "poison")
         given_up |= {log} if whole else set()
         end = _beyond(traced, log) if whole else verdict.found
@@ -70,7 +69,7 @@ def _beyond(traced: Trace, log: Log) -> int:
 
 
 def compacted_away(traced: Trace, original: Original) -> bool:
-    """Whether compaction may have taken it: a later record with its key exists on a compacted route."""
+    """Whether compaction may have removed it: a later record with its key exists on a compacted route."""
     if not traced.routes[original.log.topic].compacted or original.content.key is None:
         return False
     return any(

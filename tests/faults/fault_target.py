@@ -1,4 +1,4 @@
-"""What there is to do something to: a mirror at work, its brokers, and the lines between them."""
+"""What a fault is injected into: a running mirror, its brokers, and the connections between them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class FaultTarget:
     brokers: dict[Side, Brokers]
     ended: list[Causeway] = field(default_factory=list)  # runs that were ended on purpose
     replaced: list[Causeway] = field(default_factory=list)  # runs that have to end by themselves
-    trouble: list[str] = field(default_factory=list)  # what nobody can call in order
+    trouble: list[str] = field(default_factory=list)  # problems that no fault explains
 
     def end(self, run: Causeway) -> None:
         self.ended.append(run)
@@ -37,13 +37,13 @@ class FaultTarget:
         print(f"TROUBLE {what}", flush=True)
 
     def topic(self, side: Side, random: Random) -> str:
-        """One that is being replicated, as this side calls it."""
+        """A topic that is being replicated, by its name on this side."""
         writing = [one for one in self.scenario.workloads if not one.stopping.is_set()]
         topic = random.choice(sorted({topic for one in writing for topic in one.topics}))
         return topic if side == "source" else self.mirror.named(topic)
 
     def leader(self, side: Side, random: Random) -> Broker:
-        """Whoever leads a partition that is being replicated."""
+        """The leader of a partition that is being replicated."""
         return self.brokers[side].leader(self.topic(side, random), random.randrange(2))
 
     def workers(self) -> list[int]:
@@ -57,18 +57,18 @@ class FaultTarget:
         return found
 
     def commits(self, random: Random) -> tuple[Proxy, bytes]:
-        """A shard's name, and the line on which it asks for its commits."""
+        """A shard's transactional id, and the proxy to its coordinator."""
         shard = transactional_id(self.mirror.name, random.randint(1, int(self.mirror.keys["shards"])))
         broker = self.brokers["destination"].coordinator(shard)
         return self.lines["destination"].proxies[broker.id], shard.encode()
 
 
 Injection = Callable[[FaultTarget, Random], AbstractContextManager[None]]
-"""Entering it injects, leaving it heals; who is hit is drawn."""
+"""Entering it injects the fault, leaving it heals; the victim is chosen at random."""
 
 
 def complaint(output: str) -> str:
-    """Why a run ended, as it said it itself: its last error, or else its last line."""
+    """Why a run ended: its last error, or else its last line."""
     lines = [line for line in output.splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith("error: ")]
-    return (errors or lines or ["it said nothing"])[-1]
+    return (errors or lines or ["no output"])[-1]

@@ -1,8 +1,8 @@
-"""What happened: events in the order in which a harness saw them, as JSON lines on disk.
+"""The history of a run: events in the order in which the harness saw them, as JSON lines on disk.
 
-A workload logs what it sent and what it was told, a reader what it found on either side, the harness what
-it did (faults, damage) and what it observed (books, verdicts, lag). A failed run keeps its history, and
-the checker decides from nothing else.
+A workload logs what it sent and its delivery reports, a reader what it found on either side, the harness what
+it did (faults, damage) and what it observed (ledger, verdicts, lag). A failed run keeps its history. The
+checker uses nothing else.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class History:
 
     @staticmethod
     def read(path: Path) -> History:
-        """A line that a killed harness left unfinished is not an event; any other odd line is an error."""
+        """Ignores a last line that a killed harness left unfinished; any other malformed line is an error."""
         *lines, rest = path.read_text().split("\n")
         events = [decode(line) for line in lines]
         if rest:
@@ -51,7 +51,7 @@ class History:
 
 
 class Journal:
-    """A history while it is made, by any number of threads: each event is on disk before anything follows."""
+    """A history that threads append to: each event is on disk before the next one."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -73,7 +73,7 @@ class Journal:
             return History(self._events)
 
     def since(self, number: int) -> list[object]:
-        """The events from this one on: a copy of the whole history would cost more the longer it gets."""
+        """The events from this one on, without a copy of the whole history."""
         with self._lock:
             return self._events[number:]
 
@@ -94,7 +94,7 @@ def encode(event: object) -> str:
 
 
 def decode(line: str) -> object:
-    """The event on a line. Raises ValueError where there is none."""
+    """The event on a line. Raises ValueError if it is none."""
     try:
         body = json.loads(line)
         kind = _BY_NAME[body.pop("event")]

@@ -1,4 +1,4 @@
-"""Histories made by hand: an honest scenario in every detail, to which tests do one bad thing at a time."""
+"""Builds histories of a correct mirror, in every detail; tests then introduce one anomaly at a time."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from faults.history import History
 
 TOPIC, TO = "orders", "copy"
 StepKind = Literal["plain", "committed", "aborted", "failed", "landed", "vanished"]
-"""landed and vanished: the producer does not know; the record is in the log, or it is not."""
+"""landed and vanished: unknown to the producer; the record is in the log, or it is not."""
 
 
 @dataclass(frozen=True)
@@ -40,17 +40,17 @@ class WorkloadStep:
     kind: StepKind
     partition: int = 0
     records: int = 1
-    shape: int = 0  # where the token hides, and what is null or empty
+    shape: int = 0  # where the token is, and what is null or empty
 
 
 @dataclass
 class HistoryBuilder:
-    """An honest mirror's scenario over some steps of its producers."""
+    """The history of a correct mirror over some steps of its producers."""
 
     steps: list[WorkloadStep]
     partitions: int = 2
     batch: int = 3  # records in a transaction on the destination
-    extras: bool = True  # books, map and everything else but records
+    extras: bool = True  # ledger, map and everything else but records
     removed: int = -1  # orders[0] was cut to this offset when `replicated` of its records had arrived
     replicated: int = 0
     action: Literal["stop", "continue"] = "stop"
@@ -181,7 +181,7 @@ class HistoryBuilder:
 
 
 def raw(name: str, shape: int, timestamp: int) -> Content:
-    """A record that carries its token in one of three places, and shows off in the others."""
+    """A record with its token in one of three fields, and unusual values in the others."""
     token_bytes = name.encode()
     place, look = shape % 3, shape // 3 % 3
     empty: bytes | None = (None, b"", b"some")[look]
@@ -212,7 +212,7 @@ def records_of(history: History, side: str) -> list[Seen]:
 
 
 def replaced(history: History, changes: Iterable[tuple[object, object | None]]) -> History:
-    """The history with some events in the place of others; None takes one out."""
+    """The history with some events replaced; None removes one."""
     by_id = {id(old): new for old, new in changes}
     events = [by_id.get(id(event), event) for event in history.events]
     return History(event for event in events if event is not None)

@@ -1,6 +1,6 @@
-"""What can be done to a mirror, to its brokers and to its lines: entering an act injects, leaving it heals.
+"""Faults of processes, network and topics: entering the context injects the fault, leaving it heals.
 
-Whoever ends the mirror says so to the target; that it is started again is its supervisor's business.
+A fault that ends the mirror reports that to its target; the supervisor starts the mirror again.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def driver_killed(target: FaultTarget, random: Random) -> Iterator[None]:
 
 @contextmanager
 def jvm_killed(target: FaultTarget, random: Random) -> Iterator[None]:
-    """Nothing can go on without it: the driver ends, and says why."""
+    """Nothing can continue without it: the driver ends, and reports why."""
     run = target.mirror.run
     target.ended.append(run)
     kill(run.jvm())
@@ -55,7 +55,7 @@ def jvm_killed(target: FaultTarget, random: Random) -> Iterator[None]:
 
 @contextmanager
 def killed_at_start(target: FaultTarget, random: Random) -> Iterator[None]:
-    """And again before it has come up."""
+    """Kill it, and kill it again while it starts."""
     target.end(target.mirror.run)
     run = target.mirror.start()
     _last(target, random.uniform(0.5, 9.0))
@@ -105,7 +105,7 @@ def tree_held(target: FaultTarget, random: Random) -> Iterator[None]:
 
 @contextmanager
 def second_instance(target: FaultTarget, random: Random) -> Iterator[None]:
-    """It takes over, and the older one ends by itself."""
+    """The second instance takes over, and the older one ends by itself."""
     older = target.mirror.run
     target.replaced.append(older)
     target.mirror.start()
@@ -115,7 +115,7 @@ def second_instance(target: FaultTarget, random: Random) -> Iterator[None]:
 
 @contextmanager
 def zombie(target: FaultTarget, random: Random) -> Iterator[None]:
-    """An instance stands still, another one takes over, and the first one goes on where it was."""
+    """An instance is suspended, another one takes over, and the first one continues."""
     older = target.mirror.run
     target.replaced.append(older)
     with held(older.family()):
@@ -164,7 +164,7 @@ def one_line_cut(side: Side) -> Injection:
 def torn(side: Side) -> Injection:
     @contextmanager
     def act(target: FaultTarget, random: Random) -> Iterator[None]:
-        """On the line to one leader: whoever is never asked would keep it for later."""
+        """On the connection to a leader that gets requests: an idle one would keep the fault for later."""
         line = target.lines[side].to(target.leader(side, random).id)
         line.each(lambda proxy: proxy.torn.clear())
         way: Way = random.choice(("requests", "answers"))
@@ -193,13 +193,13 @@ def commit_response_lost(target: FaultTarget, random: Random) -> Iterator[None]:
     proxy, shard = target.commits(random)
     proxy.lost.clear()
     proxy.lose_answer(END_TXN, shard, hang_up=random.random() < 0.5)
-    target.scenario.until(proxy.lost.is_set, "the answer to a commit is lost")
+    target.scenario.until(proxy.lost.is_set, "the response to a commit is lost")
     yield
 
 
 @contextmanager
 def commit_late(target: FaultTarget, random: Random) -> Iterator[None]:
-    """Delivered when its shard has long begun something new."""
+    """Deliver it when its shard has begun the next transactions."""
     proxy, shard = target.commits(random)
     proxy.held.clear()
     proxy.hold(END_TXN, shard)
@@ -231,6 +231,6 @@ def grown(target: FaultTarget, random: Random) -> Iterator[None]:
 
 
 def _last(target: FaultTarget, seconds: float) -> None:
-    """How long it lasts is what this fault is."""
+    """Wait: the duration is the fault."""
     over = target.scenario.journal.now() + seconds * 1000
     eventually(lambda: target.scenario.journal.now() >= over, "time has passed", seconds + 30)

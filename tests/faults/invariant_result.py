@@ -1,4 +1,4 @@
-"""An answer to one invariant: it holds, it is broken (with every anomaly named), or nobody can tell."""
+"""The result for one invariant: it holds, it is broken (with every anomaly), or it is unknown."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class InvariantResult:
     invariant: str
     status: Literal["holds", "broken", "unknown"]
     anomalies: tuple[Anomaly, ...] = ()
-    doubts: tuple[str, ...] = ()  # why the history cannot tell, or cannot tell all
+    doubts: tuple[str, ...] = ()  # why the history does not show it, or not completely
 
 
 def decide(invariant: str, anomalies: Iterable[Anomaly], doubts: Iterable[str] = ()) -> InvariantResult:
-    """A broken invariant is broken whatever else is unknown; one with a doubt is never fine."""
+    """Broken if there is an anomaly, whatever is unknown; with a doubt it never holds."""
     found, open_questions = tuple(anomalies), tuple(doubts)
     return InvariantResult(
         invariant, "broken" if found else "unknown" if open_questions else "holds", found, open_questions
@@ -43,7 +43,7 @@ class Report:
         return [anomaly for result in self.results.values() for anomaly in result.anomalies]
 
     def require(self, *invariants: str) -> None:
-        """Nothing is broken, and these are known to hold. Raises AssertionError with the whole report."""
+        """Require that nothing is broken and that these hold. Raises AssertionError with the whole report."""
         short = [name for name in invariants if self.results[name].status != "holds"]
         assert not self.anomalies and not short, f"not shown to hold: {', '.join(short)}\n{self}"
 
@@ -51,7 +51,7 @@ class Report:
         lines = [f"{name}: {result.status}" for name, result in self.results.items()]
         for result in self.results.values():
             lines += _some([str(anomaly) for anomaly in result.anomalies])
-            lines += _some([f"{result.invariant} cannot tell: {doubt}" for doubt in result.doubts])
+            lines += _some([f"{result.invariant} unknown: {doubt}" for doubt in result.doubts])
         lines += [f"{fault}: zero lag {ms} ms after its end" for fault, ms in self.recoveries]
         return "\n".join(lines)
 

@@ -1,4 +1,4 @@
-"""What Causeway itself says about a run, as events: its books, its offset map. Other tools say nothing."""
+"""Causeway's ledger and offset map as events. Other tools have none."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def ledger_position(position: Position, at: int, writer: str) -> LedgerPosition:
 
 
 def note_ledger(journal: Journal, image: LedgerState) -> None:
-    """What the ledger says now about every source partition."""
+    """Add the ledger's positions to the journal."""
     at = journal.now()
     journal.add(
         *(ledger_position(position, at, str(position.generation)) for position in image.positions.values())
@@ -37,7 +37,7 @@ def note_ledger(journal: Journal, image: LedgerState) -> None:
 
 
 def note_offset_map(journal: Journal, servers: str, mirror: str) -> None:
-    """Every run of the map."""
+    """Add every run of the offset map to the journal."""
     for entries in read_all(servers, offset_map_topic(mirror)).values():
         for entry in entries:
             _, topic, partition = (entry.key or b"").decode().split("|")
@@ -55,7 +55,7 @@ def note_offset_map(journal: Journal, servers: str, mirror: str) -> None:
 
 
 def note_topics(journal: Journal, admin: AdminClient, side: Side, made: Collection[str] = ()) -> None:
-    """What there is; those that were made just now, which not every broker knows yet, are waited for."""
+    """Add the topics that exist; waits for those just created, which not every broker may know."""
     names: tuple[str, ...] = ()
 
     def known() -> bool:
@@ -68,11 +68,11 @@ def note_topics(journal: Journal, admin: AdminClient, side: Side, made: Collecti
 
 
 def topic_ids(admin: AdminClient, topics: Collection[str]) -> dict[str, str]:
-    """What tells a topic from another one of its name."""
+    """The topics' ids."""
     found: dict[str, str] = {}
 
     def known() -> bool:
-        """A topic that was created just now is not known everywhere."""
+        """A new topic is not known to every broker at once."""
         with contextlib.suppress(KafkaException):
             for name, future in admin.describe_topics(TopicCollection(list(topics))).items():
                 found[name] = str(future.result().topic_id)

@@ -1,6 +1,6 @@
-"""I7, I8, I13: offset map, translated positions, the mirror's books, and that one instance writes them.
+"""I7, I8, I13: the offset map, translated positions, the ledger, and that one instance writes it.
 
-All of it is extra: a history without books, map or translated groups leaves these unknown.
+All of it is optional: a history without ledger, map or translated groups leaves these unknown.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from faults.trace import Log, Original, Trace
 
 
 def translation(history: History, traced: Trace) -> InvariantResult:
-    """I7: the map leads from each record to itself, and a group that fails over skips nothing."""
+    """I7: the map leads from each record to its copy, and a group that fails over skips nothing."""
     runs, groups = history.of(Mapped), history.of(Translated)
     if not runs and not groups:
         return decide("I7", [], ["no offset map and no translated positions in the history"])
@@ -70,7 +70,7 @@ def _groups(traced: Trace, groups: list[Translated]) -> Iterator[Anomaly]:
 
 
 def _furthest(traced: Trace) -> dict[tuple[Log, str, int], list[tuple[int, Original]]]:
-    """For each offset over there: the furthest original of a source partition up to it."""
+    """For each destination offset: the highest original of a source partition up to it."""
     found: dict[tuple[Log, str, int], list[tuple[int, Original]]] = defaultdict(list)
     for place, row in traced.arrivals.items():
         for arrival in row:
@@ -83,10 +83,10 @@ def _furthest(traced: Trace) -> dict[tuple[Log, str, int], list[tuple[int, Origi
 
 
 def ledger_correct(history: History, traced: Trace, exempt: Exemptions) -> InvariantResult:
-    """I8: the books balance, only move on, and say neither more nor less than what is there."""
+    """I8: the ledger balances, only moves forward, and counts exactly what is there."""
     entries = _by_log(history.of(LedgerPosition))
     if not entries:
-        return decide("I8", [], ["no books in the history"])
+        return decide("I8", [], ["no ledger in the history"])
     broken: list[Anomaly] = []
     doubts: list[str] = []
     cut = {
@@ -101,7 +101,7 @@ def ledger_correct(history: History, traced: Trace, exempt: Exemptions) -> Invar
             broken += _against_records(history, traced, exempt, log, rows)
         source = traced.drains.get(("source", log))
         if source is None and all(row.offset == row.start for row in rows):
-            continue  # a partition that came to nothing, and the books say just that
+            continue  # a partition without records, and the ledger says the same
         if source is None:
             doubts.append(f"the source partition {log} was not read to its end")
         elif log not in cut:
@@ -111,7 +111,7 @@ def ledger_correct(history: History, traced: Trace, exempt: Exemptions) -> Invar
                 if row.at <= source.began and row.offset > source.end
             ]
         if not _read_after(traced, rows):
-            doubts.append(f"the destination of {log} was not read after its books")
+            doubts.append(f"the destination of {log} was not read after its ledger")
     return decide("I8", broken, doubts)
 
 
@@ -136,23 +136,23 @@ def _over_time(log: Log, rows: list[LedgerPosition]) -> Iterator[Anomaly]:
 
 
 def _against_verdicts(history: History, log: Log, rows: list[LedgerPosition]) -> Iterator[Anomaly]:
-    """What the books skip and set aside is what was declared gone, and what lies in the quarantine."""
+    """The ledger's skipped offsets were declared, and its quarantined ones are in the quarantine."""
     said = _said_of(history, log)
     row = rows[-1]
     declared = sum(one.found - one.expected for one in said if one.action == "continue" and one.found >= 0)
     if row.gone > declared:
-        what = f"{row.gone} offsets skipped by the books, {declared} declared"
+        what = f"{row.gone} offsets skipped by the ledger, {declared} declared"
         yield Anomaly("I8", "skipped-unsaid", f"{log}@{row.offset}", what)
     aside = sum(one.action == "quarantine" and one.expected < row.offset for one in said)
     if row.quarantined != aside:
-        what = f"{row.quarantined} records set aside by the books, {aside} in the quarantine"
+        what = f"{row.quarantined} records quarantined by the ledger, {aside} in the quarantine"
         yield Anomaly("I8", "quarantine-wrong", f"{log}@{row.offset}", what)
 
 
 def _against_records(
     history: History, traced: Trace, exempt: Exemptions, log: Log, rows: list[LedgerPosition]
 ) -> Iterator[Anomaly]:
-    """The last entry before the destination was read promises no more, the first after it no less."""
+    """The last entry before the destination was read counts no more than it held, the next no less."""
     originals = traced.originals.get(log, [])
     drains = _places_read(traced, log)
     if not drains:
@@ -171,20 +171,20 @@ def _against_records(
         arrived = sum(one in traced.first and one.offset >= row.start for one in passed)
         exact = history.terms.delivery == "exactly-once" and not traced.routes[log.topic].compacted
         if exact and row.delivered != arrived:
-            what = f"{row.delivered} records delivered by the books, {arrived} on the destination"
+            what = f"{row.delivered} records delivered by the ledger, {arrived} on the destination"
             yield Anomaly("I8", "tally-wrong", f"{log}@{row.offset}", what)
     harmed = {(one.topic, one.partition) for one in history.of(Damage) if one.side == "destination"}
     for drain in drains:
         for row in rows if (drain.topic, drain.partition) not in harmed else ():
             same = (row.to, row.to_partition) == (drain.topic, drain.partition)
             if same and row.at <= drain.began and row.to_end > drain.end:
-                what = f"its place reaches {row.to_end} by the books, and ends at {drain.end}"
+                what = f"its place reaches {row.to_end} by the ledger, and ends at {drain.end}"
                 yield Anomaly("I8", "ledger-ahead", f"{log}@{row.offset}", what)
     after = [row for row in rows if row.at >= ended]
     if after and history.terms.delivery == "exactly-once":
         position = max(row.offset for row in after if row.at == after[0].at)  # one reading, all its steps
-        # Of a topic that was replaced, compaction leaves what shards wrote that have it no more. The last
-        # word about it is where the mirror left it.
+        # Of a replaced topic, compaction keeps what its former shards wrote. The last
+        # position is where the mirror left it.
         left = [one.expected for one in _said_of(history, log) if one.verdict == "recreated"]
         position = max([position, *left])
         for one in originals:
@@ -194,7 +194,7 @@ def _against_records(
 
 
 def one_writer(history: History) -> InvariantResult:
-    """I13: once another instance has advanced a partition, the former one never does again."""
+    """I13: once another instance has moved a partition's position, the former one never does again."""
     broken: list[Anomaly] = []
     writers: set[str] = set()
     for log, rows in _by_log(history.of(LedgerPosition)).items():
@@ -206,7 +206,7 @@ def one_writer(history: History) -> InvariantResult:
                     broken.append(Anomaly("I13", "two-writers", f"{log}@{row.offset}", what))
                 past.append(row.writer)
         writers.update(past)
-    return decide("I13", broken, [] if len(writers) > 1 else ["no second instance wrote to the books"])
+    return decide("I13", broken, [] if len(writers) > 1 else ["no second instance wrote to the ledger"])
 
 
 def _said_of(history: History, log: Log) -> list[Verdict]:
@@ -221,7 +221,7 @@ def _by_log(rows: Iterable[LedgerPosition]) -> dict[Log, list[LedgerPosition]]:
 
 
 def _steps(rows: list[LedgerPosition]) -> list[LedgerPosition]:
-    """What the books went through: a later reading tells the same once more."""
+    """The distinct entries: a later reading repeats them."""
     return list(dict.fromkeys(replace(row, at=0) for row in rows))
 
 

@@ -1,4 +1,4 @@
-"""A partition's files, as a broker that is not running leaves them: one record batch behind the other."""
+"""The files of a partition whose broker is stopped: one record batch after the other."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Where = Literal["records", "checksum"]
 class Batch(NamedTuple):
     first: int  # offset of its first record
     last: int
-    control: bool  # a marker: what a transaction ends with
+    control: bool  # a transaction marker
     end: int  # where the next one begins in the file
 
 
@@ -33,9 +33,9 @@ def batches(data: bytes) -> Iterator[Batch]:
 
 
 def cut_behind_a_commit(partition: Path) -> int:
-    """Take away the second half of a log, as if it had never reached the disk; where it ends from now on.
+    """Remove the second half of a log, as if it had never reached the disk; returns its new end.
 
-    Behind a marker: half a transaction would hold back every reader for ever.
+    It ends after a marker: half a transaction would block every reader for ever.
     """
     (segment,) = partition.glob("*.log")
     data = segment.read_bytes()
@@ -51,14 +51,14 @@ def cut_behind_a_commit(partition: Path) -> int:
 
 
 def cut_before(partition: Path, offset: int) -> None:
-    """Take away everything from an offset on, as if it had never reached the disk; a batch begins there."""
+    """Remove everything from an offset on, as if it had never reached the disk; a batch begins there."""
     segment, data = _only_segment(partition)
     keep = max((batch.end for batch in batches(data) if batch.last < offset), default=0)
     _write(partition, segment, data[:keep])
 
 
 def take_out(partition: Path, first: int, last: int) -> None:
-    """Take batches out of the middle of a log: a lost segment leaves that, or compaction."""
+    """Remove batches from the middle of a log, as a lost segment or compaction does."""
     segment, data = _only_segment(partition)
     kept, begin, taken = b"", 0, []
     for batch in batches(data):
@@ -85,7 +85,7 @@ def _write(partition: Path, segment: Path, data: bytes) -> None:
 
 
 def flip(partition: Path, number: int, where: Where) -> Batch:
-    """Turn one bit in a batch, as a disk does; once more, and all is as it was. Its broker may be running."""
+    """Flip one bit in a batch, as a disk does; a second call restores it. The broker may be running."""
     (segment,) = partition.glob("*.log")
     data = segment.read_bytes()
     found = list(batches(data))

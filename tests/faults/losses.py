@@ -1,7 +1,7 @@
-"""Source data that is lost or replaced under a mirror whose policies say to go on.
+"""Source data that is lost or replaced while the mirror's policies say to continue.
 
-These topics are written to by nobody but these acts, and only while the source is well: what they held is
-known to the last record when it is taken away.
+Only these faults write to these topics, and only while the source is healthy: what they held is known to the
+last record when it is deleted.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from faults.processes import held
 from support.proxy import Proxy
 
 LOSING, REPLACED = "lossy", "again"
-RECORDS = 100  # that are written before something happens to them
+RECORDS = 100  # written before they are deleted
 A_FEW, MORE = 5, 10
 """Records in each partition of a new topic that is shorter than the old one; offsets more of a longer one."""
 
-When = Literal["running", "held", "cut off", "away"]
+When = Literal["running", "held", "cut off", "down"]
 
 
 def removed(when: When) -> Injection:
     @contextmanager
     def act(target: FaultTarget, random: Random) -> Iterator[None]:
-        """Some of what was not replicated yet, or all of it, in one partition or in all."""
+        """Delete some or all unreplicated records, in one partition or in all."""
         data_faults, topic = DataFaults(target.scenario, target.mirror), target.scenario.topic(LOSING)
         with _meanwhile(target, when):
             replicated = data_faults.ends(topic)
@@ -47,7 +47,7 @@ def removed(when: When) -> Injection:
 def replaced(when: When, length: Literal["shorter", "longer"]) -> Injection:
     @contextmanager
     def act(target: FaultTarget, random: Random) -> Iterator[None]:
-        """Another topic of the name: a position in the old one exists in it, or lies behind its end."""
+        """Recreate the topic: the old position exists in it, or is after its end."""
         data_faults, topic = DataFaults(target.scenario, target.mirror), target.scenario.topic(REPLACED)
         with _meanwhile(target, when):
             data_faults.write_some(RECORDS, REPLACED)
@@ -61,7 +61,7 @@ def replaced(when: When, length: Literal["shorter", "longer"]) -> Injection:
 
 @contextmanager
 def _meanwhile(target: FaultTarget, when: When) -> Iterator[None]:
-    """What keeps the mirror from carrying what is about to be lost."""
+    """Keep the mirror from replicating what will be lost."""
     if when == "held":
         with held(target.mirror.run.family()):
             yield
@@ -73,6 +73,6 @@ def _meanwhile(target: FaultTarget, when: When) -> Iterator[None]:
         finally:
             lines.each(Proxy.heal)
     else:
-        if when == "away":
+        if when == "down":
             target.end(target.mirror.run)
         yield

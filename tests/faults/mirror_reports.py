@@ -1,4 +1,4 @@
-"""What a mirror is heard to say about partitions: in its ledger, its quarantine, and by how it ends."""
+"""What a mirror reports about partitions: in its ledger, in its quarantine, and by its exit code."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from faults.scenario import Scenario
 from faults.verdicts import Verdicts
 
 Named = tuple[str, int, int, int]
-"""Verdict, expected, found, gone: what a partition that stands still is said to be."""
+"""Verdict, expected, found, gone: why a partition is stopped."""
 
 
 class MirrorReports:
     def __init__(self, scenario: Scenario, mirror: CausewayMirror) -> None:
         self.scenario, self.mirror = scenario, mirror
         self.said = Verdicts(scenario.servers["destination"], mirror.name)
-        self.aside: dict[tuple[int, int], Content] = {}  # what lies in the quarantine
+        self.aside: dict[tuple[int, int], Content] = {}  # what is in the quarantine
 
     def heard(self, verdict: str, suffix: str, partition: int) -> list[Verdict]:
-        """What the ledger says of a partition, each thing once."""
+        """The ledger's distinct verdicts about a partition."""
         self.said.note(self.scenario.journal)
         found = {
             (one.action, one.expected, one.found): one
@@ -31,7 +31,7 @@ class MirrorReports:
         return list(found.values())
 
     def goes_on(self, suffix: str, partition: int) -> bool:
-        """Whether the last word about a partition is that it goes on: each run tries, and may stop again."""
+        """Whether a partition's last verdict is that it resumed: each run tries, and may stop again."""
         self.said.note(self.scenario.journal)
         topic = self.scenario.topic(suffix)
         words = [
@@ -42,7 +42,7 @@ class MirrorReports:
         return words[-1:] == ["resumed"]
 
     def heard_of(self, suffix: str, policy: str, partitions: int = 0) -> bool:
-        """Whether something was said of each partition, and it was done what the policy asks for."""
+        """Whether each partition has a verdict, with the action that the policy asks for."""
         self.said.note(self.scenario.journal)
         topic, action = self.scenario.topic(suffix), "stop" if policy == "stop" else "continue"
         said = {
@@ -66,14 +66,14 @@ class MirrorReports:
         assert self.aside.keys() == wanted
 
     def gaps(self) -> set[tuple[str, int, str, int, int]]:
-        """Suffix, partition, verdict, from where, to where: all that the ledger keeps."""
+        """All gaps in the ledger: suffix, partition, verdict, begin, end."""
         return {
             (one.topic.rpartition(".")[2], one.partition, one.verdict, one.begin, one.end)
             for one in self.mirror.ledger().gaps.values()
         }
 
     def stands_still(self, code: int) -> dict[tuple[str, int], Named]:
-        """A run to the end must end so; what it says of each partition that stands still."""
+        """Run with --stop-at-end, expect this exit code, and return why each stopped partition is stopped."""
         run = self.mirror.start("--stop-at-end")
         found = run.wait()
         self.scenario.journal.add(Exited(self.scenario.journal.now(), "run --stop-at-end", found))
@@ -87,13 +87,13 @@ class MirrorReports:
         }  # fmt: skip
 
     def stop_and_stand_still(self, code: int) -> dict[tuple[str, int], Named]:
-        """A clean stop is one, whatever stands still; a run to the end of now is not."""
+        """A stop by signal exits with 0, also with stopped partitions; --stop-at-end does not."""
         self.scenario.quiet()
         assert self.mirror.stop() == 0, self.mirror.output
         return self.stands_still(code)
 
     def nothing_came_since(self) -> bool:
-        """Whether the destination holds just what it held when everything was replicated."""
+        """Whether the destination holds exactly what it held when everything was replicated."""
         seen = [one for one in self.scenario.journal.history().of(Seen) if one.side == "destination"]
         before = {(one.topic, one.partition, one.offset): one.token for one in seen}
         journal = Journal(self.scenario.directory / "afterwards.jsonl")

@@ -1,7 +1,7 @@
-"""The mirror under test: what a scenario needs to know of it, and Causeway as one that can be asked.
+"""The mirror under test: the protocol that a scenario needs, and Causeway as an implementation.
 
-How far a mirror is, a scenario sees by itself. What a mirror says of itself (`note_ledger`, `note_map`,
-`at_end`) is extra: a tool that keeps no books notes nothing, and is at its end when asked.
+A scenario measures progress by itself. What a mirror reports (`note_ledger`, `note_map`, `at_end`) is
+optional: a tool without a ledger adds nothing, and always counts as at its end.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from support.records import read_offsets
 
 
 class Mirror(Protocol):
-    """Any tool that carries topics whose names begin with `<name>.` from a source to a destination."""
+    """Any tool that replicates topics whose names begin with `<name>.` from a source to a destination."""
 
     name: str
     has_ledger: bool
@@ -37,10 +37,10 @@ class Mirror(Protocol):
     def start(self) -> object: ...
 
     def kill(self) -> None:
-        """All of it, with SIGKILL."""
+        """SIGKILL to all its processes."""
 
     def stop(self) -> int:
-        """As its users stop it; its exit code."""
+        """Stop it as its users do; returns the exit code."""
 
     @property
     def alive(self) -> bool: ...
@@ -49,25 +49,25 @@ class Mirror(Protocol):
     def output(self) -> str: ...
 
     def named(self, topic: str) -> str:
-        """What a source topic is called at the destination."""
+        """A source topic's name on the destination."""
 
     def pids(self) -> dict[str, list[int]]:
-        """Its processes by their roles."""
+        """Its processes by role."""
 
     def note_ledger(self, journal: Journal, *, whole: bool) -> None:
-        """Where it says it is; `whole`: and every step on the way there."""
+        """Add its current positions to the journal; with `whole`, all positions that its log holds."""
 
     def note_map(self, journal: Journal) -> None: ...
 
     def at_end(self, ends: Mapping[tuple[str, int], int]) -> bool:
-        """Whether it says that it has come to these ends of source partitions."""
+        """Whether its positions have reached these ends of source partitions."""
 
 
 class CausewayMirror:
-    """`causeway run`, started as often as a test wants: again after a crash, or beside one that runs.
+    """`causeway run`, started as often as a test needs: again after a crash, or beside a running one.
 
-    Sides that are `proxied` it reaches through their PROXY listener. Keywords are keys of the mirror's table;
-    None leaves one out.
+    It connects to `proxied` sides through their PROXY listener. Keywords are keys of the mirror's table; None
+    omits one.
     """
 
     has_ledger = True
@@ -93,10 +93,10 @@ class CausewayMirror:
         }  # fmt: skip
         self.config = directory / f"{self.name}.toml"
         self.runs: list[Causeway] = []
-        self._destination = destination.bootstrap_servers  # for a test's own eyes, which go around a proxy
+        self._destination = destination.bootstrap_servers  # for the test itself, without a proxy
 
     def write_config(self, **changes: Any) -> Path:
-        """The configuration as it will be from now on."""
+        """Write the configuration for the next runs."""
         self.keys |= changes
         tables: list[tuple[str, Mapping[str, Any]]] = []
         for alias, servers in self.servers.items():
@@ -117,7 +117,7 @@ class CausewayMirror:
         return self.config
 
     def start(self, *arguments: str, env: Mapping[str, str] | None = None, **changes: Any) -> Causeway:
-        """Another run, from now on the one that is meant; runs before it go on if they still live."""
+        """Start another run, which `run` returns from now on; earlier runs continue if they still live."""
         self.write_config(**changes)
         log = self.directory / f"run-{self.name}-{len(self.runs)}.log"
         self.runs.append(Causeway("run", self.config, *arguments, log=log, env={**self.env, **(env or {})}))
@@ -125,11 +125,11 @@ class CausewayMirror:
 
     @property
     def run(self) -> Causeway:
-        """The newest one."""
+        """The newest run."""
         return self.runs[-1]
 
     def kill(self) -> None:
-        """Every run, and what they left behind."""
+        """Kill every run and what it left running."""
         for run in self.runs:
             run.kill()
 
@@ -172,7 +172,7 @@ class CausewayMirror:
     def _positions(self, at: int) -> list[LedgerPosition]:
         """Every position that the ledger still holds, by generation and in the order of its log.
 
-        Who wrote one is told by the heartbeat before it: positions do not name an instance.
+        The heartbeat before a position tells who wrote it: positions do not name an instance.
         """
         topic = ledger_topic(self.name)
         if not self._has(topic):
@@ -194,7 +194,7 @@ class CausewayMirror:
 
 
 def failing(point: str, hit: int, action: str, flag: Path) -> dict[str, str]:
-    """The environment of a run that pulls the plug at a step of its own (causeway/failpoint.py)."""
+    """The environment of a run that fails at a failpoint (causeway/failpoint.py)."""
     return {"CAUSEWAY_FAILPOINT": f"{point}:{hit}:{action}:{flag}"}
 
 

@@ -1,6 +1,6 @@
-"""Random faults as data: kinds with a name, a weight and an act, and a schedule of them from a seed.
+"""Random faults as data: kinds with a name, a weight and an injection, and a schedule of them from a seed.
 
-A schedule is drawn from its seed alone, so the same seed gives the same one.
+The schedule depends only on the seed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Family = Literal["processes", "brokers", "network", "topics", "data", "quotas", 
 FAMILIES: tuple[Family, ...] = get_args(Family)
 TRANSACTION_SECONDS = 5
 RECOVERY_MS, RESTART_MS = 15_000, 25_000
-"""From a fault's end to zero lag; the second where the whole process has to start again."""
+"""From a fault's end to zero lag; the second if the whole process has to start again."""
 _OVERLAPS = 0.2
 _ALL = frozenset({"mirror", "source", "destination"})
 
@@ -32,7 +32,7 @@ class FaultKind:
     weight: int = 1
     seconds: tuple[float, float] = (0.0, 0.0)  # how long it lasts, once it is there
     touches: frozenset[str] = _ALL
-    crash: bool = False  # a process that carries records dies or is fenced
+    crash: bool = False  # a process that replicates dies or is fenced
     restarts: bool = False  # the whole mirror has to start again
 
     @property
@@ -42,7 +42,7 @@ class FaultKind:
 
 @dataclass(frozen=True)
 class ScheduledFault:
-    """Faults that begin together; which victims they choose is in the seed."""
+    """Faults that begin together; the seed chooses their victims."""
 
     kinds: tuple[FaultKind, ...]
     seconds: float
@@ -53,7 +53,7 @@ class ScheduledFault:
 
 
 def schedule(seed: int, kinds: Collection[FaultKind]) -> Iterator[ScheduledFault]:
-    """Without an end. Kinds are dealt like cards, each as often as it weighs: none is left out for long."""
+    """Endless. Kinds are dealt like cards, each as often as its weight: none is omitted for long."""
     random = Random(seed)
     deck: list[FaultKind] = []
     while True:
@@ -73,7 +73,7 @@ def schedule(seed: int, kinds: Collection[FaultKind]) -> Iterator[ScheduledFault
 _SOME = (0.5, 4.0)
 _LONGER_THAN_A_TRANSACTION = (TRANSACTION_SECONDS + 1.0, TRANSACTION_SECONDS + 4.0)
 _UNTIL_NOTICED = (TRANSACTION_SECONDS + 1.0, 18.0)
-"""A worker that stands still is replaced after fifteen seconds, so now and then it is."""
+"""A suspended worker is replaced after fifteen seconds, so some of these faults last longer."""
 _MIRROR = frozenset({"mirror"})
 
 
@@ -138,7 +138,7 @@ def _network_kinds(side: Side, brokers: int) -> list[FaultKind]:
         kind("cut", injections.troubled(side, MOMENT), 2, seconds=(0.2, 3.0)),
         kind("cut > transaction", injections.troubled(side, MOMENT), 1, seconds=_LONGER_THAN_A_TRANSACTION),
         kind("reset", injections.troubled(side, RESET), 3),
-        kind("torn frame", injections.torn(side), 1, touches=_ALL),  # waits for records on their way
+        kind("torn frame", injections.torn(side), 1, touches=_ALL),  # waits for records in flight
         kind("300 ms", injections.troubled(side, far), 1, seconds=(2.0, 5.0)),
         kind("1 MB/s, 3 MB", injections.thin(side), 1, seconds=(1.0, 2.0), touches=_ALL),
     ]
@@ -154,24 +154,24 @@ def _network_kinds(side: Side, brokers: int) -> list[FaultKind]:
     if brokers > 1:
         found.append(kind("one line cut", injections.one_line_cut(side), 2, seconds=(1.0, 6.0)))
     if side == "destination":
-        asks = frozenset({side, "mirror"})  # they wait for a commit, and who stands still asks for none
+        asks = frozenset({side, "mirror"})  # they wait for a commit, and a suspended worker sends none
         found.append(kind("commit response lost", injections.commit_response_lost, 3, touches=asks))
         found.append(kind("commit late", injections.commit_late, 2, seconds=(1.0, 4.0), touches=asks))
     return found
 
 
 def _data_kinds() -> list[FaultKind]:
-    """With policies that go on. What is held or cut off is left alone: nothing more would show."""
+    """With policies that continue. No other fault at the same time if the mirror is suspended or cut off."""
 
     def kind(what: str, when: losses.When, act: Injection) -> FaultKind:
         touches = _ALL if when in ("held", "cut off") else frozenset({"mirror", "source"})
         return FaultKind(
             f"source: {what}, mirror {when}", "data", act, seconds=(0.0, 2.0), touches=touches,
-            crash=when in ("held", "away"), restarts=when == "away",
+            crash=when in ("held", "down"), restarts=when == "down",
         )  # fmt: skip
 
-    gone: tuple[losses.When, ...] = ("held", "cut off", "away")
-    anew: tuple[losses.When, ...] = ("running", "held", "away")
+    gone: tuple[losses.When, ...] = ("held", "cut off", "down")
+    anew: tuple[losses.When, ...] = ("running", "held", "down")
     return [
         *(kind("records deleted", when, losses.removed(when)) for when in gone),
         *(kind("recreated shorter", when, losses.replaced(when, "shorter")) for when in anew),
@@ -195,7 +195,7 @@ def _shortage_kinds() -> list[FaultKind]:
 
 
 def kinds(three: Side, families: Collection[Family] = FAMILIES) -> list[FaultKind]:
-    """Every kind of fault where this side has three brokers and the other one has one."""
+    """Every kind of fault, for this side with three brokers and the other one with one."""
     one: Side = "source" if three == "destination" else "destination"
     found = [
         *_process_kinds(),

@@ -1,7 +1,7 @@
-"""Clusters behind bad lines: a proxy before each broker, and what can happen to the lines.
+"""Clusters behind proxies, one for each broker, and faults of their connections.
 
-A mirror gets `cluster.proxied_servers`; whoever wants to know the truth reads `cluster.bootstrap_servers`,
-which no proxy stands in front of.
+A mirror gets `cluster.proxied_servers`; the harness reads through `cluster.bootstrap_servers`, without a
+proxy.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from support.wire import Way
 from support.world import now_ms
 
 PROMPT = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "500"}
-"""A transaction that took too long is ended at once; Kafka's own default looks every ten seconds."""
+"""Abort timed-out transactions at once; Kafka's default looks every ten seconds."""
 
 
 class ProxiedCluster:
-    """All that leads to the brokers of one cluster."""
+    """A cluster, and the proxies to its brokers."""
 
     def __init__(self, cluster: EmbeddedCluster, proxies: Collection[Proxy]) -> None:
         self.cluster, self.proxies = cluster, tuple(proxies)
@@ -39,13 +39,13 @@ class ProxiedCluster:
             act(proxy)
 
     def to(self, broker: int) -> ProxiedCluster:
-        """The line to one broker alone."""
+        """The same with the proxy of one broker only."""
         return ProxiedCluster(self.cluster, [self.proxies[broker]])
 
 
 @contextlib.contextmanager
 def lines(name: str, directory: Path, brokers: int = 1) -> Iterator[ProxiedCluster]:
-    """A cluster of its own, with a proxy before each broker."""
+    """Start a cluster with a proxy for each broker."""
     proxies = [Proxy() for _ in range(brokers)]
     try:
         with EmbeddedCluster.start(
@@ -63,20 +63,20 @@ def lines(name: str, directory: Path, brokers: int = 1) -> Iterator[ProxiedClust
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Something that happens to lines: how it begins, and when it has had its effect."""
+    """A network fault: how it begins, and when it has had its effect."""
 
     name: str
     begin: Callable[[ProxiedCluster], None]
     felt: Callable[[ProxiedCluster], bool] = lambda lines: True
-    noticed: bool = False  # it lasts until the mirror says what it waits for
-    outlasts: bool = False  # and for longer than a transaction may take
+    noticed: bool = False  # it lasts until the mirror reports what it waits for
+    outlasts: bool = False  # and longer than the transaction timeout
 
     def __str__(self) -> str:
         return self.name
 
 
 def dead(way: Way, *, late: bool) -> Trouble:
-    """One way is dead; the connections stay up, and new ones seem to work."""
+    """One direction is dead; connections stay open, and new ones seem to work."""
     fate = "late" if late else "lost"
     return Trouble(
         f"{way} are {fate}",
@@ -86,7 +86,7 @@ def dead(way: Way, *, late: bool) -> Trouble:
 
 
 def torn(way: Way, api: int) -> Trouble:
-    """A frame ends half way, in a reset."""
+    """A frame is cut in half by a reset."""
     kind = {PRODUCE: "produce", FETCH: "fetch"}[api]
 
     def begin(lines: ProxiedCluster) -> None:
@@ -109,7 +109,7 @@ RESET = Trouble("every connection reset", lambda lines: lines.each(Proxy.reset))
 
 
 def backlog(scenario: Scenario, topic: str, megabytes: float, *, record_bytes: int = 10_000) -> int:
-    """Write that much to a source topic at once, in records that cannot be compressed; how many they are."""
+    """Write this much incompressible data to a source topic; returns the number of records."""
     random = Random(scenario.seed)
     count = int(megabytes * 1_000_000 / record_bytes)
     name = f"backlog-{uuid.uuid4().hex[:6]}"

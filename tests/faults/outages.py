@@ -1,4 +1,4 @@
-"""Brokers that go, come back, hand over and stand still, one of them or all: acts for a long scenario."""
+"""Broker faults of the soak: kills, shutdowns, elections, suspensions, of one broker or all."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def rolled(side: Side) -> Injection:
 def elected(side: Side) -> Injection:
     @contextmanager
     def act(target: FaultTarget, random: Random) -> Iterator[None]:
-        """Where everybody leads what they should, a broker goes first and loses what it leads."""
+        """If all preferred leaders lead, a broker restarts first, so that it loses its leaderships."""
         brokers = target.brokers[side]
         if not brokers.elect():
             with brokers.without(target.leader(side, random), clean=True):

@@ -1,4 +1,4 @@
-"""How a mirror came through a fault, in a table's words: the checker's anomalies, counted, nothing else."""
+"""The outcome of a fault for the table: the checker's anomalies, counted."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ WORDS = {
     "silent-gap": "skipped silently", "silent-truncation": "skipped silently",
     "no-recovery": "lag stays", "source-topics-changed": "topics made on the source",
 }  # fmt: skip
-"""Anomaly → how a cell calls it; others keep their names."""
+"""Anomaly → its words in a cell; others keep their names."""
 SUMMARIES = ("not-converged", "lag-left")
-"""Anomalies that count partitions of which I1 has already named every record."""
+"""Anomalies of partitions whose records I1 has already named."""
 
 
 @dataclass(frozen=True)
@@ -31,13 +31,13 @@ class Outcome:
     fault: str
     mirror: str
     seed: int
-    acknowledged: int  # records that the source took
+    acknowledged: int  # records on the source
     anomalies: dict[str, int]  # as the checker names them
     examples: list[str]
-    said: list[str]  # what the mirror said about partitions
-    failures: list[str]  # what it said of itself
-    recovery_ms: int | None  # until zero lag; None where that never came
-    trouble: str = ""  # why the scenario could not be brought to its end
+    said: list[str]  # what the mirror reported about partitions
+    failures: list[str]  # what it reported about itself
+    recovery_ms: int | None  # until zero lag; None: never
+    trouble: str = ""  # why the scenario could not be completed
     seconds: float = 0.0
     versions: dict[str, str] = field(default_factory=dict)
 
@@ -65,7 +65,7 @@ def examples(report: Report, most: int = 3) -> list[str]:
 
 
 def said(history: History) -> list[str]:
-    """Each partition's last word."""
+    """Each partition's last verdict."""
     last = {(one.topic, one.partition): one for one in history.of(Verdict)}
     return [
         f"{one.action} {topic.rpartition('.')[2]}[{partition}]: {one.verdict}"
@@ -75,7 +75,7 @@ def said(history: History) -> list[str]:
 
 
 def cell(outcome: Outcome) -> list[str]:
-    """What a cell says, line by line."""
+    """The lines of a cell."""
     counts: Counter[str] = Counter()
     told = {"lost", "unseen"} & outcome.anomalies.keys()
     for name, count in outcome.anomalies.items():
@@ -97,7 +97,7 @@ def cell(outcome: Outcome) -> list[str]:
 def table(
     outcomes: Iterable[Outcome], faults: Sequence[tuple[str, str]], mirrors: Sequence[tuple[str, str]]
 ) -> Table:
-    """Faults down, mirrors across; (name, title) of each, those that were never run are left out."""
+    """Faults down, mirrors across; (name, title) of each, omits those that were never run."""
     found = {(one.fault, one.mirror): one for one in outcomes}
     columns = [(name, title) for name, title in mirrors if any(mirror == name for _, mirror in found)]
     shown = Table(title="The same faults, the same checker", show_lines=True)

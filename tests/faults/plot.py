@@ -1,4 +1,4 @@
-"""A picture of a run: how far the mirror was behind, what was done to it, and what its processes used."""
+"""A plot of a run: lag, faults, and what the processes used."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _STEPS_SECONDS = (5, 10, 30, 60, 120, 300, 600, 1800, 3600)
 
 
 def draw(history: History, path: Path, title: str, families: Mapping[str, str]) -> None:
-    """`families` tells a fault's colour by its name; kinds are shown in that order."""
+    """`families` gives a fault's colour by its name; kinds are shown in that order."""
     faults, lags, used = history.of(Fault), history.of(Lag), history.of(Usage)
     ends = [*(one.at for one in lags), *(one.at for one in used), *(one.until for one in faults)]
     last = max([1_000, *ends]) / 1000
@@ -50,7 +50,7 @@ def draw(history: History, path: Path, title: str, families: Mapping[str, str]) 
 
 
 def peaks(points: Iterable[tuple[int, int]], ms: int) -> list[tuple[float, int]]:
-    """The highest value in each stretch of time: what a line must not hide when points are many."""
+    """The highest value in each interval: a line of many points must not hide peaks."""
     found: dict[int, int] = {}
     for at, value in points:
         found[at // ms] = max(value, found.get(at // ms, 0))
@@ -86,9 +86,9 @@ def _behind(axes: Axes, lags: list[Lag], faults: list[Fault], families: Mapping[
 
 
 def _faults(axes: Axes, history: History, names: list[str], families: Mapping[str, str], last: float) -> None:
-    """A lane for each kind: how long it lasted, and behind it how long until zero lag."""
+    """A row for each kind: how long it lasted, and after it how long until zero lag."""
     took = {id(fault): ms for fault, ms in recoveries(history)}
-    least = last / 700  # what is shorter would not be seen
+    least = last / 700  # shorter ones would be invisible
     counted: dict[str, int] = defaultdict(int)
     for fault in history.of(Fault):
         lane = names.index(fault.name)

@@ -1,4 +1,4 @@
-"""Processes of a mirror: killed, held and continued, one role of them or all, and what they use."""
+"""A mirror's processes: kill, suspend and continue them, by role or all, and what they use."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from support.process import eventually, processes, send
 
 
 def kill(pids: Collection[int], number: signal.Signals = signal.SIGKILL) -> None:
-    """Send it, and be back when all of them are gone."""
+    """Send the signal; returns when all of them have ended."""
     send(number, pids)
     eventually(lambda: not _living(pids), f"{number.name} ends {list(pids)}", 20)
 
 
 @contextlib.contextmanager
 def held(pids: Collection[int]) -> Iterator[None]:
-    """SIGSTOP, in force when this begins; SIGCONT at its end, for those that still live."""
+    """SIGSTOP during the block; SIGCONT at its end, for those that still live."""
     assert pids, "nobody to stop"
     send(signal.SIGSTOP, pids)
     eventually(lambda: all(state == "T" for state in _living(pids).values()), f"{list(pids)} stand still", 5)
@@ -34,7 +34,7 @@ def is_held(pid: int) -> bool:
 
 
 def usage(at: int, roles: Mapping[str, Collection[int]]) -> list[Usage]:
-    """Memory, files and threads of all processes of a role together; roles without a process are left out."""
+    """Memory, files and threads of all processes of a role together; omits roles without a process."""
     found = []
     for role, pids in roles.items():
         sizes = [size for pid in pids if (size := _sizes(pid)) is not None]
@@ -49,7 +49,7 @@ def _living(pids: Collection[int]) -> dict[int, str]:
 
 
 def _sizes(pid: int) -> tuple[int, int, int] | None:
-    """Bytes of memory, open files, threads; None where it has ended meanwhile."""
+    """Bytes of memory, open files, threads; None if it has ended."""
     home = Path(f"/proc/{pid}")
     with contextlib.suppress(OSError, KeyError):
         lines = (line.partition(":") for line in (home / "status").read_text().splitlines())

@@ -1,4 +1,4 @@
-"""Reads a topic to its end with a consumer of its own, read_committed, through whatever the brokers do."""
+"""Reads a topic to its end with an independent consumer, read_committed, also through broker faults."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def drain(
     servers: str, topic: str, side: Side, journal: Journal, *,
     topic_id: str = "", seconds: float = 60.0, open_transaction: bool = False,
 ) -> int:  # fmt: skip
-    """Everything that the topic shows now goes into the journal; how many records that was.
+    """Add everything that the topic shows now to the journal; returns the number of records.
 
-    The end is the high watermark of now: a commit is answered before its records can be read. Where
-    somebody holds a transaction open, `open_transaction` says so, and the end is where that one begins.
-    Raises AssertionError when the end was not reached in time; then nothing is said to be read.
+    The end is the current high watermark: a commit returns before its records can be read. With
+    `open_transaction` the end is where an open transaction begins. Raises AssertionError if the end was not
+    reached in time; then the journal has no `Drained`.
     """
     deadline = time.monotonic() + seconds
     consumer = Consumer(
@@ -72,7 +72,7 @@ def drain(
 def _bounds(
     consumer: Consumer, servers: str, topic: str, deadline: float
 ) -> tuple[dict[int, int], dict[int, int]]:
-    """Where each partition's log begins, and its high watermark."""
+    """Each partition's log start and high watermark."""
     while True:
         try:
             facts = consumer.list_topics(topic, timeout=5).topics[topic]
@@ -89,7 +89,7 @@ def _bounds(
 
 
 def _passes(error: Any) -> bool:
-    """Whether it may be over when the brokers are back."""
+    """Whether the error may disappear when the brokers are back."""
     return not error.fatal() and error.code() not in (
         KafkaError.UNKNOWN_TOPIC_OR_PART,
         KafkaError._UNKNOWN_TOPIC,

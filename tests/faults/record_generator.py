@@ -1,4 +1,4 @@
-"""Records as they come in real life, from a seed: all sizes, headers, tombstones, nulls, odd bytes, ages."""
+"""Random records from a seed: all sizes, headers, tombstones, nulls, non-text bytes, old timestamps."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LONG_AGO_MS = 400 * 24 * 3600 * 1000
 
 
 def random_record(random: Random, name: str, now_ms: int, largest: int = 1024 * 1024) -> Rec:
-    """A record that carries its token in a header, its key or its value; what is left is anything."""
+    """A record with its token in a header, its key or its value; the rest is random."""
     hides = random.choice(("header", "header", "key", "value"))
     headers: Headers = tuple(
         (random.choice(_NAMES), _bytes(random, 40)) for _ in range(random.choice((0, 0, 1, 2, 5)))
@@ -26,13 +26,13 @@ def random_record(random: Random, name: str, now_ms: int, largest: int = 1024 * 
         rest = value or b""
         at = random.randint(0, len(rest))
         value = rest[:at] + name.encode() + rest[at:]
-    # The clients know no time before 1; a destination's retention must not care for age.
+    # Clients have no timestamp before 1; the destination's retention must be unlimited.
     timestamp = now_ms - random.choice((0, 0, 0, random.randint(0, 60_000), random.randint(0, _LONG_AGO_MS)))
     return Rec(key, value, headers, timestamp)
 
 
 def _size(random: Random, largest: int) -> int:
-    """Mostly small, now and then as large as it may be."""
+    """Mostly small, sometimes as large as allowed."""
     chance = random.random()
     if chance < 0.9:
         return random.randint(0, 200)
@@ -42,7 +42,7 @@ def _size(random: Random, largest: int) -> int:
 
 
 def _bytes(random: Random, most: int) -> bytes | None:
-    """Null, empty, or anything that is not text."""
+    """Null, empty, or random bytes."""
     kind = random.random()
     if kind < 0.15:
         return None

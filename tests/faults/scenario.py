@@ -1,12 +1,12 @@
-"""One mirror through one scenario: records are written, something happens, and a checker decides how it went.
+"""One mirror, a workload and some faults: records are written, a fault happens, and the checker decides.
 
-    start     topics, a workload, the mirror; some records were acknowledged and have arrived
-    fault     what a test does, and when it was over
-    recovered everything from before its end has arrived, and newer records arrive; how long that took
-    end       quiet, both sides read to their ends straight from the brokers, the checker's report
+    start     topics, a workload, the mirror; waits until some records were acknowledged and have arrived
+    fault     what a test does, and when it ended
+    recovered waits until all records from before its end, and a newer one, have arrived
+    end       stops the workload, reads both sides to their ends straight from the brokers, returns the report
 
-Nothing here trusts the mirror: how far it is, is seen by reading the destination. On failure everything
-that may tell why stays in the scenario's directory, and the failure names it.
+It does not trust the mirror: progress is measured by reading the destination. On failure everything that
+helps to find the cause stays in the scenario's directory, and the failure names it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from support.process import eventually
 from support.world import UNBOUNDED
 
 LEDGER = ("I7", "I8", "I12")
-"""What a mirror with books and an offset map is held to besides."""
+"""Further invariants for a mirror with a ledger and an offset map."""
 _ON_ITS_WAY_MS = 1_000
 
 
@@ -58,11 +58,11 @@ class Scenario:
         self.journal.add(terms or Terms())
         self.seed, self.largest, self.pause_seconds = seed, largest, pause_seconds
         self.topics: dict[str, int] = {}
-        self.ids: dict[str, str] = {}  # of source topics; workloads look here
+        self.ids: dict[str, str] = {}  # of source topics; workloads read this
         self.workloads: list[Workload] = []
         self.unseen = Unseen(self.servers["destination"], self.journal)
         self._config = dict(config or {})
-        self._over: int | None = 0  # the end of the last fault; None while one goes on
+        self._over: int | None = 0  # the end of the last fault; None during a fault
         self._last = Fault(0, "nothing", 0)
         self._ending = threading.Event()
         self._sampler = threading.Thread(target=self._sample, args=(sample_seconds,), daemon=True)
@@ -76,7 +76,7 @@ class Scenario:
         return f"{self.mirror.name}.{suffix}"
 
     def create(self, suffix: str, partitions: int, **config: str) -> str:
-        """A source topic and the way it goes. A topic of this name that was there before is another one."""
+        """Create a source topic and its route. A former topic of this name is a different one."""
         name, copies = self.topic(suffix), min(3, len(self.clusters["source"].brokers))
         settings = {**UNBOUNDED, **self._config, **config}
         if copies == 3:
@@ -92,13 +92,13 @@ class Scenario:
     def start(
         self, *, records: int = 50, seconds: float = 90.0, topics: Mapping[str, int] | None = None
     ) -> None:
-        """The warm-up: the mirror runs, and so many records were acknowledged and have arrived."""
+        """Start workload and mirror; wait until this many records were acknowledged and have arrived."""
         self.write(self.topics if topics is None else topics)
         self.mirror.start()
         self.until(lambda: self.unseen.seen >= records, f"{records} records have arrived", seconds)
 
     def write(self, topics: Mapping[str, int], **more: Any) -> Workload:
-        """Another workload, which goes on until the end."""
+        """Start another workload, which writes until the end."""
         number = len(self.workloads)
         workload = Workload(
             self.servers["source"], topics, self.journal, self.seed + number,
@@ -110,7 +110,7 @@ class Scenario:
 
     @contextlib.contextmanager
     def fault(self, name: str, *, crash: bool = False, flow: str = "") -> Iterator[None]:
-        """What happens inside is the fault; `crash`: a process that carries records dies or is fenced."""
+        """The block is the fault; `crash`: a process that replicates dies or is fenced."""
         began = self.journal.now()
         self._over = None
         try:
@@ -125,12 +125,12 @@ class Scenario:
     def damage(
         self, kind: Any, side: Side, topic: str, partition: int, offset: int = -1, topic_id: str = ""
     ) -> None:
-        """Data itself was removed, cut, replaced or made unfit; `topic_id` is of the topic before."""
+        """Log that data was removed, truncated, replaced or damaged; `topic_id` is of the topic before."""
         known = topic_id or (self.ids.get(topic, "") if side == "source" else "")
         self.journal.add(Damage(self.journal.now(), kind, side, topic, partition, offset, known))
 
     def recovered(self, seconds: float = 60.0) -> float:
-        """Wait until the mirror has caught up since the last fault's end; how long that took."""
+        """Wait until the mirror has caught up since the last fault's end; returns the seconds."""
         fault = self._last
         self.until(lambda: self._look() == 0, f"it has recovered from: {fault.name}", seconds)
         at = next(lag.at for lag in self.journal.history().of(Lag) if lag.at >= fault.until and not lag.lag)
@@ -139,14 +139,14 @@ class Scenario:
         return took
 
     def advances(self, records: int = 20, seconds: float = 60.0) -> None:
-        """Wait until so many more records have arrived."""
+        """Wait until this many more records have arrived."""
         before = self.unseen.seen
         self.until(
             lambda: self.unseen.seen >= before + records, f"{records} more records have arrived", seconds
         )
 
     def held_back(self) -> int:
-        """Offsets of the destination that read_committed readers wait for: somebody's open transaction."""
+        """Offsets of the destination that read_committed readers cannot read yet: an open transaction."""
         admin = self.admins["destination"]
         known = admin.list_topics(timeout=10).topics
         names = {self.mirror.named(topic) for topic in self.topics} & known.keys()
@@ -179,14 +179,14 @@ class Scenario:
             raise AssertionError(f"{error} ({left})\n{self.mirror.output[-4000:]}") from None
 
     def quiet(self, seconds: float = 60.0) -> None:
-        """No more records; what became of each is known as far as it can be, and the source was read."""
+        """Stop the workloads, collect their outcomes, and read the source."""
         for workload in self.workloads:
             if not workload.stopping.is_set():
                 workload.stop(seconds)
         self.drain("source", seconds)
 
     def drain(self, side: Side, seconds: float = 60.0) -> None:
-        """Read one side to its end; topics that are gone from it are left out."""
+        """Read one side to its end; omits topics that do not exist."""
         there = self.admins[side].list_topics(timeout=10).topics
         for topic in self.topics:
             name = topic if side == "source" else self.mirror.named(topic)
@@ -195,10 +195,10 @@ class Scenario:
                 drain(self.servers[side], name, side, self.journal, topic_id=known, seconds=seconds)
 
     def end(self, *also: str, judge: bool = True, catch_up: bool = True, seconds: float = 60.0) -> Report:
-        """The finish: nothing may be broken, and what can be known must hold; `also` more invariants.
+        """Finish: no invariant may be broken, and the required ones must hold; `also` adds some.
 
-        A mirror that is meant to have ended by itself cannot `catch_up`. Without `judge` the report is
-        only handed over, whatever it says.
+        A mirror that should have ended by itself cannot `catch_up`. Without `judge` the report is returned
+        without being checked.
         """
         self.quiet(seconds)
         if catch_up:
@@ -208,7 +208,7 @@ class Scenario:
                 for one in self.journal.history().of(Drained)
                 if one.side == "source" and one.topic_id == self.ids[one.topic]
             }
-            self.until(lambda: self.mirror.at_end(ends), "the mirror says that it is at the end", seconds)
+            self.until(lambda: self.mirror.at_end(ends), "the ledger is at the end", seconds)
         if self.mirror.alive:
             code = self.mirror.stop()
             self.journal.add(Exited(self.journal.now(), "run", code))
@@ -250,9 +250,9 @@ class Scenario:
         self.journal.close()
 
     def _keep(self) -> Path:
-        """What a directory of the scenario does not hold yet: clusters and their logs go with the session.
+        """Copy logs that would be deleted with the session into the scenario's directory.
 
-        A scenario that never came to its finish is judged as far as it went.
+        A scenario that did not finish is checked as far as it went.
         """
         for side, cluster in self.clusters.items():
             for broker in cluster.brokers:
@@ -264,10 +264,10 @@ class Scenario:
         return self.directory
 
     def _look(self) -> int:
-        """Note how far the mirror is.
+        """Sample the lag.
 
-        Records that were acknowledged in the last second may be on their way. After a fault all from before
-        its end count, and somebody who writes must see a record arrive that is younger than the fault.
+        Records acknowledged in the last second may be in flight. After a fault all records from before its
+        end count, and while a workload writes, a record newer than the fault must arrive.
         """
         over, now = self._over, self.journal.now()
         unseen = self.unseen.count()
@@ -284,5 +284,5 @@ class Scenario:
     def _sample(self, seconds: float) -> None:
         while not self._ending.wait(seconds):
             self._look()
-            with contextlib.suppress(IndexError):  # not yet started
+            with contextlib.suppress(IndexError):  # not started yet
                 self.journal.add(*usage(self.journal.now(), self.mirror.pids()))

@@ -28,7 +28,7 @@ from support.world import now_ms
 TOPICS = {"t": 2, "u": 1}
 HELD_MS = TRANSACTION_TIMEOUT_MS + 5_000
 CUT_MS = 6_000
-MORE = 200  # records that are written while a mirror is away
+MORE = 200  # records that are written while a mirror is down
 LIMIT, TOO_LARGE = 40_000, 60_000  # bytes; the workload's own records are smaller than both
 
 
@@ -36,12 +36,12 @@ LIMIT, TOO_LARGE = 40_000, 60_000  # bytes; the workload's own records are small
 class MirrorTarget:
     scenario: Scenario
     mirror: Contender
-    proxy: Proxy  # in front of the destination, for mirrors that were made to go through it
+    proxy: Proxy  # in front of the destination, for mirrors that connect through it
 
 
 @dataclass(frozen=True)
 class Scheduled:
-    name: str  # as a command line says it
+    name: str  # on the command line
     title: str
     act: Callable[[MirrorTarget], None]
     proxied: bool = False
@@ -87,7 +87,7 @@ def cut(target: MirrorTarget) -> None:
 
 
 def overtaken(target: MirrorTarget) -> None:
-    """Retention, or whoever deletes records, is faster than a mirror that is away."""
+    """Retention deletes records while the mirror is down."""
     scenario, mirror = target.scenario, target.mirror
     topic = scenario.topic("u")
     _all_replicated(target)
@@ -104,7 +104,7 @@ def overtaken(target: MirrorTarget) -> None:
 
 
 def recreated_meanwhile(target: MirrorTarget) -> None:
-    """Longer than the mirror's position: its offset exists in the new topic, and means another record."""
+    """The new topic is longer: the mirror's position exists in it, and is another record."""
     scenario, mirror = target.scenario, target.mirror
     _all_replicated(target)
     assert mirror.stop() == 0
@@ -123,7 +123,7 @@ def recreated_under_it(target: MirrorTarget) -> None:
 
 
 def too_large(target: MirrorTarget) -> None:
-    """For the destination's topic, which was made smaller after the mirror had created it."""
+    """Too large for the destination's topic, whose limit was lowered after the mirror created it."""
     scenario = target.scenario
     topic = scenario.topic("u")
     limit = ConfigEntry("max.message.bytes", str(LIMIT), incremental_operation=AlterConfigOpType.SET)
@@ -149,27 +149,27 @@ SCHEDULE = (
 
 
 def _all_replicated(target: MirrorTarget) -> None:
-    """Nobody writes, everything has arrived, and what the source holds is known before it is changed."""
+    """Stop writing, wait until everything has arrived, and read the source before it is changed."""
     scenario = target.scenario
     scenario.quiet()
     scenario.until(lambda: scenario.unseen.count() == 0, "everything has arrived")
 
 
 def _pile_up(scenario: Scenario) -> None:
-    """Records wait for a mirror, so that it shows when it has come back."""
+    """Write records while the mirror is down, so that its return is visible."""
     waiting = scenario.unseen.count()
     eventually(lambda: scenario.unseen.count() > waiting + MORE, "records pile up")
 
 
 def _write(scenario: Scenario, enough: Callable[[], bool]) -> None:
-    """Somebody writes for a while, and comes to an end."""
+    """Write until there is enough, then stop."""
     workload = scenario.write(scenario.topics)
     eventually(enough, "enough was written")
     workload.stop()
 
 
 def _recreate(scenario: Scenario) -> None:
-    """The topic under its name again, with more records than the old one had."""
+    """Recreate the topic, with more records than the old one had."""
     topic = scenario.topic("u")
     before, old = _ends(scenario, topic)[0], scenario.ids[topic]
     delete_topic(scenario.admins["source"], topic)
@@ -183,13 +183,13 @@ def _ends(scenario: Scenario, topic: str) -> dict[int, int]:
 
 
 def _pass(scenario: Scenario, ms: int) -> None:
-    """How long it lasts is what this fault is."""
+    """Wait: the duration is the fault."""
     over = scenario.journal.now() + ms
     eventually(lambda: scenario.journal.now() >= over, "time has passed", ms / 1000 + 10)
 
 
 def _send(scenario: Scenario, topic: str, size: int) -> int:
-    """One record of this size, logged like the workload's; its offset."""
+    """Write one record of this size, logged like the workload's; returns its offset."""
     name, at = token("large", 1), now_ms()
     value, headers = Random(scenario.seed).randbytes(size), [(TOKEN_HEADER, name.encode())]
     sent = content(None, value, headers, at, "create")

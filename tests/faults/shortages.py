@@ -1,4 +1,4 @@
-"""What a mirror needs and does not get for a while: bytes a second, configuration, secrets, scratch space."""
+"""Resources that a mirror lacks for a while: bandwidth, configuration, secrets, scratch space."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from faults.processes import kill
 
 QUOTA = 200_000  # bytes a second, from each broker
 SHARED = 100_000  # the same for all of a side's brokers together
-MEGABYTES = 1.5  # more than a quota allows in the eleven seconds that a broker looks at
+MEGABYTES = 1.5  # more than a quota allows in a broker's window of eleven seconds
 FELT_MS = 2_000
 BAD_CONFIGURATION = 3
 
 
 def configure(cluster: EmbeddedCluster, *change: str) -> None:
-    """Kafka's own tool: quotas have no other door in the client."""
+    """Kafka's own tool: the client has no interface for quotas."""
     command = [str(find_java()), "-cp", f"{kafka_jars(DEFAULT_VERSION)}/*", "kafka.admin.ConfigCommand"]
     command += ["--bootstrap-server", cluster.bootstrap_servers, "--alter", "--entity-type", "clients"]
     done = subprocess.run(
@@ -37,7 +37,7 @@ def configure(cluster: EmbeddedCluster, *change: str) -> None:
 
 @contextmanager
 def quota(cluster: EmbeddedCluster, side: Side, rate: int = QUOTA) -> Iterator[None]:
-    """For whatever a mirror does on this side."""
+    """A quota for the mirror's client on this side."""
     name = "consumer_byte_rate" if side == "source" else "producer_byte_rate"
     configure(cluster, "--add-config", f"{name}={rate}")
     try:
@@ -49,7 +49,7 @@ def quota(cluster: EmbeddedCluster, side: Side, rate: int = QUOTA) -> Iterator[N
 def throttled(side: Side) -> Injection:
     @contextmanager
     def act(target: FaultTarget, random: Random) -> Iterator[None]:
-        """On whoever has the topic's partitions, which is every broker."""
+        """On every broker, since all have partitions of the topic."""
         scenario, cluster = target.scenario, target.brokers[side].cluster
         with quota(cluster, side, SHARED // len(cluster.brokers)):
             backlog(scenario, scenario.topic("t"), MEGABYTES)
@@ -62,7 +62,7 @@ def throttled(side: Side) -> Injection:
 
 
 def kept_in_a_file(directory: Path) -> dict[str, Any]:
-    """Tables of clusters with something that is not in the configuration, but in a file that it names."""
+    """Cluster tables with a secret in a file that the configuration names."""
     secret = _secret(directory)
     secret.write_text("causeway\n")
     return {alias: {"properties": {"client.id": f"${{file:{secret}}}"}} for alias in ("src", "dst")}
@@ -70,7 +70,7 @@ def kept_in_a_file(directory: Path) -> dict[str, Any]:
 
 @contextmanager
 def files_gone(target: FaultTarget, random: Random) -> Iterator[None]:
-    """New workers need what is not there: they wait, and say for what."""
+    """New workers need a missing file: they wait, and report for what."""
     run = target.mirror.run
     with _without_files(target):
         said = len(run.output)
@@ -83,7 +83,7 @@ def files_gone(target: FaultTarget, random: Random) -> Iterator[None]:
 def started_without_files(target: FaultTarget, random: Random) -> Iterator[None]:
     target.end(target.mirror.run)
     with _without_files(target):
-        run = target.mirror.start()  # which writes the configuration anew, but not the secret
+        run = target.mirror.start()  # which rewrites the configuration, but not the secret
         target.ended.append(run)
         code = run.wait()
     if code != BAD_CONFIGURATION:
@@ -93,10 +93,10 @@ def started_without_files(target: FaultTarget, random: Random) -> Iterator[None]
 
 @contextmanager
 def scratch_gone(target: FaultTarget, random: Random) -> Iterator[None]:
-    """Spark's own and the one for logs, and new workers have to do without."""
+    """Delete Spark's scratch directory and the log directory; new workers have neither."""
     places = [Path(target.mirror.env[name]) for name in ("TMPDIR", "CAUSEWAY_STATE")]
     for place in places:
-        shutil.rmtree(place, ignore_errors=True)  # whoever writes there is not asked
+        shutil.rmtree(place, ignore_errors=True)  # a process may be writing there
     try:
         kill(target.workers())
         yield

@@ -1,12 +1,12 @@
-"""A mirror through a long scenario of random faults: `make soak SECONDS=600 SEED=7`.
+"""A mirror through random faults for a long time: `make soak SECONDS=600 SEED=7`.
 
-One side has three brokers, the other one (on a quiet scenario both one); a proxy stands before each. The same
-seed gives the same faults in the same order. After each one the mirror has to be back at zero lag, then the
-next one comes; now and then two come together. A supervisor starts the mirror again whenever it has ended.
-In the end both sides are read, and the checker decides; what it rests on stays in a directory: history,
-verdict, plot, logs.
+One side has three brokers, the other one has one (both have one if there are no faults), each behind a proxy.
+The same seed gives the same faults in the same order. After each fault the mirror must be back at zero lag,
+then the next one is injected; sometimes two at a time. A supervisor starts the mirror again whenever it has
+ended. At the end both sides are read, and the checker decides; the history, the verdict, a plot and the logs
+stay in a directory.
 
-Exit code 0: no anomaly. 1: there is one, or the scenario could not be brought to its end.
+Exit code 0: no anomaly. 1: an anomaly, or the soak could not be completed.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from faults.supervised import HARMED, PATIENCE_SECONDS, TOPICS, SoakScenario, Su
 
 GOES_ON: dict[str, Any] = {"on_gap": "continue", "on_recreate": "restart"}
 PAUSE_SECONDS = 0.2
-"""Between rounds of the workload: two cores replicate everything, and the checker has to bear the history."""
+"""Between rounds of the workload: two cores run everything, and the checker needs the history in memory."""
 SAMPLE_SECONDS = 1.0
 
 
 def soak(options: argparse.Namespace, directory: Path) -> bool:
-    """Whether nothing was wrong."""
+    """Run the soak; returns whether nothing was wrong."""
     known = kinds(options.three, options.families) if options.families else []
     report: Report | None = None
     with _clusters(directory, options.three) as sides:
@@ -65,9 +65,9 @@ def soak(options: argparse.Namespace, directory: Path) -> bool:
                 else:
                     _quiet(scenario, options.seconds)
                 print("quiet: the rest is replicated, both sides are read, the checker decides", flush=True)
-                scenario.said.note(scenario.journal)  # whatever it has said: unfounded verdicts, too
+                scenario.said.note(scenario.journal)  # all its verdicts, unfounded ones too
                 report = scenario.end(judge=False, seconds=PATIENCE_SECONDS)
-                for source in mirror.ledger().stopped:  # policies say to go on
+                for source in mirror.ledger().stopped:  # policies say to continue
                     scenario.target.complain(f"{source.topic}[{source.partition}] stands still in the end")
         except Exception as error:
             failure = f"{str(error).splitlines()[0]}\n{''.join(traceback.format_exception(error))}"
@@ -99,7 +99,7 @@ def _faults(scenario: SoakScenario, steps: Iterator[ScheduledFault], seconds: fl
 
 
 def _quiet(scenario: SoakScenario, seconds: float) -> None:
-    """Nothing but records, in one run: what its processes use must not grow."""
+    """Only records, in one run: what its processes use must not grow."""
     over = time.monotonic() + seconds
     scenario.until(lambda: time.monotonic() >= over, "time has passed", seconds + PATIENCE_SECONDS)
 
@@ -115,7 +115,7 @@ def _clusters(directory: Path, three: Side | None) -> Iterator[dict[Side, Proxie
 
 
 def _environment(directory: Path) -> dict[str, str]:
-    """What killed processes leave behind is put where we remove it."""
+    """Directories for what killed processes leave behind, which we remove."""
     scratch = directory / "scratch"
     scratch.mkdir()
     return {
@@ -125,7 +125,7 @@ def _environment(directory: Path) -> dict[str, str]:
 
 
 def _keep_logs(scenario: SoakScenario) -> None:
-    """Brokers and their logs go with their clusters."""
+    """Copy the brokers' logs, which are deleted with their clusters."""
     for side, cluster in scenario.clusters.items():
         for broker in cluster.brokers:
             if broker.log.exists():
@@ -142,7 +142,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--families",
         default=",".join(FAMILIES),
-        help="of faults, with commas between; none: a quiet scenario",
+        help="of faults, with commas between; empty: no faults",
     )
     parser.add_argument("--faults", type=int, default=sys.maxsize, help="at most so many")
     parser.add_argument(
@@ -163,7 +163,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
     directory = options.directory or Path(tempfile.mkdtemp(prefix="causeway-soak-"))
     directory.mkdir(parents=True, exist_ok=True)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # brokers and mirror are ended on the way out
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # brokers and mirror are stopped on the way out
     print(f"seed {options.seed}, {options.seconds:.0f} s, kept in {directory}", flush=True)
     fine = soak(options, directory.absolute())
     print(f"history, verdict, plot (soak.png) and logs: {directory}", flush=True)

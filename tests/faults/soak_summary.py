@@ -1,4 +1,4 @@
-"""How a soak went, in figures: what was wrong, how fast the mirror came back, and what it used."""
+"""A soak in figures: anomalies, recovery times, and what the processes used."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def counted(history: History) -> Counter[str]:
 
 
 def slow(history: History, limits: Mapping[str, int]) -> list[Anomaly]:
-    """Recoveries that took longer than was promised.
+    """Recoveries that took longer than promised.
 
-    Faults that came together are over together, and have the time of the one that takes longest.
+    Faults that were injected together end together, and have the longest of their limits.
     """
     faults = history.of(Fault)
     broken = []
@@ -41,7 +41,7 @@ def slow(history: History, limits: Mapping[str, int]) -> list[Anomaly]:
 def wrong(
     history: History, report: Report, limits: Mapping[str, int], *, restarted: bool = True
 ) -> list[str]:
-    """Every anomaly, and every invariant that has to be shown and was not.
+    """Every anomaly, and every required invariant that is unknown.
 
     Only a mirror that was `restarted` had two writers, and a run without faults shows no recovery. The use of
     memory means nothing in a short run, most of which is warm-up.
@@ -73,9 +73,9 @@ def headline(history: History, report: Report, seed: int, wrong: Sequence[str]) 
 def summary(
     history: History, report: Report, seed: int, limits: Mapping[str, int], wrong: Sequence[str]
 ) -> list[str]:
-    """For people: what was done, what came of it, and the anomalies."""
+    """The summary for people: faults, recoveries, anomalies."""
     kinds, times = counted(history), _times(history)
-    # Each once: what is about to be taken away is read before, and what is left of it again in the end.
+    # Each once: data that will be deleted is read before, and what is left is read again at the end.
     read = {(one.side, one.topic, one.topic_id, one.partition, one.offset) for one in history.of(Seen)}
     seen = Counter(side for side, *_ in read)
     last = max((event.at for event in history.of(Usage) + history.of(Fault)), default=0)
@@ -95,7 +95,7 @@ def summary(
 
 
 def trend(points: Sequence[tuple[float, float]]) -> float:
-    """The slope of the straight line that fits best."""
+    """The slope of the best-fitting line."""
     n = len(points)
     x, y = (sum(column) / n for column in zip(*points, strict=True))
     spread = sum((at - x) ** 2 for at, _ in points)

@@ -1,4 +1,4 @@
-"""A scenario with a supervisor: it starts the mirror whenever it has ended, and listens to what it says."""
+"""The soak's scenario: a supervisor starts the mirror whenever it has ended, and collects its verdicts."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from support.process import eventually
 
 TOPICS = {"t": 3, "u": 2, GROWING: 2}
 HARMED = {LOSING: 2, REPLACED: 2}
-"""Written to by those alone who take away what was written."""
+"""Only the faults that delete data write to these."""
 WARM_SECONDS = 20.0
-"""What a process uses while it starts says nothing about what it uses later."""
+"""Processes younger than this are not sampled: a start uses other resources."""
 LISTEN_SECONDS, ANSWER_SECONDS = 1.0, 3.0
 PATIENCE_SECONDS = 120.0
 MOST_TROUBLE = 10
@@ -36,7 +36,7 @@ UNREACHABLE, SUPERSEDED = 5, 8
 
 
 class SupervisedMirror(CausewayMirror):
-    """Tells of its processes once they are warm, and apart by its number of shards, which counts for them."""
+    """Reports its processes only once they are warm, and by number of shards, which they depend on."""
 
     since = 0.0
 
@@ -51,7 +51,7 @@ class SupervisedMirror(CausewayMirror):
 
 
 class SoakScenario(Scenario):
-    """A scenario with a supervisor, who also listens to what the mirror says about its partitions."""
+    """A scenario with a supervisor that also collects the mirror's verdicts."""
 
     mirror: SupervisedMirror
     target: FaultTarget
@@ -78,18 +78,18 @@ class SoakScenario(Scenario):
             raise AssertionError(f"{error} ({left})\n{self.mirror.run.output[-4000:]}") from None
 
     def listen(self) -> None:
-        """Offsets that were declared gone are not waited for, so it has to be heard soon.
+        """Collect verdicts soon: offsets that were declared gone are not waited for.
 
-        Only while records are owed that may be gone: a destination that is away makes whoever asks wait.
+        Only while records are pending that may be gone: requests to a destination that is down block.
         """
         due = time.monotonic() >= self.listened + LISTEN_SECONDS
         if due and any(self.unseen.count(topic=self.topic(suffix)) for suffix in HARMED):
-            with contextlib.suppress(KafkaException, KeyError, AssertionError):  # it is read another time
+            with contextlib.suppress(KafkaException, KeyError, AssertionError):  # it is read later
                 self.said.note(self.journal, seconds=ANSWER_SECONDS)
             self.listened = time.monotonic()
 
     def supervise(self) -> None:
-        """Start it again where it has ended; that it has ended without a reason is an anomaly."""
+        """Start the mirror again if it has ended; an end without a reason is an anomaly."""
         if not self.mirror.runs or self.mirror.alive:
             return
         run = self.mirror.run
@@ -105,7 +105,7 @@ class SoakScenario(Scenario):
         self.mirror.start()
 
     def go_through(self, step: ScheduledFault) -> None:
-        """From somewhere in the middle of its work until zero lag, and until who was replaced has ended."""
+        """Inject the faults, and wait for zero lag and for the end of replaced runs."""
         random = Random(step.seed)
         self.advances(random.randint(1, 40))
         self.in_fault = True

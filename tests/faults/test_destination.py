@@ -113,7 +113,7 @@ def test_a_refused_record_stops_its_partition_until_the_destination_takes_it(
 
 @deep
 @pytest.mark.parametrize("what", ["deleted", "recreated"])
-@pytest.mark.parametrize("when", ["running", "away"])
+@pytest.mark.parametrize("when", ["running", "down"])
 def test_a_destination_topic_that_is_not_the_one_replicated_to_stops_its_partitions(
     new_scenario: NewScenario, what: str, when: str
 ) -> None:

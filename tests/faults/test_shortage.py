@@ -83,7 +83,7 @@ def test_a_full_disk_at_the_destination_is_waited_for(
             scenario.end()
 
 
-@pytest.mark.parametrize("when", ["running", "away"])
+@pytest.mark.parametrize("when", ["running", "down"])
 @pytest.mark.parametrize("side", ["source", "destination"])
 def test_a_quota_makes_it_slow_and_costs_nothing_else(
     source: EmbeddedCluster, destination: EmbeddedCluster, tmp_path: Path, side: Side, when: str
@@ -96,7 +96,7 @@ def test_a_quota_makes_it_slow_and_costs_nothing_else(
         scenario.start()
         data_faults.all_replicated()
         with (
-            scenario.fault(f"a quota of the {side}, {when}", crash=when == "away"),
+            scenario.fault(f"a quota of the {side}, {when}", crash=when == "down"),
             quota(clusters[side], side),
         ):
             with data_faults.meanwhile(when):

@@ -92,7 +92,7 @@ def test_a_gap_and_a_longer_new_topic_stop_a_mirror_and_are_gone_over_where_that
 
 @deep
 @pytest.mark.parametrize("policy", ["stop", "continue"])
-@pytest.mark.parametrize("when", ["away", "behind"])
+@pytest.mark.parametrize("when", ["down", "suspended"])
 @pytest.mark.parametrize("how", ["delete-records", "retention"])
 def test_what_is_deleted_before_it_is_replicated_is_named(
     brisk_scenario: NewScenario, how: str, when: str, policy: str
@@ -125,7 +125,7 @@ def test_what_is_deleted_before_it_is_replicated_is_named(
 
 @deep
 @pytest.mark.parametrize("policy", ["stop", "restart"])
-@pytest.mark.parametrize("when", ["away", "running", "behind"])
+@pytest.mark.parametrize("when", ["down", "running", "suspended"])
 @pytest.mark.parametrize("length", ["shorter", "longer"])
 def test_a_recreated_topic_is_never_taken_for_the_old_one(
     new_scenario: NewScenario, length: str, when: str, policy: str
@@ -158,7 +158,7 @@ def test_a_recreated_topic_is_never_taken_for_the_old_one(
 
 
 @deep
-@pytest.mark.parametrize("when", ["away", "running"])
+@pytest.mark.parametrize("when", ["down", "running"])
 def test_a_deleted_topic_is_missed(new_scenario: NewScenario, when: str) -> None:
     scenario, mirror = new_scenario({"t": 1, "u": 2})
     with scenario:
@@ -179,7 +179,7 @@ def test_a_deleted_topic_is_missed(new_scenario: NewScenario, when: str) -> None
 
 
 @deep
-@pytest.mark.parametrize(("when", "policy"), [("away", "stop"), ("running", "stop"), ("away", "restart")])
+@pytest.mark.parametrize(("when", "policy"), [("down", "stop"), ("running", "stop"), ("down", "restart")])
 def test_a_topic_recreated_with_fewer_partitions_is_missed_in_all_of_the_old_ones(
     new_scenario: NewScenario, when: str, policy: str
 ) -> None:
@@ -193,7 +193,7 @@ def test_a_topic_recreated_with_fewer_partitions_is_missed_in_all_of_the_old_one
             scenario.fault(f"recreated with one partition, the mirror is {when}"),
             data_faults.meanwhile(when),
         ):
-            if when == "away":
+            if when == "down":
                 data_faults.write_more(50, "t", "u")
             data_faults.recreate("u", records=20, partitions=1)
         scenario.until(

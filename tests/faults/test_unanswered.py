@@ -81,7 +81,7 @@ def test_without_an_answer_there_is_no_offset(
     assert view.offsets([spot], at) == {spot: end}, "whoever does not answer is asked again"
     with no_responses(line):
         assert view.offsets([spot], at) == {}
-    with no_responses(line), pytest.raises(Unreachable, match="does not answer"):
+    with no_responses(line), pytest.raises(Unreachable, match="does not respond"):
         view.all_offsets([spot], at)
     assert view.offsets([spot], now_ms() + 60_000) == {spot: 10}, "from now on"
 
@@ -107,7 +107,7 @@ def test_a_ledger_is_not_made_anew_while_nobody_knows_whether_there_was_one(
     fill(line, "__causeway.lost.offsets", (b"c|t|0", b"{}"))
     view._admin.delete_topics([ledger_topic("lost")])[ledger_topic("lost")].result()
 
-    with no_responses(line), pytest.raises(Unreachable, match="does not answer"):
+    with no_responses(line), pytest.raises(Unreachable, match="does not respond"):
         ensure_topics(view, "lost", 1, 1)
 
     assert not view.describe([ledger_topic("lost")])

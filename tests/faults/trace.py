@@ -1,9 +1,9 @@
-"""Where each record on the other side comes from.
+"""Finds the original of each record on the destination.
 
-Originals are what the source shows to read_committed readers, and what was acknowledged and committed but
-is gone from it by now. An arrival is traced to its original by its token, or by its content where it never
-had one; a record that lost its token on the way is known by its neighbours and by what it still shares
-with the one that is missing between them.
+Originals are what the source shows to read_committed readers, and what was acknowledged and committed but is
+not there any more. An arrival is traced to its original by its token, or by its content if it never had one.
+A record that lost its token is identified by its neighbours, and by what it shares with the record that is
+missing between them.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ class Log(NamedTuple):
         return f"{self.topic}[{self.partition}]"
 
 
-@dataclass(frozen=True, slots=True, eq=False)  # each is made once: it is its own identity
+@dataclass(frozen=True, slots=True, eq=False)  # compared by identity
 class Original:
     log: Log
     offset: int
     token: str
     content: Content
-    at: int  # from when on it was visible for certain
+    at: int  # from when on it was certainly visible
     in_source: bool  # a reader found it there
 
     def __str__(self) -> str:
@@ -70,10 +70,10 @@ class Trace:
     conflicts: list[tuple[str, Seen]]  # side, a record at an offset where another one was read
     drains: dict[tuple[str, Log], Drained]  # by side: the last reading of a partition
     first: dict[Original, Arrival] = field(default_factory=dict)
-    unplaced: list[Sent] = field(default_factory=list)  # visible for certain, but nobody knows where
+    unplaced: list[Sent] = field(default_factory=list)  # certainly visible, at an unknown offset
 
     def placed(self, original: Original, place: Log) -> bool:
-        """Whether the place is where an original belongs."""
+        """Whether an original belongs in this destination partition."""
         route = self.routes[original.log.topic]
         return route.to == place.topic and (
             route.placement == "key" or original.log.partition == place.partition
@@ -157,7 +157,7 @@ def _originals(
 
 
 def _follow(traced: Trace, shown: dict[Log, dict[int, Seen]]) -> None:
-    """Trace every record of the destination, place by place, in the order of offsets."""
+    """Trace every record of the destination, by partition, in offset order."""
     known: dict[object, list[Original]] = defaultdict(list)
     for records in traced.originals.values():
         for one in records:
@@ -189,7 +189,7 @@ def _follow(traced: Trace, shown: dict[Log, dict[int, Seen]]) -> None:
 def _by_neighbours(
     traced: Trace, place: Log, row: list[Arrival], taken: dict[Original, int]
 ) -> list[Arrival]:
-    """Pair what has lost its identity with what is missing at just that place."""
+    """Pair records that lost their token with those missing at the same position."""
     if all(arrival.original for arrival in row):
         return row
     missing = [

@@ -1,8 +1,8 @@
-"""Acknowledged records that nobody has seen over there yet: how far a mirror is, by a reader's own eyes.
+"""Acknowledged records that were not yet seen on the destination: the lag, by an independent reader.
 
-A thread follows the destination, read_committed and straight from its brokers; what was acknowledged it
-learns from the journal. Partitions that the mirror has declared stopped, and offsets that it has declared
-gone, are not waited for.
+A thread follows the destination, read_committed and straight from its brokers; the journal has what was
+acknowledged. Partitions that the mirror has declared stopped, and offsets that it has declared gone, are not
+waited for.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ class _Due(NamedTuple):
     at: int  # when it was acknowledged
     topic: str
     partition: int
-    offset: int  # -1 where nobody said
+    offset: int  # -1: unknown
     topic_id: str
     sent: int
 
 
 class PendingRecords:
-    """What was acknowledged and has not arrived, by the words of a journal and of whoever sees arrivals."""
+    """What was acknowledged and has not arrived, from a journal and a set of arrived tokens."""
 
     def __init__(self, journal: Journal) -> None:
         self.arrived: set[str] = set()  # tokens; a reader adds to them
-        self.excuses_stops = True  # False where policies say that nothing may stand still for long
+        self.excuses_stops = True  # False if policies say that no partition may stay stopped
         self.routes: dict[str, str] = {}
         self._journal = journal
         self._read = 0  # events of the journal
-        self._sent: dict[str, Sent] = {}  # not yet answered for
-        self._open_offsets: dict[str, int] = {}  # offsets of records whose transaction goes on
+        self._sent: dict[str, Sent] = {}  # without a delivery report yet
+        self._open_offsets: dict[str, int] = {}  # offsets of records whose transaction is open
         self._in_transaction: dict[str, list[str]] = defaultdict(list)
         self._due: dict[str, _Due] = {}
         self._stopped: set[tuple[str, int]] = set()
@@ -53,7 +53,7 @@ class PendingRecords:
         self._lock = threading.Lock()
 
     def count(self, before: int | None = None, topic: str = "") -> int:
-        """Those acknowledged up to that time of the journal, or until now; of one source topic or of all."""
+        """How many were acknowledged up to that time, or until now; of one source topic or of all."""
         with self._lock:
             self._settle()
             return sum(
@@ -64,10 +64,10 @@ class PendingRecords:
             )
 
     def newest(self) -> int:
-        """When the youngest record that has arrived was sent.
+        """When the newest record that has arrived was sent.
 
-        Not when it was acknowledged: producers hear of that later than a mirror may have replicated it, and
-        one that is dead by then would seem to have come back.
+        Not when it was acknowledged: a mirror may replicate a record before its delivery report, and one
+        that is dead by then would seem to be back.
         """
         with self._lock:
             self._settle()
@@ -106,7 +106,7 @@ class PendingRecords:
                         if event.outcome == "committed":
                             self._owe(token, event.at, offset)
                 case Seen(side="source") if event.token and event.token in self._sent:
-                    self._owe(event.token, event.at, event.offset)  # whatever its producer was told
+                    self._owe(event.token, event.at, event.offset)  # whatever its delivery report says
                 case Verdict(action="stop"):
                     self._stopped.add((event.topic, event.partition))
                 case Verdict():
@@ -127,7 +127,7 @@ class PendingRecords:
 
 
 class Unseen(PendingRecords):
-    """The same with eyes: a thread that follows the destination until it is closed."""
+    """The same with a thread that follows the destination until it is closed."""
 
     def __init__(self, servers: str, journal: Journal) -> None:
         super().__init__(journal)
@@ -146,7 +146,7 @@ class Unseen(PendingRecords):
 
     @property
     def seen(self) -> int:
-        """Records that have arrived, as far as they replicate tokens."""
+        """How many records with tokens have arrived."""
         return len(self.arrived)
 
     def close(self) -> None:
@@ -171,7 +171,7 @@ class Unseen(PendingRecords):
             self._consumer.close()
 
     def _assign(self, assigned: set[tuple[str, int]]) -> None:
-        """Partitions that have appeared since."""
+        """Assign partitions that have appeared."""
         wanted = self.places()
         known = self._consumer.list_topics(timeout=5).topics
         found = {(name, number) for name in wanted & known.keys() for number in known[name].partitions}

@@ -1,7 +1,7 @@
-"""What Causeway's ledger and quarantine say about partitions, as the history's Verdict events.
+"""Causeway's ledger and quarantine as the history's Verdict events.
 
-The ledger says it in records of its own: Stopped, Gap. Each becomes one event, in the order in which they
-were committed, when a test asks; so the checker decides whether the mirror said it, and rightly (I10).
+Each Stopped and each Gap of the ledger becomes one event, in commit order, when a test asks. The checker then
+decides whether the mirror reported what it had to, and correctly (I10).
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ _Spot = tuple[str, int, int]
 
 
 class Verdicts:
-    """Listens to one mirror: what it has heard already it does not say again."""
+    """Follows one mirror; returns each verdict once."""
 
     def __init__(self, servers: str, mirror: str) -> None:
         self._servers, self._mirror = servers, mirror
         self._heard: set[_Spot] = set()
-        self._read: dict[int, int] = {}  # of the ledger: a long scenario's is long, and asked again and again
+        self._read: dict[int, int] = {}  # of the ledger: that of a soak is long, and is read again and again
 
     def note(self, journal: Journal, seconds: float = 30.0) -> list[Verdict]:
-        """All that is new goes into the journal."""
+        """Add all that is new to the journal."""
         new = []
         for spot, record in self._records(seconds):
             if spot not in self._heard:
@@ -38,7 +38,7 @@ class Verdicts:
         return new
 
     def note_quarantine(self, journal: Journal) -> list[tuple[Verdict, Content]]:
-        """What lies in the quarantine, each with what the source's record must have been."""
+        """Add the quarantine's records; returns each with the content that its original must have."""
         topic = quarantine_topic(self._mirror)
         new = []
         for partition, found in read_offsets(self._servers, topic).items():
@@ -60,7 +60,7 @@ class Verdicts:
                 record = decode(entry.value) if entry.value is not None else None
                 if isinstance(record, Stopped | Gap):
                     found.append(((topic, partition, offset), record))
-        # A partition's records lie in one log, unless the sharding changed between them.
+        # A partition's records are in one log, unless the sharding changed between them.
         yield from sorted(found, key=lambda one: (one[1].at, one[0]))
 
 
@@ -68,7 +68,7 @@ def verdict_of(record: Stopped | Gap, at: int) -> Verdict:
     where = (record.topic, record.partition)
     if isinstance(record, Gap):
         same = record.topic_id == record.to_topic_id
-        end = record.end if same else -1  # the old topic's end is nobody's knowledge
+        end = record.end if same else -1  # the old topic's end is unknown
         return Verdict(at, record.verdict, *where, record.begin, end, "continue", record.topic_id)
     if not record.verdict:
         return Verdict(at, "resumed", *where, 0, 0, "continue", record.topic_id)

@@ -1,15 +1,15 @@
-"""Producers that write records with tokens to a real cluster, and log what they were told about each.
+"""Producers that write records with tokens to a real cluster, and log each delivery report.
 
-Plain records, committed and aborted transactions, from a seed. Brokers may go away and come back: what was
-not answered for certain is unknown, never failed. A transaction whose commit was never asked for cannot
-become visible, whatever happened to its abort: the next producer under the id ends it. A commit that was
-slow, or a connection that broke, costs the producer its epoch, since librdkafka's own late copy of the
-commit could otherwise commit the next transaction.
+Plain records, committed and aborted transactions, from a seed. Brokers may go down and come back: an outcome
+that is not certain is unknown, never failed. A transaction whose commit was never sent cannot become visible,
+whatever happened to its abort: the next producer under the id ends it. After a slow commit or a lost
+connection the producer gets a new epoch, since librdkafka's own late copy of the commit could otherwise
+commit the next transaction.
 
-An abort is answered when it is decided, before its markers are written. A broker that dies in between may
-take its partitions for deleted when it comes back and leave the markers out; the next transaction of the id
-then commits what was aborted. So an abort is believed when the id's next transaction is under way over
-connections that held, and is unknown otherwise.
+The response to an abort comes when it is decided, before its markers are written. A broker that dies in
+between may take its partitions for deleted when it comes back, and omit the markers; the next transaction of
+the id then commits what was aborted. So an abort is certain when the id's next transaction has records over
+connections that held, and unknown otherwise.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Workload:
         journal: Journal,
         seed: int,
         *,
-        name: str = "w",  # one of its own in a history: it is in every token
+        name: str = "w",  # unique in a history: it is in every token
         topic_ids: Mapping[str, str] | None = None,
         largest: int = 1024 * 1024,
         kinds: Sequence[str] = KINDS,
@@ -62,20 +62,20 @@ class Workload:
         self._random = Random(seed)
         self._numbers = 0
         self._transactions = 0
-        self._waiting: set[str] = set()  # tokens that nobody has answered for
+        self._waiting: set[str] = set()  # tokens without a delivery report
         self._plain: Producer | None = None
         self._transactional: _Transactional | None = None
-        self._unproven: tuple[str, int] | None = None  # an answered abort, and its records
-        self._left_open = False  # a transaction that hides what comes behind it, until a producer ends it
+        self._unproven: tuple[str, int] | None = None  # an abort that may lack its markers, and its records
+        self._left_open = False  # an open transaction hides what comes after it, until a producer ends it
         self._thread: threading.Thread | None = None
 
     @property
     def visible(self) -> int:
-        """Records that are acknowledged, and committed where they had to be."""
+        """Records that are acknowledged, and committed if in a transaction."""
         return self.counts["plain ok"] + self.counts["committed records"]
 
     def start(self, pause_seconds: float = 0.02) -> None:
-        """Write round after round in a thread of its own until `stop`."""
+        """Write in a thread until `stop`."""
 
         def rounds() -> None:
             while not self.stopping.wait(pause_seconds):
@@ -85,7 +85,7 @@ class Workload:
         self._thread.start()
 
     def stop(self, seconds: float = 60.0) -> None:
-        """End the thread, and learn what can be learned about everything that was sent."""
+        """End the thread, and wait for the outcome of everything that was sent."""
         self.stopping.set()
         if self._thread is not None:
             self._thread.join(seconds)
@@ -93,7 +93,7 @@ class Workload:
         self.settle(seconds)
 
     def round(self) -> None:
-        """Some records of one kind."""
+        """Write some records of one kind."""
         kind = self._random.choice(self._kinds)
         count = self._random.randint(1, 40 if kind != "abort" else 10)
         if kind == "plain":
@@ -106,7 +106,7 @@ class Workload:
             self._transaction(count, commit=kind == "commit")
 
     def settle(self, seconds: float = 30.0) -> None:
-        """No record is on its way any more, no transaction is open; what has no answer stays unknown."""
+        """Wait until no record is in flight and no transaction is open; without a report it is unknown."""
         deadline = time.monotonic() + seconds
         if self._plain is not None:
             self._plain.flush(seconds)
@@ -119,10 +119,10 @@ class Workload:
         while self._left_open and time.monotonic() < deadline:
             self._fenced()
         for name in sorted(self._waiting):
-            self._note_outcome(name, "unknown", why="nobody answered", plain=True)
+            self._note_outcome(name, "unknown", why="no delivery report", plain=True)
 
     def _send(self, producer: Producer, transaction: str) -> bool:
-        """Hand over one record. False where it was not taken."""
+        """Produce one record. False if the producer did not take it."""
         self._numbers += 1
         name = token(self._name, self._numbers)
         topic, partition = self._random.choice(self._places)
@@ -147,9 +147,9 @@ class Workload:
             except BufferError:
                 producer.poll(0.1)
                 if self.stopping.is_set():
-                    self._note_outcome(name, "failed", why="never handed over", plain=plain)
+                    self._note_outcome(name, "failed", why="never produced", plain=plain)
                     return False
-            except KafkaException as error:  # a producer that cannot go on takes nothing any more
+            except KafkaException as error:  # a producer with a fatal error takes nothing any more
                 self._note_outcome(name, "failed", why=str(error), plain=plain)
                 if plain:
                     self._give_up(producer)
@@ -183,7 +183,7 @@ class Workload:
         self._transactions += 1
         name = f"{self._name}-tx-{self._transactions}"
         sent = 0
-        asked = False  # to commit: from here the outcome is the coordinator's
+        asked = False  # the commit was sent: from here the coordinator decides
         try:
             tx.producer.begin_transaction()
             for _ in range(count):
@@ -211,11 +211,11 @@ class Workload:
             self._transactional = None
 
     def _prove(self, proven: bool) -> None:
-        """The abort that was answered last is believed, or is unknown."""
+        """Decide the last abort: certain or unknown."""
         if self._unproven is not None:
             name, records = self._unproven
             self._unproven = None
-            why = "" if proven else "it was answered, and the connection broke before its markers were seen"
+            why = "" if proven else "the connection broke before its markers were certain"
             self._end(name, "aborted" if proven else "unknown", records, why)
 
     def _end(self, transaction: str, outcome: Any, records: int, why: str = "") -> None:
@@ -224,7 +224,7 @@ class Workload:
         self._journal.add(Ended(self._journal.now(), transaction, outcome, why))
 
     def _fenced(self) -> _Transactional | None:
-        """A producer with an epoch of its own; None while the brokers are away."""
+        """A producer with a new epoch; None while the brokers are down."""
         connection = _Shaken()
         producer = self._producer(
             connection,
@@ -250,19 +250,19 @@ class Workload:
                 "bootstrap.servers": self._servers, "linger.ms": 5, "enable.idempotence": True, "acks": "all",
                 "message.max.bytes": 10_000_000, "queue.buffering.max.messages": 20_000,
                 "reconnect.backoff.max.ms": 500, "logger": logger,
-                # Without a callback of its own, any call may raise what happened to some connection.
+                # Without a callback, any call may raise a connection's error.
                 "error_cb": lambda _error: None, **more,
             }
         )  # fmt: skip
 
     def _give_up(self, producer: Producer) -> None:
-        """Take back what waits, and hear about it; closing would wait for brokers that may be away."""
+        """Purge what waits, and get its reports; closing would wait for brokers that may be down."""
         producer.purge(in_queue=True, in_flight=True, blocking=True)
         producer.poll(0)
 
 
 class _Shaken(logging.Handler):
-    """Any line that a client logs means that something happened to its connections."""
+    """Any log line of a client means that something happened to its connections."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -274,9 +274,9 @@ class _Shaken(logging.Handler):
 
 @dataclass(slots=True)
 class _Transactional:
-    """Nothing may point back to it: a producer that is given up must be gone at once.
+    """Nothing may refer back to it: an abandoned producer must be destroyed at once.
 
-    One that still tries to get its epoch would get it later, and fence the one that took its place.
+    One that still initialises would get its epoch later, and fence its successor.
     """
 
     producer: Producer
