@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from causeway.adoption.rules.advice import LARGEST_WINDOW, advice, larger_window, reads_all
 from causeway.adoption.rules.placement import Uncovered, not_found
 from causeway.core.handoff import CountRange, Handoff, SourceRecord, Tail, Window
@@ -49,6 +51,14 @@ def test_each_choice_has_its_number() -> None:
         advice(absent, window(0, 300, 300), 0)
         == "--accept repeat starts at offset 0 and duplicates 0 to 1,000 records"
     )
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(CountRange(1, 1), "1 record"), (CountRange(0, 1), "0 to 1 record"), (CountRange(2, 2), "2 records")],
+)
+def test_records_agree_with_their_count(count: CountRange, text: str) -> None:
+    assert count.records == text
 
 
 def test_the_window_reaches_the_last_record_that_is_there() -> None:
