@@ -81,7 +81,7 @@ class Scene:
             def check_lease(self, mirror: str) -> None:
                 scene.check_lease(mirror)
 
-        control = SimpleNamespace(heartbeat=nothing, told=[])
+        control = SimpleNamespace(heartbeat=nothing, notices=[])
         setup: Any = SimpleNamespace(name="m", mirror=MIRROR, destination=None, control=control)
         run = SimpleNamespace(lease=7, shards=2)
         prepared: Any = SimpleNamespace(ledger=Ledger(), run=run, until=None)

@@ -105,7 +105,7 @@ class Ticker:
         if self._timers.due("heartbeat", self._setup.mirror.heartbeat):
             self._ledger.check_topic(self._setup.destination)
             self._setup.control.heartbeat(self._state.slice_number)
-            self._events.report_all("warning", self._setup.control.told)
+            self._events.report_all("warning", self._setup.control.notices)
             self._state.responded("destination")
 
     def _check_sources(self) -> CutReason | None:
