@@ -36,6 +36,6 @@ class Aim:
     def taken(self, scenario: Scenario, mirror: CausewayMirror) -> list[int]:
         """Wait for workers that stopped at the step; returns their pids."""
         self.flag.unlink()
-        scenario.until(self.flag.exists, f"somebody comes to {self.step}")
-        eventually(lambda: any(map(is_held, mirror.run.workers())), f"a worker stands still {self.step}")
+        scenario.until(self.flag.exists, f"a worker reaches {self.step}")
+        eventually(lambda: any(map(is_held, mirror.run.workers())), f"a worker has stopped {self.step}")
         return [pid for pid in mirror.run.workers() if is_held(pid)]

@@ -83,12 +83,10 @@ def liveness(history: History) -> InvariantResult:
                 during[one.flow].append(one)
         for flow, seen in during.items():
             if len(seen) >= 3 and all(one.lag > 0 for one in seen):
-                what = f"it stood still during {fault.name}, which was {fault.flow}'s"
+                what = f"it stalled during {fault.name}, a fault of {fault.flow}"
                 broken.append(Anomaly("I11", "bystander-stalled", flow, what))
     doubts = [] if faults else ["there was no fault"]
-    doubts += [
-        f"nobody looked at the lag after {f.name}" for f in faults if f not in [m for m, _ in measured]
-    ]
+    doubts += [f"the lag was not sampled after {f.name}" for f in faults if f not in [m for m, _ in measured]]
     return decide("I11", broken, doubts)
 
 
@@ -164,7 +162,7 @@ def bounded(history: History) -> InvariantResult:
             end = median(map(value, samples[-quarter:]))
             if end > warm * 1.2 + _SLACK[what]:
                 broken.append(Anomaly("I15", f"{what}-grow", process, f"from {warm:.0f} to {end:.0f}"))
-    return decide("I15", broken, doubts if by_process else ["nobody measured what processes use"])
+    return decide("I15", broken, doubts if by_process else ["no usage was sampled"])
 
 
 def idempotent(history: History) -> InvariantResult:

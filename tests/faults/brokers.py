@@ -77,7 +77,7 @@ class Brokers:
             led[:] = [facts.leader for at, facts in found.items() if at == (topic, partition)]
             return bool(led) and led[0] >= 0
 
-        self._until(known, f"somebody leads {topic}[{partition}]", [topic])
+        self._until(known, f"{topic}[{partition}] has a leader", [topic])
         return self[led[0]]
 
     def coordinator(self, transactional_id: str) -> Broker:
@@ -93,7 +93,7 @@ class Brokers:
             for note in broker.directory.glob("data/__cluster_metadata-0/quorum-state")
         ]
         newest = max(notes, key=lambda note: (note["leaderEpoch"], note["leaderId"]))
-        assert newest["leaderId"] >= 0, f"nobody leads the quorum: {notes}"
+        assert newest["leaderId"] >= 0, f"the quorum has no leader: {notes}"
         return self[newest["leaderId"]]
 
     # faults
@@ -215,7 +215,7 @@ class Brokers:
                 lambda found: all(
                     broker.id not in facts.in_sync or len(facts.in_sync) == 1 for facts in found.values()
                 ),
-                f"the others go on without broker {broker.id}",
+                f"the others have replaced broker {broker.id}",
             )
 
     def await_in_sync(self) -> None:
@@ -237,12 +237,12 @@ class Brokers:
     ) -> None:
         names = list(topics)
 
-        def answered() -> bool:
+        def responded() -> bool:
             with contextlib.suppress(KafkaException):
                 return holds(self.partitions(names))
             return False
 
-        eventually(answered, what, SECONDS)
+        eventually(responded, what, SECONDS)
 
     # topics
 

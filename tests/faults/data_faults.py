@@ -90,7 +90,7 @@ class DataFaults(MirrorReports):
     # ── faults of the source ─────────────────────────────────────────────────────────────────────
 
     @contextlib.contextmanager
-    def meanwhile(self, when: str) -> Iterator[None]:
+    def while_mirror_is(self, when: str) -> Iterator[None]:
         """The mirror's state during the block: `down` (ended), `suspended` (SIGSTOP) or `running`."""
         if when == "down":
             assert self.mirror.stop() == 0, self.mirror.output

@@ -43,7 +43,7 @@ def no_loss(history: History, traced: Trace, exempt: Exemptions) -> InvariantRes
             elif one.at > began:
                 late += 1
             elif one.offset < last:
-                what = f"it is visible on the source, {log}@{last} behind it arrived, and it never did"
+                what = f"it is visible on the source, {log}@{last} after it arrived, and it did not"
                 broken.append(Anomaly("I1", "lost", str(one), what))
             else:
                 what = "it is visible on the source and did not arrive before the end"
@@ -157,10 +157,10 @@ def order(traced: Trace, exactly: bool) -> InvariantResult:
         for arrival in row[1:]:
             one = _of(arrival)
             if arrival.occurrence == 1 and one.offset < highest.offset:
-                what = f"it is at {arrival}, behind {highest}, which came after it on the source"
+                what = f"it is at {arrival}, after {highest}, which is after it on the source"
                 broken.append(Anomaly("I3", "out-of-order", str(one), what))
-            behind = replaying and previous is not highest
-            if not exactly and whole and behind and ranks[one] > ranks[previous] + 1:
+            later = replaying and previous is not highest
+            if not exactly and whole and later and ranks[one] > ranks[previous] + 1:
                 what = f"a replay went from {previous} to {one}, and left out what is between them"
                 broken.append(Anomaly("I3", "broken-replay", str(one), what))
             previous, highest = one, max(one, highest, key=lambda o: o.offset)

@@ -112,8 +112,8 @@ class HistoryBuilder:
         """Destination offset, source offset, token, content."""
         rows = self._visible[partition]
         if partition == 0 and self.removed >= 0:
-            behind = [row for row in rows if row[0] >= self.removed] if self.action == "continue" else []
-            rows = rows[: self.replicated] + behind
+            after = [row for row in rows if row[0] >= self.removed] if self.action == "continue" else []
+            rows = rows[: self.replicated] + after
         return [(n + n // self.batch, *row) for n, row in enumerate(rows)]
 
     def _cut(self, arrived: list[tuple[int, int, str, Content]]) -> None:

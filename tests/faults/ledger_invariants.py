@@ -166,7 +166,7 @@ def _against_records(
         for one in passed:
             missing = one.offset >= row.start and one not in traced.first
             if missing and not exempt.exemption(one) and not compacted_away(traced, one):
-                what = f"the position {row.offset} is behind it, and it is not on the destination"
+                what = f"the position {row.offset} is after it, and it is not on the destination"
                 yield Anomaly("I8", "ledger-ahead", str(one), what)
         arrived = sum(one in traced.first and one.offset >= row.start for one in passed)
         exact = history.terms.delivery == "exactly-once" and not traced.routes[log.topic].compacted

@@ -32,7 +32,7 @@ def batches(data: bytes) -> Iterator[Batch]:
         yield Batch(first, first + delta, bool(attributes & _CONTROL), at)
 
 
-def cut_behind_a_commit(partition: Path) -> int:
+def cut_after_a_commit(partition: Path) -> int:
     """Remove the second half of a log, as if it had never reached the disk; returns its new end.
 
     It ends after a marker: half a transaction would block every reader for ever.

@@ -17,12 +17,12 @@ Named = tuple[str, int, int, int]
 class MirrorReports:
     def __init__(self, scenario: Scenario, mirror: CausewayMirror) -> None:
         self.scenario, self.mirror = scenario, mirror
-        self.said = Verdicts(scenario.servers["destination"], mirror.name)
-        self.aside: dict[tuple[int, int], Content] = {}  # what is in the quarantine
+        self.verdicts = Verdicts(scenario.servers["destination"], mirror.name)
+        self.quarantined: dict[tuple[int, int], Content] = {}  # what is in the quarantine
 
-    def heard(self, verdict: str, suffix: str, partition: int) -> list[Verdict]:
+    def reported(self, verdict: str, suffix: str, partition: int) -> list[Verdict]:
         """The ledger's distinct verdicts about a partition."""
-        self.said.note(self.scenario.journal)
+        self.verdicts.note(self.scenario.journal)
         found = {
             (one.action, one.expected, one.found): one
             for one in self.scenario.journal.history().of(Verdict)
@@ -30,9 +30,9 @@ class MirrorReports:
         }
         return list(found.values())
 
-    def goes_on(self, suffix: str, partition: int) -> bool:
+    def resumed(self, suffix: str, partition: int) -> bool:
         """Whether a partition's last verdict is that it resumed: each run tries, and may stop again."""
-        self.said.note(self.scenario.journal)
+        self.verdicts.note(self.scenario.journal)
         topic = self.scenario.topic(suffix)
         words = [
             one.verdict
@@ -41,9 +41,9 @@ class MirrorReports:
         ]
         return words[-1:] == ["resumed"]
 
-    def heard_of(self, suffix: str, policy: str, partitions: int = 0) -> bool:
+    def reported_for_all(self, suffix: str, policy: str, partitions: int = 0) -> bool:
         """Whether each partition has a verdict, with the action that the policy asks for."""
-        self.said.note(self.scenario.journal)
+        self.verdicts.note(self.scenario.journal)
         topic, action = self.scenario.topic(suffix), "stop" if policy == "stop" else "continue"
         said = {
             one.partition
@@ -56,14 +56,14 @@ class MirrorReports:
         """Wait until these (partition, offset) of a topic are in the quarantine, and nothing else is."""
 
         def there() -> bool:
-            for verdict, original in self.said.note_quarantine(self.scenario.journal):
+            for verdict, original in self.verdicts.note_quarantine(self.scenario.journal):
                 key = (verdict.partition, verdict.expected)
-                assert key not in self.aside, f"{key} is twice in the quarantine"
-                self.aside[key] = original
-            return self.aside.keys() >= wanted
+                assert key not in self.quarantined, f"{key} is twice in the quarantine"
+                self.quarantined[key] = original
+            return self.quarantined.keys() >= wanted
 
         self.scenario.until(there, f"{sorted(wanted)} are in the quarantine")
-        assert self.aside.keys() == wanted
+        assert self.quarantined.keys() == wanted
 
     def gaps(self) -> set[tuple[str, int, str, int, int]]:
         """All gaps in the ledger: suffix, partition, verdict, begin, end."""
@@ -72,13 +72,13 @@ class MirrorReports:
             for one in self.mirror.ledger().gaps.values()
         }
 
-    def stands_still(self, code: int) -> dict[tuple[str, int], Named]:
+    def run_to_end(self, code: int) -> dict[tuple[str, int], Named]:
         """Run with --stop-at-end, expect this exit code, and return why each stopped partition is stopped."""
         run = self.mirror.start("--stop-at-end")
         found = run.wait()
         self.scenario.journal.add(Exited(self.scenario.journal.now(), "run --stop-at-end", found))
         assert found == code, run.output
-        self.said.note(self.scenario.journal)
+        self.verdicts.note(self.scenario.journal)
         return {
             (source.topic.rpartition(".")[2], source.partition): (
                 one.verdict, one.expected, one.found, one.gone,
@@ -86,13 +86,13 @@ class MirrorReports:
             for source, one in self.mirror.ledger().stopped.items()
         }  # fmt: skip
 
-    def stop_and_stand_still(self, code: int) -> dict[tuple[str, int], Named]:
+    def stop_then_run_to_end(self, code: int) -> dict[tuple[str, int], Named]:
         """A stop by signal exits with 0, also with stopped partitions; --stop-at-end does not."""
         self.scenario.quiet()
         assert self.mirror.stop() == 0, self.mirror.output
-        return self.stands_still(code)
+        return self.run_to_end(code)
 
-    def nothing_came_since(self) -> bool:
+    def nothing_arrived_since(self) -> bool:
         """Whether the destination holds exactly what it held when everything was replicated."""
         seen = [one for one in self.scenario.journal.history().of(Seen) if one.side == "destination"]
         before = {(one.topic, one.partition, one.offset): one.token for one in seen}

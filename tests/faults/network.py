@@ -114,16 +114,16 @@ def backlog(scenario: Scenario, topic: str, megabytes: float, *, record_bytes: i
     count = int(megabytes * 1_000_000 / record_bytes)
     name = f"backlog-{uuid.uuid4().hex[:6]}"
     producer = Producer({"bootstrap.servers": scenario.servers["source"], "linger.ms": 5})
-    answered = 0
+    reported = 0
 
     def report(token_of: str) -> Callable[[Any, Any], None]:
-        def answer(error: Any, message: Any) -> None:
-            nonlocal answered
+        def report(error: Any, message: Any) -> None:
+            nonlocal reported
             assert error is None, error
-            answered += 1
+            reported += 1
             scenario.journal.add(DeliveryReport(scenario.journal.now(), token_of, "ok", message.offset()))
 
-        return answer
+        return report
 
     for number in range(count):
         key, value, at = token(name, number).encode(), random.randbytes(record_bytes), now_ms()
@@ -135,5 +135,5 @@ def backlog(scenario: Scenario, topic: str, megabytes: float, *, record_bytes: i
         producer.produce(topic, value, key, partition, report(key.decode()), timestamp=at)
         producer.poll(0)
     producer.flush(60)
-    assert answered == count
+    assert reported == count
     return count

@@ -34,8 +34,8 @@ def draw(history: History, path: Path, title: str, families: Mapping[str, str]) 
     figure = Figure(figsize=(18, 8 + lanes), layout="constrained")
     FigureCanvasAgg(figure)
     axes: Sequence[Axes] = figure.subplots(5, 1, sharex=True, height_ratios=[3.2, lanes, 1.8, 1.4, 1.4])
-    behind, done, memory, threads, files = axes
-    _behind(behind, lags, faults, families)
+    lagging, done, memory, threads, files = axes
+    _lag(lagging, lags, faults, families)
     _faults(done, history, names, families, last)
     _used(memory, used, lambda one: one.memory / 2**20, "memory (MiB)")
     _used(threads, used, lambda one: one.threads, "threads")
@@ -57,7 +57,7 @@ def peaks(points: Iterable[tuple[int, int]], ms: int) -> list[tuple[float, int]]
     return [(place * ms / 1000, value) for place, value in sorted(found.items())]
 
 
-def _behind(axes: Axes, lags: list[Lag], faults: list[Fault], families: Mapping[str, str]) -> None:
+def _lag(axes: Axes, lags: list[Lag], faults: list[Fault], families: Mapping[str, str]) -> None:
     end = max((one.at for one in lags), default=1)
     ms = max(200, end // 2_000)
     unseen = peaks(((one.at, one.unseen) for one in lags if one.unseen >= 0), ms)

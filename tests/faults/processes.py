@@ -20,9 +20,11 @@ def kill(pids: Collection[int], number: signal.Signals = signal.SIGKILL) -> None
 @contextlib.contextmanager
 def held(pids: Collection[int]) -> Iterator[None]:
     """SIGSTOP during the block; SIGCONT at its end, for those that still live."""
-    assert pids, "nobody to stop"
+    assert pids, "no process to suspend"
     send(signal.SIGSTOP, pids)
-    eventually(lambda: all(state == "T" for state in _living(pids).values()), f"{list(pids)} stand still", 5)
+    eventually(
+        lambda: all(state == "T" for state in _living(pids).values()), f"{list(pids)} are suspended", 5
+    )
     try:
         yield
     finally:

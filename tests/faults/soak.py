@@ -68,7 +68,7 @@ def soak(options: argparse.Namespace, directory: Path) -> bool:
                 scenario.said.note(scenario.journal)  # all its verdicts, unfounded ones too
                 report = scenario.end(judge=False, seconds=PATIENCE_SECONDS)
                 for source in mirror.ledger().stopped:  # policies say to continue
-                    scenario.target.complain(f"{source.topic}[{source.partition}] stands still in the end")
+                    scenario.target.complain(f"{source.topic}[{source.partition}] is stopped at the end")
         except Exception as error:
             failure = f"{str(error).splitlines()[0]}\n{''.join(traceback.format_exception(error))}"
             print(failure, flush=True)

@@ -55,7 +55,7 @@ def test_exactly_once_has_all_that_the_manual_asks_for() -> None:
 
 
 @pytest.mark.parametrize("setting", ["default", "exactly-once"])
-def test_topics_keep_their_names_and_nobody_listens_to_the_world(setting: Setting) -> None:
+def test_topics_keep_their_names_and_nothing_listens_on_all_interfaces(setting: Setting) -> None:
     told = properties(FLOW, setting, 8083)
     assert told["replication.policy.class"].endswith(".IdentityReplicationPolicy")
     assert (told["src-m1->dst.enabled"], told["dst->src-m1.enabled"]) == ("true", "false")
@@ -133,7 +133,7 @@ def test_a_cell_counts_what_the_checker_named() -> None:
     assert found == ["85 lost", "1 skipped silently", "1 lag stays", "2 ledger-unbalanced"]
 
 
-def test_a_replaced_topic_that_nobody_spoke_of_is_told_apart_from_a_gap() -> None:
+def test_a_replaced_topic_that_was_not_reported_is_not_called_a_gap() -> None:
     assert cell(outcome(anomalies={"silent-source-recreated": 1})) == ["1 replaced silently"]
 
 

@@ -1,7 +1,7 @@
 """The troubles of other modules, each at a chosen step of a transaction.
 
 A worker stops itself at the step: its connections and its transaction stay open. Then the trouble comes, and
-the worker goes on into it.
+the worker continues into it.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def test_trouble_at_a_step_costs_no_record(
             with scenario.fault(f"{name}, {step}"), strike(target):
                 send(signal.SIGCONT, standing)
             scenario.recovered(RECOVERY_SECONDS)
-        assert len(mirror.runs) == 1, "nobody else had to do anything"
+        assert len(mirror.runs) == 1, "no other run was needed"
         scenario.end()
 
 
@@ -165,7 +165,7 @@ def test_source_data_is_lost_at_a_step_and_each_offset_is_declared(
             send(signal.SIGCONT, standing)
         scenario.write(scenario.topics)
         scenario.until(
-            lambda: data_faults.heard_of("u", "continue"), "it says what is gone, for both partitions"
+            lambda: data_faults.reported_for_all("u", "continue"), "it says what is gone, for both partitions"
         )
         scenario.recovered()
         verdict = "gap" if what == "records deleted" else "recreated"
@@ -189,9 +189,9 @@ def test_a_destination_topic_is_deleted_at_a_step_and_its_partitions_stop(
             scenario.drain("destination")
             data_faults.delete("u", "destination")
             send(signal.SIGCONT, standing)
-        scenario.until(lambda: data_faults.heard_of("u", "stop"), "it says so, for both partitions")
+        scenario.until(lambda: data_faults.reported_for_all("u", "stop"), "it says so, for both partitions")
         scenario.advances(100)
-        stopped = data_faults.stop_and_stand_still(6)
+        stopped = data_faults.stop_then_run_to_end(6)
         assert {key: named[0] for key, named in stopped.items()} == {
             ("u", 0): "destination-deleted", ("u", 1): "destination-deleted",
         }  # fmt: skip
@@ -202,7 +202,7 @@ def test_a_destination_topic_is_deleted_at_a_step_and_its_partitions_stop(
 def test_the_ledger_is_deleted_at_a_step_and_nothing_goes_on(
     new_scenario: NewScenario, tmp_path: Path, step: str
 ) -> None:
-    """What was on its way may arrive, once: nobody starts again from a ledger that is gone."""
+    """Records in flight may arrive, once: no run restarts from a ledger that was deleted."""
     aim = Aim(step, tmp_path / "flag")
     scenario, mirror = new_scenario({"t": 1, "u": 2}, shards=1, transaction_timeout="30s", **aim.keys)
     with scenario:

@@ -99,7 +99,7 @@ def leader_held(scenario: Scenario, mirror: CausewayMirror, sides: Sides) -> Non
 
 
 def controller_killed(scenario: Scenario, mirror: CausewayMirror, sides: Sides) -> None:
-    """kill -9 of whoever leads the quorum; another one does, and it comes back as a voter."""
+    """kill -9 of the quorum's leader; another one leads, and it comes back as a voter."""
     broker = sides.brokers.controller()
     with scenario.fault(f"kill -9 of the controller of the {sides.side}"), sides.brokers.without(broker):
         scenario.until(lambda: sides.brokers.controller() is not broker, "another one leads the quorum")
@@ -167,7 +167,7 @@ def too_few_in_sync(scenario: Scenario, mirror: CausewayMirror, sides: Sides) ->
 
 
 def all_must_have_it(scenario: Scenario, mirror: CausewayMirror, sides: Sides) -> None:
-    """A topic wants all three replicas, and one broker is down: ledger and transactions go on."""
+    """A topic wants all three replicas, and one broker is down: ledger and transactions continue."""
     topic = _a_topic(scenario, mirror, sides)
     resource = ConfigResource(ResourceType.TOPIC, topic)
     wanted = ConfigEntry("min.insync.replicas", "3", incremental_operation=AlterConfigOpType.SET)
@@ -192,7 +192,7 @@ def all_must_have_it(scenario: Scenario, mirror: CausewayMirror, sides: Sides) -
 
 
 def _says_what_is_short(scenario: Scenario, mirror: CausewayMirror, what: str) -> None:
-    """In its log and to whoever asks: cause, numbers, and what to do."""
+    """In the log and in the status: cause, numbers, and what to do."""
     scenario.until(lambda: what in mirror.output, "the log says why", 40)
     log = mirror.directory / "status.log"
     said = Causeway("status", mirror.config, "--url", mirror.run.page(), log=log)
@@ -203,29 +203,29 @@ def _says_what_is_short(scenario: Scenario, mirror: CausewayMirror, what: str) -
 
 
 def leader_dies_with_what_it_alone_has(scenario: Scenario, mirror: CausewayMirror, sides: Sides) -> None:
-    """The followers stand still while the leader goes on writing down records, and then it dies.
+    """The followers are suspended while the leader still appends records, and then it dies.
 
     Whoever counts a record once the leader alone has it loses all of those: a follower leads now, and was
-    in sync as far as anybody knows. On the destination the shards' books must not be lost along with them.
+    in sync as far as the cluster knows. On the destination the ledger must not be lost along with them.
     """
     topic = _a_topic(scenario, mirror, sides)
-    books = ledger_topic(mirror.name)
-    leader = sides.brokers.leader(topic if sides.side == "source" else books, CONTROL)
+    ledger = ledger_topic(mirror.name)
+    leader = sides.brokers.leader(topic if sides.side == "source" else ledger, CONTROL)
     others = [broker for broker in sides.brokers.cluster.brokers if broker.id != leader.id]
     with scenario.fault(f"a leader on the {sides.side} dies with what it alone has"):
         while not _dies_ahead(leader, others, topic):
-            scenario.advances()  # whoever writes to it was just waiting for one of the others
+            scenario.advances()  # producers were just waiting for one of the others
         sides.brokers.restart(leader)
 
 
 def _dies_ahead(leader: Broker, others: list[Broker], topic: str) -> bool:
-    """kill -9, once it has written what the others, which stand still, do not have; if it ever does."""
+    """kill -9, once it has appended what the suspended others do not have; if it ever does."""
     try:
         for broker in others:
             broker.pause()
         had = _written(leader.directory, topic)
         with contextlib.suppress(AssertionError):
-            eventually(lambda: _written(leader.directory, topic) > had, "it writes what nobody else has", 3)
+            eventually(lambda: _written(leader.directory, topic) > had, "it appends what no other has", 3)
             leader.kill()
             return True
         return False
@@ -281,7 +281,7 @@ DAYS = [
 def test_what_causeway_creates_outlives_any_one_broker(
     with_three: Callable[[Side], Sides], tmp_path: Path
 ) -> None:
-    """Three replicas, two of which must have a record: of its books and of the topics it makes."""
+    """Three replicas, two of which must have a record: for the ledger and for the topics it creates."""
     sides = with_three("destination")
     mirror = sides.mirror(tmp_path)
     with Scenario(tmp_path, sides.source, sides.destination, mirror, {"t": 2}) as scenario:

@@ -68,7 +68,7 @@ def drained(side: str) -> Drained:
 
 
 def with_ledger(rows_from_end: int = 2, **changes: Any) -> History:
-    """The last entries of the books, around the reading of the destination, say something else."""
+    """Change the last ledger entries around the reading of the destination."""
     rows = [row for row in HONEST.of(LedgerPosition) if row.partition == 0][-rows_from_end:]
     return replaced(HONEST, [(row, replace(row, **changes)) for row in rows])
 
@@ -222,11 +222,11 @@ ONE_BAD_THING: dict[str, tuple[History, set[str]]] = {
         replaced(HONEST, [(t := HONEST.of(Translated)[8], replace(t, to_offset=8))]),
         {"I7 translation-back group orders[0]@12"},
     ),
-    "the books do not balance": (
+    "the ledger does not balance": (
         with_ledger(holes=5),
         {"I8 ledger-unbalanced orders[0]@13"},
     ),
-    "the books leave an offset out": (
+    "the ledger omits an offset": (
         with_ledger(holes=3),
         {"I8 ledger-unbalanced orders[0]@13"},
     ),
@@ -255,7 +255,7 @@ ONE_BAD_THING: dict[str, tuple[History, set[str]]] = {
         with_ledger(1, offset=12, holes=3),
         {"I8 ledger-behind orders[0]@12", "I8 position-back orders[0]@12", "I12 position-short orders[0]@12"},
     ),
-    "the source holds a record that nobody wrote": (
+    "the source holds a record that no producer wrote": (
         added(replace(here(HONEST, 3), offset=5, token="", content=stranger().content)),
         {"I9 source-written orders[0]@5", "I1 lost orders[0]@5", "I8 ledger-ahead orders[0]@5"}
         | {"I12 not-converged orders[0]@5"},
@@ -295,7 +295,7 @@ ONE_BAD_THING: dict[str, tuple[History, set[str]]] = {
         replaced(HONEST, [(s, replace(s, at=s.at + 15_001)) for s in HONEST.of(Lag)]),
         {"I11 slow-recovery kill"},
     ),
-    "another flow stands still": (
+    "another flow stalls": (
         added(
             Fault(1000, "cut", 1100, flow="a"),
             *(Lag(1000 + n, 5, flow="b") for n in range(3)),

@@ -105,8 +105,8 @@ def test_what_does_not_matter_changes_nothing(history: History, random: Random, 
 @given(scenarios(), st.data())
 def test_a_dropped_record_is_found(history: History, data: st.DataObject) -> None:
     gone = data.draw(st.sampled_from(arrivals(history)))
-    behind = [s for s in arrivals(history, gone.partition) if s.offset > gone.offset]
-    name = "lost" if behind else "unseen"
+    after = [s for s in arrivals(history, gone.partition) if s.offset > gone.offset]
+    name = "lost" if after else "unseen"
     bad = replaced(history, [(gone, None)])
     assert names(bad, *RECORDS) == {f"I1 {name} {origin(history, gone)}"}
     if history.of(LedgerPosition):
@@ -209,7 +209,7 @@ def test_a_position_that_goes_back_is_found(history: History, data: st.DataObjec
 @few
 @given(full_scenarios(), st.data())
 def test_a_position_ahead_of_what_is_visible_is_found(history: History, data: st.DataObject) -> None:
-    """The record was not there yet when the books already counted it."""
+    """The record was not there yet when the ledger already counted it."""
     row = arrivals(history, 0)
     first = data.draw(st.integers(0, len(row) - 1))
     bad = replaced(history, [(seen, None) for seen in row[first:]])
@@ -218,13 +218,13 @@ def test_a_position_ahead_of_what_is_visible_is_found(history: History, data: st
 
 @few
 @given(full_scenarios(), st.data())
-def test_books_behind_what_is_visible_are_found(history: History, data: st.DataObject) -> None:
+def test_a_ledger_that_counts_less_than_is_visible_is_found(history: History, data: st.DataObject) -> None:
     """A record became visible without its position."""
     last = [row for row in history.of(LedgerPosition) if row.partition == 0][-1]
     visible = [s.offset for s in records_of(history, "source") if s.partition == 0]
-    behind = data.draw(st.sampled_from(visible))
-    bad = replaced(history, [(last, replace(last, offset=behind))])
-    assert f"I8 ledger-behind {TOPIC}[0]@{behind}" in names(bad)
+    lower = data.draw(st.sampled_from(visible))
+    bad = replaced(history, [(last, replace(last, offset=lower))])
+    assert f"I8 ledger-lower {TOPIC}[0]@{behind}" in names(bad)
 
 
 @few
@@ -262,8 +262,8 @@ def test_gaps_are_clean_when_they_were_said_and_found_when_not(
 
     if action == "stop":
         seen = data.draw(st.sampled_from([s for s in records_of(history, "source") if s.partition == 0]))
-        behind = replace(seen, side="destination", topic=TO, offset=10_000)
-        assert names(History([*history.events, behind]), "I10") == {
+        after = replace(seen, side="destination", topic=TO, offset=10_000)
+        assert names(History([*history.events, after]), "I10") == {
             f"I10 delivered-behind-stop {TOPIC}[0]@{seen.offset}"
         }
 

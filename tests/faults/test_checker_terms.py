@@ -63,7 +63,7 @@ def test_records_are_judged_without_anything_of_the_mirrors_own() -> None:
     report = check(HistoryBuilder(ALL_STEPS, extras=False).history())
     report.require(*RECORDS)
     assert {name for name, result in report.results.items() if result.status == "unknown"} == {*EVERY[6:]}, (
-        "what nobody looked at is not known"
+        "what was not read is unknown"
     )
 
 
@@ -78,7 +78,7 @@ def test_a_report_that_is_not_all_known_does_not_pass_for_good() -> None:
         broken.require()
 
 
-# ── what nobody can tell ─────────────────────────────────────────────────────────────────────────
+# ── what is unknown ─────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_a_report_that_is_not_all_known_does_not_pass_for_good() -> None:
 )
 def test_what_was_not_looked_at_is_unknown(history: History, unknown: list[str]) -> None:
     if not history.of(Route):
-        history = without(history, Seen)  # without routes nothing can be held against anybody
+        history = without(history, Seen)  # without routes nothing can be checked
     report = check(history)
     assert {name: report.results[name].status for name in unknown} == dict.fromkeys(unknown, "unknown")
     assert all(report.results[name].doubts for name in unknown)
@@ -128,7 +128,7 @@ def test_a_record_written_after_the_destination_was_read_is_neither_lost_nor_fin
 
 
 def test_what_a_cut_source_does_not_show_any_more_is_not_called_a_phantom() -> None:
-    """A record of unknown outcome arrived, and the source lost its beginning before anybody looked."""
+    """A record of unknown outcome arrived, and the source lost its beginning before it was read."""
     honest = HistoryBuilder(
         [WorkloadStep("landed"), WorkloadStep("plain", records=2)], partitions=1, extras=False
     ).history()
@@ -163,7 +163,7 @@ def test_acknowledgements_are_enough_where_every_outcome_is_known() -> None:
 
 
 def test_an_acknowledged_record_without_an_offset_is_not_forgotten() -> None:
-    """A broker that has seen a record's number before answers without saying where it is."""
+    """A broker that has seen a record's sequence number before responds without an offset."""
     honest = HistoryBuilder([WorkloadStep("plain", records=3)], partitions=1, extras=False).history()
     delivered = honest.of(DeliveryReport)[1]
     vague = replaced(honest, [(delivered, replace(delivered, offset=-1))])
@@ -225,10 +225,10 @@ def test_a_second_gap_does_not_cover_the_first() -> None:
     assert "I10 misnamed orders[0]@9" in said(10)
 
 
-def test_a_record_behind_a_gap_that_stops_the_partition_is_named() -> None:
-    behind = records_of(STOPPED, "source")[0]
-    assert behind.offset == 4
-    arrived = History([*STOPPED.events, replace(behind, side="destination", topic=TO, offset=3)])
+def test_a_record_after_a_gap_that_stops_the_partition_is_named() -> None:
+    after = records_of(STOPPED, "source")[0]
+    assert after.offset == 4
+    arrived = History([*STOPPED.events, replace(after, side="destination", topic=TO, offset=3)])
     assert found(arrived) == {"I10 delivered-behind-stop orders[0]@4"}
 
 
@@ -276,7 +276,7 @@ def test_a_cut_that_took_what_was_replicated_must_be_said() -> None:
     said = History([*history.events, Verdict(901, "truncated", TOPIC, 0, 3, 2)])
     assert found(said) == set()
     not_replicated = without(history, Seen, side="destination", offset=2)
-    assert found(not_replicated) == set(), "the source took it back before anybody saw it"
+    assert found(not_replicated) == set(), "the source lost it before it was read"
     wrong = History([*history.events, Verdict(901, "truncated", TOPIC, 0, 3, 1)])
     assert found(wrong) == {"I10 misnamed orders[0]@3"}
 

@@ -1,6 +1,6 @@
-"""A source whose disk turned a bit: nothing of the batch is replicated, nothing behind it, and it is said.
+"""A source whose disk flipped a bit: the batch and all after it is not replicated, and that is reported.
 
-The client that meets such a batch goes on somewhere inside it, and takes what it finds there for records.
+A client that reads such a batch continues somewhere inside it, and takes what it finds there for records.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def test_a_batch_that_cannot_be_read_stops_its_partition_until_it_can(
     assert "failed CRC32C check" in run.output
     assert "causeway offsets skip" in run.output
     assert "Traceback" not in run.output
-    assert world.read(topic) == {0: whole[0][:FIRST], 1: whole[1]}, "all before it, and nothing behind it"
+    assert world.read(topic) == {0: whole[0][:FIRST], 1: whole[1]}, "all before it, and nothing after it"
     offsets = {source.partition: one.offset for source, one in world.ledger().positions.items()}
     assert offsets == {0: FIRST, 1: 30}
 

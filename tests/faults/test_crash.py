@@ -1,4 +1,4 @@
-"""Processes that die: nothing is lost, nothing comes twice, and the next one goes on where they were."""
+"""Processes that die: nothing is lost, nothing comes twice, and the next one resumes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_worker_the_whole_tree_and_a_busy_driver_end_one_after_the_other(
         with scenario.fault("a worker is killed between ledger and commit", crash=True):
             scenario.until(flag.exists, "a worker is killed")
         scenario.recovered()
-        assert len(mirror.runs) == 1, "nobody else had to do anything"
+        assert len(mirror.runs) == 1, "no other run was needed"
         with scenario.fault("the whole tree is killed", crash=True):
             mirror.kill()
         mirror.start()
@@ -64,7 +64,7 @@ def test_the_plug_is_pulled_at_a_step_of_a_transaction(
     with scenario:
         scenario.start()
         with scenario.fault(f"{'a worker' if who == 'kill' else 'the driver'} dies {point}", crash=True):
-            eventually(flag.exists, "somebody is killed")
+            eventually(flag.exists, "a process is killed")
             if who == "driver":
                 assert mirror.run.wait() == -9, mirror.output
         if who == "driver":
@@ -86,10 +86,10 @@ def test_the_plug_is_pulled_between_two_slices(new_scenario: NewScenario, tmp_pa
         with scenario.fault(f"{who} at a slice's beginning", crash=True):
             if who == "driver":
                 assert mirror.run.wait() == -9, mirror.output
-            scenario.until(flag.exists, "somebody is killed") if who == "kill" else mirror.start()
+            scenario.until(flag.exists, "a process is killed") if who == "kill" else mirror.start()
         scenario.recovered()
         began = mirror.ledger().heartbeats[0].slice
-        scenario.until(lambda: mirror.ledger().heartbeats[0].slice > began + 1, "slices go on")
+        scenario.until(lambda: mirror.ledger().heartbeats[0].slice > began + 1, "slices continue")
         scenario.end(*(["I13"] if who == "driver" else []))
 
 
@@ -126,7 +126,7 @@ def test_other_ways_of_replicating_die_at_a_step_of_a_transaction(
 def test_at_least_once_is_killed_between_offset_map_and_ledger(
     new_scenario: NewScenario, tmp_path: Path, before: str, then: str
 ) -> None:
-    """The map knows more than the ledger. The next start goes on from the ledger, in either mode."""
+    """The map knows more than the ledger. The next start resumes from the ledger, in either mode."""
     most, flag = 200, tmp_path / "flag"
     scenario, mirror = new_scenario(
         terms=Terms("at-least-once", replay=2 * most), env=failing("after-map", 30, "stop", flag),
@@ -138,7 +138,7 @@ def test_at_least_once_is_killed_between_offset_map_and_ledger(
             assert mirror.stop() == 0, mirror.output
             mirror.start(delivery="at-least-once")
         with scenario.fault("kill -9 between offset map and ledger", crash=True):
-            scenario.until(flag.exists, "a worker stands still between the two")
+            scenario.until(flag.exists, "a worker has stopped between the two")
             mirror.kill()
             assert _map_knows_more(mirror), "this was no kill between the two"
         mirror.start(delivery=then)
@@ -184,7 +184,7 @@ def test_workers_die_at_any_moment(
 def test_everything_dies_at_any_moment(
     new_scenario: NewScenario, who: str, seed: int, slice_seconds: int
 ) -> None:
-    """Also when there is nothing to replicate: whoever comes next finds nothing to do, and nothing open."""
+    """Also when there is nothing to replicate: the next run finds nothing to do, and no open transaction."""
     random = Random(seed)
     scenario, mirror = new_scenario(max_transaction_records=100, slice=f"{slice_seconds}s")
     with scenario:
@@ -249,7 +249,7 @@ def test_the_shard_count_changes_during_a_crash(
 def test_scratch_directories_vanish_while_it_runs(
     new_scenario: NewScenario, tmp_path: Path, state_directory: Path
 ) -> None:
-    """Spark's own and the one for logs: slices go on, and a worker that dies is replaced."""
+    """Spark's own and the one for logs: slices continue, and a worker that dies is replaced."""
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     properties = {"spark.local.dir": str(scratch)}
@@ -261,7 +261,7 @@ def test_scratch_directories_vanish_while_it_runs(
         assert any(scratch.iterdir())
         with scenario.fault("scratch directories are gone", crash=True):
             for directory in (scratch, state_directory):
-                shutil.rmtree(directory, ignore_errors=True)  # whoever writes there is not asked
+                shutil.rmtree(directory, ignore_errors=True)  # a process may be writing there
             kill(mirror.run.workers())
         scenario.recovered()
         scenario.advances(2_000)
@@ -271,7 +271,7 @@ def test_scratch_directories_vanish_while_it_runs(
 
 @deep
 def test_configuration_and_secrets_vanish_while_it_runs(new_scenario: NewScenario, tmp_path: Path) -> None:
-    """What has read them goes on, slice after slice; what has not waits, and says what is missing."""
+    """A run that has read them continues; a new one waits, and reports what is missing."""
     secret = tmp_path / "secret"
     secret.write_text("causeway\n")
     of_cluster = {"properties": {"client.id": f"${{file:{secret}}}"}}
@@ -282,14 +282,14 @@ def test_configuration_and_secrets_vanish_while_it_runs(new_scenario: NewScenari
             mirror.config.unlink()
             secret.unlink()
             began = mirror.ledger().heartbeats[1].slice
-            scenario.until(lambda: mirror.ledger().heartbeats[1].slice > began + 1, "slices go on")
+            scenario.until(lambda: mirror.ledger().heartbeats[1].slice > began + 1, "slices continue")
             scenario.advances()
             kill(mirror.run.workers())  # new ones need them
             scenario.until(lambda: "No such file" in mirror.output, "it says what it waits for")
             secret.write_text("causeway\n")
         scenario.recovered()
         assert len(mirror.runs) == 1
-        with scenario.fault("and whoever starts does not find them"):
+        with scenario.fault("and a new run does not find them"):
             assert mirror.stop() == 0, mirror.output
             no_file = Causeway("run", mirror.config, log=tmp_path / "no-file.log")
             assert no_file.wait() == 3, no_file.output
@@ -307,7 +307,7 @@ def test_configuration_and_secrets_vanish_while_it_runs(new_scenario: NewScenari
 
 @deep
 def test_a_jvm_that_dies_ends_the_run_with_one_line(new_scenario: NewScenario) -> None:
-    """Nothing can be ordered without it; whoever watches the process starts it again."""
+    """No orders can be given without it; the supervisor starts it again."""
     scenario, mirror = new_scenario()
     with scenario:
         scenario.start()

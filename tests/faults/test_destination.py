@@ -13,7 +13,7 @@ from causeway.local_kafka import EmbeddedCluster
 from faults.conftest import NewScenario
 from faults.data_faults import DataFaults
 from faults.events import Sent
-from faults.logs import cut_behind_a_commit
+from faults.logs import cut_after_a_commit
 from faults.mirrors import CausewayMirror
 from faults.scenario import Scenario
 from support.world import World
@@ -79,7 +79,7 @@ def test_what_the_destination_refuses_is_set_aside_once_although_the_mirror_is_k
         bad |= {(1, poison(data_faults, 1))}
         data_faults.until_set_aside(bad)
         sent = {one.token: one.content for one in scenario.journal.history().of(Sent)}
-        assert set(data_faults.aside.values()) <= set(sent.values()), (
+        assert set(data_faults.quarantined.values()) <= set(sent.values()), (
             "a quarantined record is not what was sent"
         )
         assert not mirror.ledger().stopped
@@ -97,15 +97,15 @@ def test_a_refused_record_stops_its_partition_until_the_destination_takes_it(
         scenario.start()
         with scenario.fault("a record that is too large"):
             offset = poison(data_faults, 1)
-            scenario.until(lambda: data_faults.heard("poison", "u", 1), "it says so")
+            scenario.until(lambda: data_faults.reported("poison", "u", 1), "it says so")
         scenario.advances(200)
-        stopped = data_faults.stop_and_stand_still(7)
+        stopped = data_faults.stop_then_run_to_end(7)
         assert stopped == {("u", 1): ("poison", offset, -1, 0)}
         assert f"{scenario.topic('u')}[1] offset {offset}" in mirror.output
         with scenario.fault("the destination takes it"):
             data_faults.alter("destination", place, **{"max.message.bytes": str(2 * TOO_LARGE)})
             mirror.start()
-            scenario.until(lambda: data_faults.goes_on("u", 1), "the partition goes on")
+            scenario.until(lambda: data_faults.resumed("u", 1), "the partition has resumed")
         scenario.write(scenario.topics)
         scenario.recovered()
         scenario.end("I10")
@@ -124,16 +124,16 @@ def test_a_destination_topic_that_is_not_the_one_replicated_to_stops_its_partiti
         data_faults.all_replicated()
         with (
             scenario.fault(f"the destination's topic is {what}, the mirror is {when}"),
-            data_faults.meanwhile(when),
+            data_faults.while_mirror_is(when),
         ):
             data_faults.delete("u", "destination", kind=what)
             if what == "recreated":
                 name = mirror.named(scenario.topic("u"))
                 scenario.admins["destination"].create_topics([NewTopic(name, 2, 1)])[name].result()
         scenario.write(scenario.topics)
-        scenario.until(lambda: data_faults.heard_of("u", "stop"), "it says so, for both partitions")
+        scenario.until(lambda: data_faults.reported_for_all("u", "stop"), "it says so, for both partitions")
         scenario.advances(100)
-        stopped = data_faults.stop_and_stand_still(6)
+        stopped = data_faults.stop_then_run_to_end(6)
         assert {key: named[0] for key, named in stopped.items()} == {
             ("u", 0): f"destination-{what}", ("u", 1): f"destination-{what}",
         }  # fmt: skip
@@ -170,21 +170,23 @@ def test_a_destination_that_lost_the_end_of_a_log_stops_the_partition(frail_scen
         (broker,) = scenario.clusters["destination"].brokers
         with scenario.fault("the destination's broker loses the end of a log"):
             broker.kill()
-            end = cut_behind_a_commit(broker.directory / "data" / f"{mirror.named(scenario.topic('u'))}-1")
+            end = cut_after_a_commit(broker.directory / "data" / f"{mirror.named(scenario.topic('u'))}-1")
             broker.start()
             scenario.damage("truncated", "destination", mirror.named(scenario.topic("u")), 1, end)
             scenario.write(scenario.topics)
-            scenario.until(lambda: data_faults.heard("destination-truncated", "u", 1), "it says what is gone")
-        (said,) = data_faults.heard("destination-truncated", "u", 1)
+            scenario.until(
+                lambda: data_faults.reported("destination-truncated", "u", 1), "it says what is gone"
+            )
+        (said,) = data_faults.reported("destination-truncated", "u", 1)
         assert said.found == end < said.expected
         scenario.advances(100)
-        stopped = data_faults.stop_and_stand_still(6)
+        stopped = data_faults.stop_then_run_to_end(6)
         assert stopped == {("u", 1): ("destination-truncated", said.expected, end, said.expected - end)}
         scenario.end("I10", catch_up=False)
 
 
 @deep
-def test_a_log_that_was_cut_while_nobody_ran_is_judged_although_nothing_is_left_to_replicate(
+def test_a_log_that_was_cut_while_no_mirror_ran_is_judged_although_nothing_is_left_to_replicate(
     source: EmbeddedCluster, frail: EmbeddedCluster, tmp_path: Path
 ) -> None:
     """All positions are at the source's ends: only the destination itself tells."""
@@ -196,7 +198,7 @@ def test_a_log_that_was_cut_while_nobody_ran_is_judged_although_nothing_is_left_
         world.carry_all(config)
     (broker,) = frail.brokers
     broker.kill()
-    end = cut_behind_a_commit(broker.directory / "data" / f"{topic}-0")
+    end = cut_after_a_commit(broker.directory / "data" / f"{topic}-0")
     broker.start()
 
     run = world.run(config, "--stop-at-end")

@@ -84,7 +84,7 @@ def test_what_a_source_lost_in_the_middle_of_a_log_is_said(world: World, carrier
         (stop,) = (one for one in world.ledger().stopped.values() if one.verdict)
         assert (stop.verdict, stop.topic) == ("gap", plain)
         assert (stop.expected, stop.found, stop.gone) == (BEGIN, END, END - BEGIN)
-        assert f"{plain}[0] holds nothing at offsets {BEGIN} to {END - 1} (20)" in run.output
+        assert f"{plain}[0] has no records at offsets {BEGIN} to {END - 1} (20)" in run.output
         assert "Traceback" not in run.output
     offsets = {source.topic: one for source, one in world.ledger().positions.items()}
     assert offsets[plain].offset == BEGIN

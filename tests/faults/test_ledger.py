@@ -54,7 +54,7 @@ class Ledger:
         assert producer.flush(30) == 0
 
     def trim(self, partition: int) -> None:
-        """As retention would, while somebody had taken compaction away: brokers refuse it otherwise."""
+        """As retention would, with compaction switched off meanwhile: brokers reject it otherwise."""
         admin, servers = self.scenario.admins["destination"], self.scenario.servers["destination"]
         data_faults = DataFaults(self.scenario, self.mirror)
         data_faults.alter("destination", self.topic, **{"cleanup.policy": "delete"})
@@ -70,7 +70,7 @@ def _disguised(value: bytes | None, ledger_id: str) -> bytes | None:
 
 
 def _authority(copy: dict[int, list[Rec]]) -> list[object]:
-    """Who may work, and from where: signs of life are nobody's."""
+    """The records that matter: leases, generations, positions; not heartbeats."""
     records = [decode(rec.value) for rows in copy.values() for rec in rows if rec.value is not None]
     return [record for record in records if isinstance(record, Lease | Position)]
 
@@ -121,7 +121,7 @@ def test_a_ledger_that_is_deleted_under_the_mirror_ends_it_and_an_older_one_is_n
             ledger.delete()
             ledger.restore(older, disguised=True)
             refused(scenario, mirror, "the ledger is older than what was replicated")
-        assert data_faults.nothing_came_since()
+        assert data_faults.nothing_arrived_since()
 
 
 @deep
@@ -153,7 +153,7 @@ def test_a_ledger_that_was_touched_while_the_mirror_was_away_is_refused(
             data_faults.write_more(50, "t", "u")
             refused(scenario, mirror, words)
             refused(scenario, mirror, words)
-        assert data_faults.nothing_came_since()
+        assert data_faults.nothing_arrived_since()
 
 
 @deep
@@ -174,7 +174,7 @@ def test_a_ledger_of_at_least_once_that_lost_more_than_one_commit_is_refused_by_
             ledger.delete()
             ledger.restore(older, disguised=True)
             refused(scenario, mirror, "the ledger is older than what was replicated")
-        assert data_faults.nothing_came_since()
+        assert data_faults.nothing_arrived_since()
 
 
 @deep
@@ -194,7 +194,7 @@ def test_a_ledger_that_is_touched_under_a_running_mirror_is_not_written_to(
             if what == "trimmed":
                 ledger.trim(1)
                 data_faults.write_more(100, "t", "u")
-                scenario.until(lambda: scenario.unseen.count() == 0, "it goes on")
+                scenario.until(lambda: scenario.unseen.count() == 0, "it continues")
                 mirror.kill()
                 refused(scenario, mirror, "does not begin at offset 0")
                 return
@@ -205,5 +205,5 @@ def test_a_ledger_that_is_touched_under_a_running_mirror_is_not_written_to(
             code = mirror.run.wait()
             assert code == 6, mirror.output
             assert "the ledger was deleted and created again while the mirror ran" in mirror.output
-        assert data_faults.nothing_came_since()
+        assert data_faults.nothing_arrived_since()
         assert _authority(ledger.copy()) == _authority(restored), "it wrote to a ledger that is not its own"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
-from faults.logs import Batch, Where, batches, cut_behind_a_commit, flip
+from faults.logs import Batch, Where, batches, cut_after_a_commit, flip
 
 
 def batch(first: int, records: int, *, control: bool = False, size: int = 10) -> bytes:
@@ -30,11 +30,11 @@ def test_batches_are_found_up_to_the_last_whole_one() -> None:
     assert found[-1].end == len(b"".join(LOG))
 
 
-def test_a_log_is_cut_behind_a_marker_and_its_indexes_go(tmp_path: Path) -> None:
+def test_a_log_is_cut_after_a_marker_and_its_indexes_are_removed(tmp_path: Path) -> None:
     (tmp_path / "0.log").write_bytes(b"".join(LOG))
     for name in ("0.index", "0.timeindex", "10.snapshot", "leader-epoch-checkpoint"):
         (tmp_path / name).touch()
-    assert cut_behind_a_commit(tmp_path) == 10
+    assert cut_after_a_commit(tmp_path) == 10
     assert (tmp_path / "0.log").read_bytes() == b"".join(LOG[:4])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["0.log", "leader-epoch-checkpoint"]
 

@@ -45,7 +45,7 @@ class Clock:
         return {"LD_PRELOAD": str(self.library), "ANOTHER_CLOCK": str(self.file)}
 
     def put(self, hours: int) -> None:
-        """In place: whoever looks has the file before its eyes."""
+        """In place: a process that has opened the file sees it."""
         with self.file.open("r+b") as file:
             file.write((hours * 3600).to_bytes(8, "little", signed=True))
 
@@ -72,7 +72,7 @@ def test_a_clock_that_is_an_hour_off_changes_no_record(
     new_scenario: NewScenario, clock: Clock, first: int
 ) -> None:
     """It jumps while the mirror runs, one way and then the other; then a new instance starts an hour before
-    its predecessor ended. Leases count, and heartbeats are heard; neither is a matter of the clock."""
+    its predecessor ended. Leases count, and heartbeats are read; neither is a matter of the clock."""
     scenario, mirror = new_scenario({"t": 2, "u": 1}, env=clock.env, slice="5s")
     with scenario:
         scenario.start()
@@ -100,7 +100,7 @@ def test_a_clock_that_is_an_hour_off_changes_no_record(
 def test_a_partition_that_stops_after_the_clock_was_set_back_is_shown_as_stopped(
     world: World, clock: Clock, tmp_path: Path
 ) -> None:
-    """A filter that raises is asked again in every slice: its partition goes on, and stops again at once."""
+    """A filter that raises is called again in every slice: its partition resumes, and stops again at once."""
     topic = world.topic("t", 1)
     (tmp_path / "raises.py").write_text(RAISES)
     config = world.config([topic], slice="2s", heartbeat="500ms", filters=[{"filter": "raises.py"}])

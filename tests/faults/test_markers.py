@@ -57,7 +57,7 @@ def writer(cluster: EmbeddedCluster, name: str, timeout_ms: int = ENDED_WITHIN_M
 def leave_open(cluster: EmbeddedCluster, name: str, *entries: Entry) -> bool:
     """A transaction whose broker is killed, and which runs out of time before that is back.
 
-    Answers whether the broker has forgotten its end, as it does most often; else nothing is left of it.
+    Returns whether the broker forgot its end, as it mostly does; otherwise nothing is left of it.
     """
     producer = writer(cluster, name)
     producer.begin_transaction()
@@ -103,7 +103,7 @@ def test_the_next_transaction_under_the_id_decides_what_becomes_of_it(
     assert any(leave_open(single, "x", (topic_name, 0, b"k", b"left behind")) for _ in range(TRIES))
 
     producer = writer(single, "x")
-    assert is_open(single, topic_name), "the fence was answered, and the transaction before it has no end"
+    assert is_open(single, topic_name), "the fence succeeded, and the transaction before it has no end"
     producer.begin_transaction()
     producer.produce(topic_name, b"thrown away", b"k", 0)
     assert producer.flush(10) == 0
@@ -138,7 +138,7 @@ class Scene:
         """The record at its destination."""
         return self.topic, 0, b"k", value
 
-    def books(self) -> tuple[Entry, Entry]:
+    def entries(self) -> tuple[Entry, Entry]:
         """What the ledger and the offset map get with the next record."""
         ((source, known),) = self.mirror.ledger().positions.items()
         at = look(self.destination).all_offsets([(self.topic, 0)], "latest")[self.topic, 0]
@@ -169,7 +169,7 @@ class Scene:
         """A record of which a broker has committed these parts, and forgotten the others."""
         self.send(b"amid")
         for _ in range(TRIES):
-            parts = dict(zip(("ledger", "map", "place"), (*self.books(), self.place(b"amid")), strict=True))
+            parts = dict(zip(("ledger", "map", "place"), (*self.entries(), self.place(b"amid")), strict=True))
             name = transactional_id(self.mirror.name, 1)
             if leave_open(self.destination, name, *(parts[one] for one in forgotten.split())):
                 return self.commit(*(parts[one] for one in committed.split()))
@@ -187,7 +187,7 @@ def scene(
 @pytest.mark.parametrize(
     ("committed", "forgotten"),
     [
-        ("", "place ledger map"),  # it was to be committed, or not: nobody has seen anything of it
+        ("", "place ledger map"),  # committed or not is unknown: no part of it was visible
         pytest.param("", "place", marks=deep),  # it had not come to the ledger
         pytest.param("place", "ledger map", marks=deep),  # it was committed, as the place shows
         pytest.param("place map", "ledger", marks=deep),
@@ -198,10 +198,10 @@ def scene(
 def test_a_record_is_there_once_whatever_was_forgotten(scene: Scene, committed: str, forgotten: str) -> None:
     scene.replicated(committed, forgotten)
 
-    scene.send(b"behind")
+    scene.send(b"after")
     scene.replicate()
 
-    assert scene.found == [b"before", b"amid", b"behind"]
+    assert scene.found == [b"before", b"amid", b"after"]
     assert scene.mirror.ledger().positions.popitem()[1].offset == 3
     assert not is_open(scene.destination, offset_map_topic(scene.mirror.name), 1)
 
@@ -212,11 +212,11 @@ def test_what_was_thrown_away_although_it_counted_stops_the_mirror_until_it_is_r
 ) -> None:
     """The next transaction would have brought it back; it was aborted, and took it along."""
     scene.replicated("ledger map", "place")
-    scene.send(b"behind")
+    scene.send(b"after")
     env = failing("after-flush", 1, "kill", tmp_path / "killed")
     assert scene.mirror.start("--stop-at-end", env=env).wait() == 6, scene.mirror.output
     assert "were aborted at the destination" in scene.mirror.run.output
-    assert scene.mirror.start("--stop-at-end").wait() == 6, "nor does another run go on as if nothing were"
+    assert scene.mirror.start("--stop-at-end").wait() == 6, "nor does another run continue silently"
     assert scene.found == [b"before"]
 
     skip = ["--topic", scene.topic, "--partition", "0", "--to", "1", "--back", "--yes"]
@@ -224,7 +224,7 @@ def test_what_was_thrown_away_although_it_counted_stops_the_mirror_until_it_is_r
     assert moved.wait() == 0, moved.output
     scene.replicate()
 
-    assert scene.found == [b"before", b"amid", b"behind"]
+    assert scene.found == [b"before", b"amid", b"after"]
     assert not scene.mirror.ledger().hidden
 
 
@@ -247,13 +247,13 @@ def test_what_was_aborted_before_the_ledger_could_list_it_stops_the_mirror(scene
 
 
 @deep
-def test_what_a_stranger_leaves_open_holds_nobody_up(scene: Scene) -> None:
+def test_another_producers_open_transaction_blocks_no_mirror(scene: Scene) -> None:
     stranger = writer(scene.destination, "stranger", 60_000)
     stranger.begin_transaction()
     stranger.produce(scene.topic, b"stranger's", b"k", 0)
     assert stranger.flush(10) == 0
 
-    scene.send(b"behind")
+    scene.send(b"after")
     scene.replicate()
     scene.send(b"later")
     scene.replicate()
@@ -262,20 +262,20 @@ def test_what_a_stranger_leaves_open_holds_nobody_up(scene: Scene) -> None:
     stranger.abort_transaction(10)
     scene.send(b"last")
     scene.replicate()
-    assert scene.found == [b"before", b"behind", b"later", b"last"]
+    assert scene.found == [b"before", b"after", b"later", b"last"]
     assert not scene.mirror.ledger().hidden
 
 
 @deep
-def test_what_the_driver_left_open_holds_nobody_up(scene: Scene) -> None:
+def test_a_transaction_that_the_driver_left_open_blocks_no_shard(scene: Scene) -> None:
     name = scene.mirror.name
     beat = (ledger_topic(name), 0, *encode(Heartbeat(0, 1, 1, 0, "host", 1)))
     assert any(leave_open(scene.destination, transactional_id(name, 0), beat) for _ in range(TRIES))
 
-    scene.send(b"behind")
+    scene.send(b"after")
     scene.replicate()
 
-    assert scene.found == [b"before", b"behind"]
+    assert scene.found == [b"before", b"after"]
 
 
 @deep

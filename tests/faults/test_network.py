@@ -31,7 +31,7 @@ deep = pytest.mark.deep
 
 
 class Behind(NamedTuple):
-    """A scenario on which one side is behind lines."""
+    """A scenario with one side behind proxies."""
 
     side: Side
     lines: ProxiedCluster
@@ -147,7 +147,7 @@ def test_a_bad_line_is_waited_for_and_costs_no_record(
         ("destination", 6, 3),
         ("destination", 30, 3),
         ("source", 30, 3),
-        ("source", 80, 20),  # more than one answer may hold at this speed
+        ("source", 80, 20),  # more than one response holds at this speed
     ],
 )
 def test_a_backlog_gets_through_a_thin_line(
@@ -227,7 +227,7 @@ def test_a_line_of_300_ms_each_way_delays_and_nothing_else(behind: Callable[...,
 
 @deep
 def test_the_line_to_one_broker_of_three(source: EmbeddedCluster, tmp_path: Path) -> None:
-    """It goes on leading, since the other brokers see it well: nobody else can take its partitions over."""
+    """It keeps its leaderships, since the other brokers reach it: no other can take over."""
     with lines("three", tmp_path / "three", brokers=3) as three:
         now = a_scenario(tmp_path, "destination", three, source, replication_factor=3)
         brokers = Brokers(three.cluster)
@@ -245,7 +245,7 @@ def test_the_line_to_one_broker_of_three(source: EmbeddedCluster, tmp_path: Path
 def test_a_commit_whose_fate_is_unknown_commits_nothing_twice_and_nothing_alone(
     behind: Callable[..., Behind],
 ) -> None:
-    """Its answer is lost, with its connection, alone, and with all others; and it is delivered late.
+    """Its response is lost, with its connection, alone, and with all others; and it is delivered late.
 
     librdkafka repeats a lost EndTxn inside itself; the first copy arrives when the next transaction is
     open. It would make records visible without their ledger record, and a kill right then would bring
@@ -275,9 +275,11 @@ def lose_commit_response(
 ) -> None:
     said = len(mirror.output)
     proxy.lost.clear()
-    with scenario.fault(f"the answer to a commit is lost {'with' if hang_up else 'without'} its connection"):
+    with scenario.fault(
+        f"the response to a commit is lost {'with' if hang_up else 'without'} its connection"
+    ):
         proxy.lose_answer(END_TXN, shard, hang_up=hang_up)
-        scenario.until(proxy.lost.is_set, "an answer was lost")
+        scenario.until(proxy.lost.is_set, "a response was lost")
     scenario.recovered()
     scenario.until(lambda: "starting again" in mirror.output[said:], "it says that it starts again")
 

@@ -1,4 +1,4 @@
-"""Processes that stand still for longer than a transaction may take, and then go on as if nothing was."""
+"""Processes that are suspended for longer than the transaction timeout, and then continue."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ deep = pytest.mark.deep
 TRANSACTION_MS = 6_000
 """Longer than a transaction may take by the settings of these mirrors."""
 STEPS = ["after-produce", "after-flush", "after-ledger"]
-"""Where a transaction is open, and hides what it holds until somebody ends it."""
+"""Steps at which a transaction is open, and hides its records until it ends."""
 SLICE = {"before-fence": ("2s", 3, "not all shards ended")}
 """Each slice comes there once; the other shard's end tells first."""
 
@@ -28,7 +28,7 @@ SLICE = {"before-fence": ("2s", 3, "not all shards ended")}
 def test_a_worker_that_stands_still_is_noticed_and_replaced(
     new_scenario: NewScenario, tmp_path: Path, point: str
 ) -> None:
-    """Nobody but its missing heartbeat tells. When it goes on, it has nothing to say any more."""
+    """Only its missing heartbeat shows it. When it continues, it is fenced."""
     flag = tmp_path / "flag"
     slice, hit, said = SLICE.get(point, ("5m", 30, "no heartbeat from shard"))
     scenario, mirror = new_scenario(
@@ -36,11 +36,11 @@ def test_a_worker_that_stands_still_is_noticed_and_replaced(
     )
     with scenario:
         scenario.start()
-        with scenario.fault(f"a worker stands still {point}", crash=True):
-            scenario.until(lambda: any(map(is_held, mirror.run.workers())), "a worker stands still")
+        with scenario.fault(f"a worker is suspended {point}", crash=True):
+            scenario.until(lambda: any(map(is_held, mirror.run.workers())), "a worker is suspended")
             zombies = [pid for pid in mirror.run.workers() if is_held(pid)]
             scenario.until(lambda: said in mirror.output, "it is missed, and that is said", 90)
-            # What was sent meanwhile: what the worker holds may be acknowledged only after it stood still.
+            # Records sent meanwhile: those that the worker holds may be acknowledged only later.
             missed = scenario.journal.now()
             scenario.until(
                 lambda: scenario.unseen.newest() > missed and not scenario.unseen.count(missed),
@@ -63,8 +63,8 @@ def test_everything_stands_still_until_the_broker_has_given_up_the_transaction(
     scenario, mirror = new_scenario(env=failing(point, 30, "stop", flag), max_transaction_records=200)
     with scenario:
         scenario.start()
-        with scenario.fault(f"everything stands still {point}", crash=True):
-            scenario.until(flag.exists, "a worker stands still")
+        with scenario.fault(f"everything is suspended {point}", crash=True):
+            scenario.until(flag.exists, "a worker is suspended")
             with held(mirror.run.family()):
                 stood = scenario.journal.now()
                 eventually(
@@ -79,11 +79,11 @@ def test_everything_stands_still_until_the_broker_has_given_up_the_transaction(
 @deep
 @pytest.mark.parametrize("slice_seconds", [3, 300])
 def test_a_driver_stands_still(new_scenario: NewScenario, slice_seconds: int) -> None:
-    """Its workers go on to the end of their slice, and wait for it there."""
+    """Its workers continue to the end of their slice, and wait for it there."""
     scenario, mirror = new_scenario(slice=f"{slice_seconds}s")
     with scenario:
         scenario.start()
-        with scenario.fault("the driver stands still"), held([mirror.run.process.pid]):
+        with scenario.fault("the driver is suspended"), held([mirror.run.process.pid]):
             stood = scenario.journal.now()
             if slice_seconds > 60:
                 scenario.advances()

@@ -1,4 +1,4 @@
-"""What the mirror does where it was told to go on: each offset it does not replicate is in the ledger."""
+"""Policies that let the mirror continue: each offset that it skips is in the ledger."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def assert_balanced(world: World) -> None:
 
 @pytest.mark.deep
 def test_gaps_and_new_topics_are_gone_over_where_that_is_allowed_and_stay_in_the_ledger(world: World) -> None:
-    """While it stands still, and under it while it runs."""
+    """While it is stopped, and while it runs."""
     gap, again = world.topic("gap", 2), world.topic("again", 1)
     config = world.config(on_gap="continue", on_recreate="restart", shards=2)
     world.produce(gap, world.numbers(100, 2))
@@ -85,7 +85,7 @@ REFUSALS = [
 def test_records_that_the_destination_refuses_go_to_the_quarantine(
     world: World, delivery: str, carrier: str, poison: Poison
 ) -> None:
-    """All that is known of them is there; everything else arrives, in order, and the books balance."""
+    """All that is known of them is there; everything else arrives, in order, and the ledger balances."""
     topic = world.topic("t", 2, config={"max.message.bytes": "2000000"})
     world.topic("t", 2, on="destination", config=poison.config)
     bad = [poison.record(), poison.record()]
@@ -149,7 +149,7 @@ def test_what_not_even_the_quarantine_takes_stops_its_partition(world: World) ->
 
 @pytest.mark.deep
 def test_a_quarantine_that_was_deleted_is_missed(world: World) -> None:
-    """It is made anew; that records had been in it, nobody but the ledger knows."""
+    """It is created again; only the ledger knows that there were records in it."""
     topic, aside = world.topic("t", 1), quarantine_topic(world.mirror)
     world.topic("t", 1, on="destination", config=KEYLESS.config)
     world.produce(topic, [(0, KEYLESS.record()), (0, KEYLESS.record()), *world.numbers(5)])

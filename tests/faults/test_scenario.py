@@ -50,10 +50,10 @@ def test_only_what_is_acknowledged_is_owed(journal: Journal, owed: PendingRecord
     assert owed.count(before=9) == 0
     owed.arrived |= {"a", "d"}
     assert owed.count() == 0
-    assert owed.newest() == 1, "nobody has acknowledged the other one"
+    assert owed.newest() == 1, "the other one is not acknowledged"
     journal.add(replace(sent("e"), at=12), DeliveryReport(15, "e", "ok", 1))
     owed.arrived |= {"e"}
-    assert owed.newest() == 12, "sent, whenever somebody heard of it"
+    assert owed.newest() == 12, "sent, whenever its report came"
 
 
 def test_a_transaction_is_owed_when_it_is_committed_and_then_as_a_whole(
@@ -81,14 +81,14 @@ def test_what_the_mirror_has_given_up_is_not_waited_for(journal: Journal, owed: 
     journal.add(*(DeliveryReport(10, token, "ok", 5) for token in "abc"))
     assert owed.count() == 3
     journal.add(Verdict(20, "gap", "t", 0, 3, 9), Verdict(20, "gap", "t", 1, 3, 5, "continue"))
-    assert owed.count() == 2, "one stands still; the gap of the other ends before its record"
+    assert owed.count() == 2, "one is stopped; the gap of the other ends before its record"
     journal.add(Verdict(30, "gap", "t", 1, 3, 6, "continue"))
     assert owed.count() == 1
     journal.add(Verdict(40, "gap", "t", 0, 3, 5, "continue"))
-    assert owed.count() == 2, "it goes on behind a gap that ends before the record"
+    assert owed.count() == 2, "it resumed after a gap that ends before the record"
 
 
-def test_topics_without_a_route_are_nobodys_business(journal: Journal, owed: PendingRecords) -> None:
+def test_topics_without_a_route_are_ignored(journal: Journal, owed: PendingRecords) -> None:
     journal.add(
         sent("a", topic="elsewhere"),
         DeliveryReport(10, "a", "ok", 0),
@@ -105,7 +105,7 @@ def test_what_is_given_up_with_a_topic_is_not_its_successors(journal: Journal, o
     assert owed.count() == 1
 
 
-def test_whoever_must_go_on_is_waited_for_while_it_stands_still(
+def test_a_partition_that_must_resume_is_waited_for_while_it_is_stopped(
     journal: Journal, owed: PendingRecords
 ) -> None:
     journal.add(sent("a"), DeliveryReport(10, "a", "ok", 5), Verdict(20, "deleted", "t", 0, 3))
@@ -137,7 +137,7 @@ def test_processes_are_held_and_go_on_and_are_killed() -> None:
     try:
         with held([one.pid]):
             assert is_held(one.pid)
-            (used,) = usage(7, {"sleeper": [one.pid], "nobody": []})
+            (used,) = usage(7, {"sleeper": [one.pid], "absent": []})
         assert (used.at, used.process, used.threads) == (7, "sleeper", 1)
         assert used.memory > 0
         assert used.files >= 3

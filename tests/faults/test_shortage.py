@@ -48,9 +48,9 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 def test_a_full_disk_at_the_destination_is_waited_for(
     source: EmbeddedCluster, small_disk: Path, tmp_path: Path, step: str
 ) -> None:
-    """Its broker ends. When there is room again, and somebody has started it, everything arrives.
+    """Its broker ends. When there is room again, and it was started, everything arrives.
 
-    Little room is left to a mirror that goes on carrying; none to one that stands at a step.
+    A running mirror has little room left; one that is stopped at a step has none.
     """
     aim = Aim(step, tmp_path / "flag") if step else None
     keys = {"shards": 1, **aim.keys} if aim else {}
@@ -65,7 +65,7 @@ def test_a_full_disk_at_the_destination_is_waited_for(
                 scenario.start()
                 standing = []
             ballast = small_disk / "ballast"
-            with scenario.fault(f"the destination's disk is full, {step or 'carrying'}"):
+            with scenario.fault(f"the destination's disk is full, {step or 'replicating'}"):
                 room = os.statvfs(small_disk)
                 with ballast.open("wb") as file:
                     taken = room.f_bavail * room.f_frsize - (0 if aim else LEFT_BYTES)
@@ -88,7 +88,7 @@ def test_a_full_disk_at_the_destination_is_waited_for(
 def test_a_quota_makes_it_slow_and_costs_nothing_else(
     source: EmbeddedCluster, destination: EmbeddedCluster, tmp_path: Path, side: Side, when: str
 ) -> None:
-    """A backlog of many seconds behind a quota, also for one that starts: no transaction fails for ever."""
+    """A backlog of many seconds under a quota, also for one that starts: no transaction fails for ever."""
     mirror = CausewayMirror(tmp_path, source, destination)
     clusters = {"source": source, "destination": destination}
     with Scenario(tmp_path, source, destination, mirror, {"t": 2, "u": 1}, largest=400_000) as scenario:
@@ -99,14 +99,14 @@ def test_a_quota_makes_it_slow_and_costs_nothing_else(
             scenario.fault(f"a quota of the {side}, {when}", crash=when == "down"),
             quota(clusters[side], side),
         ):
-            with data_faults.meanwhile(when):
+            with data_faults.while_mirror_is(when):
                 producer = Producer({"bootstrap.servers": scenario.servers["source"]})
                 for n in range(40):
                     data_faults.send("t", n % 2, 100_000, producer=producer)
                 scenario.write(scenario.topics)
                 eventually(lambda: scenario.unseen.count() > 40, "records pile up")
             before = scenario.unseen.seen
-            scenario.until(lambda: scenario.unseen.seen > before + 300, "it goes on, slowly", 120)
+            scenario.until(lambda: scenario.unseen.seen > before + 300, "it continues, slowly", 120)
         scenario.recovered(120)
         assert not mirror.ledger().stopped
         scenario.end()

@@ -134,9 +134,9 @@ def test_faults_that_came_together_have_the_time_of_the_slower_one() -> None:
 def test_what_was_not_shown_is_wrong_too() -> None:
     honest = scenario(Fault(1_000, CUT, 2_000), Lag(3_000, 0, 0))
     report = check(honest)
-    report.results["I13"] = replace(report.results["I13"], status="unknown", doubts=("nobody looked",))
+    report.results["I13"] = replace(report.results["I13"], status="unknown", doubts=("not read",))
 
-    assert soak_summary.wrong(honest, report, LIMITS) == ["I13 is not shown to hold: nobody looked"]
+    assert soak_summary.wrong(honest, report, LIMITS) == ["I13 is not shown to hold: not read"]
     assert soak_summary.wrong(honest, report, LIMITS, restarted=False) == []
 
 

@@ -1,4 +1,4 @@
-"""What happens to a source under the mirror: nothing is skipped in silence, and everything else goes on.
+"""Faults of a source: nothing is skipped silently, and everything else continues.
 
 Faults hit topic `u`, of two partitions, and only its second partition where one can be chosen. Topic `t` must
 not be affected.
@@ -68,7 +68,7 @@ def test_a_gap_and_a_longer_new_topic_stop_a_mirror_and_are_gone_over_where_that
             data_faults.write_more(200, "t", "u")
             removed = data_faults.delete_records("u", 1)
             data_faults.recreate("again", records=data_faults.position("again", 0) + 50)
-            stopped = data_faults.stands_still(6)
+            stopped = data_faults.run_to_end(6)
         assert stopped["u", 1] == ("gap", replicated, removed, removed - replicated)
         verdict, expected, found, _ = stopped["again", 0]
         assert (verdict, expected, found) == ("recreated", data_faults.position("again", 0), 0)
@@ -76,10 +76,10 @@ def test_a_gap_and_a_longer_new_topic_stop_a_mirror_and_are_gone_over_where_that
             f"{scenario.topic('u')}[1] begins at offset {removed} now, {replicated} is next" in mirror.output
         )
         assert f"{scenario.topic('again')} was deleted and created again" in mirror.output
-        with scenario.fault("both are gone over"):
+        with scenario.fault("both are skipped by policy"):
             mirror.start(on_gap="continue", on_recreate="restart")
             scenario.until(lambda: len(mirror.ledger().gaps) == 2, "both gaps are in the ledger")
-        data_faults.said.note(scenario.journal)
+        data_faults.verdicts.note(scenario.journal)
         scenario.write(scenario.topics)
         scenario.recovered()
         assert data_faults.gaps() == {
@@ -103,20 +103,20 @@ def test_what_is_deleted_before_it_is_replicated_is_named(
         data_faults.alter("source", scenario.topic("u"), **{"segment.ms": "200"})
         scenario.start()
         data_faults.all_replicated()
-        with scenario.fault(f"{how} overtakes a mirror that is {when}"), data_faults.meanwhile(when):
+        with scenario.fault(f"{how} overtakes a mirror that is {when}"), data_faults.while_mirror_is(when):
             data_faults.write_more(300, "t", "u")
             removed = (
                 data_faults.delete_records("u", 1) if how == "delete-records" else data_faults.expire("u", 1)
             )
-        scenario.until(lambda: data_faults.heard("gap", "u", 1), "it says what is gone")
-        (gap,) = data_faults.heard("gap", "u", 1)
+        scenario.until(lambda: data_faults.reported("gap", "u", 1), "it says what is gone")
+        (gap,) = data_faults.reported("gap", "u", 1)
         assert gap.action == policy
         assert gap.expected < gap.found == removed
         assert "offsets were deleted before they were replicated" in mirror.output
         scenario.write(scenario.topics)
         scenario.advances(100)
         if policy == "stop":
-            data_faults.stop_and_stand_still(6)
+            data_faults.stop_then_run_to_end(6)
         else:
             scenario.recovered()
             assert ("u", 1, "gap", gap.expected, removed) in data_faults.gaps()
@@ -130,24 +130,24 @@ def test_what_is_deleted_before_it_is_replicated_is_named(
 def test_a_recreated_topic_is_never_taken_for_the_old_one(
     new_scenario: NewScenario, length: str, when: str, policy: str
 ) -> None:
-    """Away and behind, some of the old topic's last records are never replicated: they are declared gone."""
+    """If the mirror is down or suspended, some of the old topic's last records are declared gone."""
     scenario, mirror = new_scenario({"t": 1, "u": 2}, on_recreate=policy)
     with scenario:
         data_faults = DataFaults(scenario, mirror)
         scenario.start()
         data_faults.all_replicated()
-        with scenario.fault(f"recreated {length}, the mirror is {when}"), data_faults.meanwhile(when):
+        with scenario.fault(f"recreated {length}, the mirror is {when}"), data_faults.while_mirror_is(when):
             if when != "running":
                 data_faults.write_more(50, "t", "u")
             replicated = max(data_faults.position("u", 0), data_faults.position("u", 1))
             data_faults.recreate("u", records=replicated + 100 if length == "longer" else 5)
         scenario.until(
-            lambda: data_faults.heard_of("u", policy), "it says what happened, for both partitions"
+            lambda: data_faults.reported_for_all("u", policy), "it says what happened, for both partitions"
         )
         scenario.write(scenario.topics)
         scenario.advances(100)
         if policy == "stop":
-            stopped = data_faults.stop_and_stand_still(6)
+            stopped = data_faults.stop_then_run_to_end(6)
             assert {stopped["u", 0][0], stopped["u", 1][0]} == {"recreated"}
         else:
             scenario.recovered()
@@ -165,17 +165,17 @@ def test_a_deleted_topic_is_missed(new_scenario: NewScenario, when: str) -> None
         data_faults = DataFaults(scenario, mirror)
         scenario.start()
         data_faults.all_replicated()
-        with scenario.fault(f"a topic is deleted, the mirror is {when}"), data_faults.meanwhile(when):
+        with scenario.fault(f"a topic is deleted, the mirror is {when}"), data_faults.while_mirror_is(when):
             data_faults.delete("u")
-        scenario.until(lambda: data_faults.heard_of("u", "stop"), "it says so, for both partitions")
+        scenario.until(lambda: data_faults.reported_for_all("u", "stop"), "it says so, for both partitions")
         scenario.write({scenario.topic("t"): 1})
         scenario.advances(100)
-        stopped = data_faults.stop_and_stand_still(6)
+        stopped = data_faults.stop_then_run_to_end(6)
         assert stopped["u", 0][:2] == ("deleted", data_faults.position("u", 0))
         assert stopped["u", 1][:2] == ("deleted", data_faults.position("u", 1))
         scenario.end("I10", catch_up=False)
         done = mirror.start("--stop-at-end", topics=[scenario.topic("t")])
-        assert done.wait() == 0, f"whoever does not ask for it any more need not miss it\n{done.output}"
+        assert done.wait() == 0, f"a topic that is not configured any more is not missing\n{done.output}"
 
 
 @deep
@@ -191,22 +191,22 @@ def test_a_topic_recreated_with_fewer_partitions_is_missed_in_all_of_the_old_one
         data_faults.all_replicated()
         with (
             scenario.fault(f"recreated with one partition, the mirror is {when}"),
-            data_faults.meanwhile(when),
+            data_faults.while_mirror_is(when),
         ):
             if when == "down":
                 data_faults.write_more(50, "t", "u")
             data_faults.recreate("u", records=20, partitions=1)
         scenario.until(
-            lambda: data_faults.heard_of("u", policy, partitions=2), "it says so, for both partitions"
+            lambda: data_faults.reported_for_all("u", policy, partitions=2), "it says so, for both partitions"
         )
         scenario.write(scenario.topics)
         scenario.advances(100)
-        stopped = data_faults.stop_and_stand_still(6 if policy == "stop" else 0)
+        stopped = data_faults.stop_then_run_to_end(6 if policy == "stop" else 0)
         assert stopped.keys() == ({("u", 0), ("u", 1)} if policy == "stop" else set())
         scenario.end("I10", catch_up=False)
         if policy == "stop":
             run = mirror.start("--stop-at-end", on_recreate="restart")
-            assert run.wait() == 0, f"whoever may begin again has nothing to stand still for\n{run.output}"
+            assert run.wait() == 0, f"a topic that may start again has no reason to stop\n{run.output}"
             assert not mirror.ledger().stopped
 
 
@@ -253,7 +253,7 @@ def test_compaction_makes_holes_and_loses_nothing_that_counts(
             mirror.start()
         scenario.recovered()
         overwrite(data_faults, "c", 2, 200)
-        # From here on a part of the scenario: nobody could wait for records that compaction took.
+        # From here on a part of the scenario: records that compaction removed never arrive.
         scenario.topics[topic] = 2
         scenario.journal.add(Route(topic, mirror.named(topic), compacted=True))
         scenario.quiet()
@@ -285,7 +285,7 @@ def holes(scenario: Scenario, topic: str) -> int:
 @deep
 @pytest.mark.parametrize("end", ["aborted", "timed out", "committed"])
 def test_a_hanging_transaction_is_waited_for(brisk_scenario: NewScenario, end: str) -> None:
-    """Nothing behind it is readable: the mirror waits, says how far it is behind, and skips nothing."""
+    """Nothing after it is readable: the mirror waits, shows its lag, and skips nothing."""
     scenario, mirror = brisk_scenario({"t": 1, "u": 1})
     with scenario:
         data_faults = DataFaults(scenario, mirror)
@@ -293,7 +293,7 @@ def test_a_hanging_transaction_is_waited_for(brisk_scenario: NewScenario, end: s
         with scenario.fault(f"a transaction hangs, and is {end}"):
             hanging = data_faults.hang("u", timeout_seconds=20 if end == "timed out" else 60)
             scenario.until(
-                lambda: scenario.unseen.count(topic=scenario.topic("u")) > 200, "records wait behind it"
+                lambda: scenario.unseen.count(topic=scenario.topic("u")) > 200, "records wait after it"
             )
             at = {s.topic: p.offset for s, p in mirror.ledger().positions.items()}
             assert at[scenario.topic("u")] <= hanging.offset, "nothing is skipped"

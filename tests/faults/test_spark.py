@@ -62,11 +62,11 @@ def failing(point: str, hit: int, action: str, flag: Path) -> dict[str, str]:
 
 
 def server_of(mirror: CausewayMirror, shard: int) -> int:
-    """The process that served the shard when it was last heard of.
+    """The process that served the shard at its last heartbeat.
 
     The first records may come from the other shard, while this one's executor still starts.
     """
-    eventually(lambda: shard in mirror.ledger().heartbeats, f"shard {shard} is heard of")
+    eventually(lambda: shard in mirror.ledger().heartbeats, f"shard {shard} has a heartbeat")
     return mirror.ledger().heartbeats[shard].pid
 
 
@@ -135,12 +135,12 @@ def test_a_spark_that_has_ended_is_seen_at_once(context: Namespace) -> None:
     assert session.slots_of(spark) == 0
 
 
-def test_a_cancelled_slice_has_failed_even_if_spark_never_answers(tmp_path: Path) -> None:
+def test_a_cancelled_slice_has_failed_even_if_spark_never_responds(tmp_path: Path) -> None:
     """Without receipts and without a failure it would look like one that had nothing to do."""
-    answer = threading.Event()
+    response = threading.Event()
 
     def never(*_: object) -> None:
-        answer.wait(20)
+        response.wait(20)
 
     context = Namespace(
         _temp_dir=tmp_path, _jsc=None, setJobGroup=never, cancelJobGroup=_dead, statusTracker=_dead
@@ -154,13 +154,13 @@ def test_a_cancelled_slice_has_failed_even_if_spark_never_answers(tmp_path: Path
         assert not piece.wait(0)
         assert piece.failure
     finally:
-        answer.set()
+        response.set()
 
 
 def test_an_executor_killed_in_a_transaction_and_another_one_stopped(
     new_scenario: NewScenario, spark: SparkCluster, tmp_path: Path
 ) -> None:
-    """Their Python workers wake up when somebody else has gone on, one of them with a transaction open.
+    """Their Python workers wake up when others have taken over, one of them with a transaction open.
 
     With one slot to spare and less patience than by default, so that it does not take a minute.
     """
@@ -319,7 +319,7 @@ def test_executors_that_outlive_their_driver_are_fenced(
 
 @deep
 def test_the_drivers_jvm_killed(new_scenario: NewScenario, spark: SparkCluster) -> None:
-    """Nothing goes on without it, so it ends with a word; whoever supervises it starts it again."""
+    """Nothing continues without it, so the run ends with a reason; its supervisor starts it again."""
     scenario, mirror = new_scenario(spark)
     with scenario:
         scenario.start()

@@ -24,7 +24,7 @@ def test_the_older_of_two_ends_and_one_that_stood_still_never_writes_again(new_s
         assert "a newer instance" in older.output
         assert "Traceback" not in older.output
         scenario.recovered()
-        with scenario.fault("an instance stands still and is replaced", crash=True):
+        with scenario.fault("an instance is suspended and replaced", crash=True):
             with held(newer.family()):
                 mirror.start()
                 scenario.advances()
@@ -45,8 +45,8 @@ def test_an_instance_that_stood_still_inside_a_transaction_cannot_end_it(
     with scenario:
         scenario.start()
         older = mirror.run
-        with scenario.fault(f"an instance stands still {point} and is replaced", crash=True):
-            scenario.until(flag.exists, "a worker stands still")
+        with scenario.fault(f"an instance is suspended {point} and replaced", crash=True):
+            scenario.until(flag.exists, "a worker is suspended")
             with held(older.family()):
                 mirror.start()
                 scenario.advances()
@@ -65,7 +65,7 @@ def test_an_older_instance_that_keeps_trying_cannot_disturb_another_sharding(
     with scenario:
         scenario.start()
         older = mirror.run
-        with scenario.fault("the sharding changes under an instance whose workers stand still", crash=True):
+        with scenario.fault("the sharding changes under an instance whose workers are suspended", crash=True):
             with held(older.workers()):
                 newer = mirror.start(shards=shards)
                 newer.until(

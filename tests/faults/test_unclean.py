@@ -1,7 +1,7 @@
 """A source that loses what it had acknowledged: a follower that missed the last records leads uncleanly.
 
 What was replicated of them is on the destination alone, and the same offsets may be given to other records:
-going on from the position would mix two histories, and skip the beginning of the second in silence.
+to continue from the position would mix two histories, and silently skip the start of the second.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def weak_topic(brokers: Brokers, name: str) -> str:
 
 
 def cut(brokers: Brokers, topic: str) -> int:
-    """The leader dies, and the follower leads without its last records; answers where the log ends now."""
+    """The leader dies, and the follower leads without its last records; returns the new end of the log."""
     brokers[LEADER].kill()
     brokers[FOLLOWER].start(wait=False)
     eventually(lambda: brokers.leader(topic).id == FOLLOWER, "the follower leads")
@@ -68,14 +68,12 @@ def test_what_an_unclean_election_cut_off_stops_its_partition_and_no_other(
         scenario.topics[weak] = 1
         scenario.ids |= topic_ids(scenario.admins["source"], [weak])
         scenario.start(topics={scenario.topic("t"): 2})
-        # A transaction that is cut off has no marker: nobody would ever read committed records behind it.
+        # A truncated transaction has no marker: read_committed readers would never get past it.
         scenario.write({weak: 1}, kinds=["plain"])
         scenario.advances()
         brokers.kill(brokers[FOLLOWER])
         missed = end(brokers, weak)
-        scenario.until(
-            lambda: end(brokers, weak) > missed + 20, "the leader takes records that nobody else has"
-        )
+        scenario.until(lambda: end(brokers, weak) > missed + 20, "the leader takes records that no other has")
         scenario.quiet()
         scenario.until(lambda: scenario.unseen.count() == 0, "they are replicated")
         with scenario.fault("unclean leader election"):
@@ -117,14 +115,14 @@ def test_a_log_that_was_cut_and_has_grown_again_is_not_taken_for_the_old_one(
         assert (stop.verdict, stop.topic, stop.expected) == ("truncated", weak, 150), run.output
 
     assert len(world.read(weak)[0]) == 150, "nothing of the other history was replicated"
-    assert len(world.read(other)[0]) == 20, "the other topic goes on"
+    assert len(world.read(other)[0]) == 20, "the other topic continues"
     world.close()
 
 
 def test_an_aborted_transaction_after_an_election_is_no_truncation(
     three: EmbeddedCluster, brokers: Brokers, destination: EmbeddedCluster, tmp_path: Path
 ) -> None:
-    """The position lies behind markers of a later epoch than the last record's, and the log is healthy."""
+    """The position is after markers of a later epoch than the last record's, and the log is healthy."""
     world = World(three, destination, tmp_path)
     topic = brokers.topic(world.name("t"), config=UNBOUNDED)
     config = world.config()

@@ -46,7 +46,7 @@ def test_a_ledger_record_becomes_a_verdict(record: Stopped | Gap, said: Verdict)
 def set_aside(
     *offsets: int, said: tuple[int, ...] | None = None, ledger_position: int | None = None
 ) -> History:
-    """Some of six records were refused: they are not there, the books count them, the quarantine has them."""
+    """Some of six records were refused: the ledger counts them, the quarantine has them."""
     there = records_of(HONEST, "destination")
     changes: list[tuple[object, object | None]] = [(there[n], None) for n in offsets]
     count = len(offsets) if ledger_position is None else ledger_position
@@ -115,7 +115,7 @@ def test_a_partition_that_goes_on_again_is_held_to_everything() -> None:
 
 
 def test_a_stop_at_the_destination_says_an_offset_of_the_destination() -> None:
-    """orders[1] stands still behind its last record, whatever the log over there is said to have been."""
+    """orders[1] stopped after its last record, whatever is said about the destination's log."""
     honest = HistoryBuilder(ALL_STEPS, extras=False).history()
     damage = Damage(900, "truncated", "destination", TO, 1, 2)
     stop = Verdict(901, "destination-truncated", TOPIC, 1, 3, 2)
@@ -131,7 +131,7 @@ def test_books_that_were_read_again_have_not_gone_back() -> None:
     assert "I8 position-back orders[0]@5" in found(History([*HONEST.events, back]))
 
 
-def test_books_of_a_partition_that_nobody_read_leave_a_doubt_unless_they_are_empty() -> None:
+def test_the_ledger_of_a_partition_that_was_not_read_leaves_a_doubt_unless_it_is_empty() -> None:
     row = LedgerPosition(99_000, TOPIC, 7, 0, 0, 0, topic_id="B")
     assert check(History([*HONEST.events, row])).results["I8"].status == "holds"
     replicated = replace(row, offset=3, delivered=3)
@@ -139,7 +139,7 @@ def test_books_of_a_partition_that_nobody_read_leave_a_doubt_unless_they_are_emp
 
 
 def test_a_position_in_a_topic_that_was_given_up_need_not_come_to_its_end() -> None:
-    """Behind its last record the old topic had a marker, which nobody will ever pass."""
+    """After its last record the old topic had a marker, which no position will ever pass."""
     (last,) = [row for row in HONEST.of(LedgerPosition) if row.offset == 6][-1:]
     read = next(one for one in HONEST.of(Drained) if one.side == "source")
     longer = replaced(HONEST, [(read, replace(read, end=7))])

@@ -60,7 +60,7 @@ def test_only_what_is_certain_is_called_failed(tmp_path: Path, code: int | None,
         report = workload._report("~a~", plain=True)
         message = Namespace(offset=lambda: 7)
         report(KafkaError(code) if code is not None else None, message)
-        report(None, message)  # nobody is answered for twice
+        report(None, message)  # one report for each record
         (report_event,) = journal.history().of(DeliveryReport)
     assert (report_event.outcome, report_event.offset) == (outcome, 7 if outcome == "ok" else -1)
 
@@ -84,7 +84,7 @@ def test_an_abort_is_believed_when_the_connection_held_until_its_markers_were_th
         workload = Workload(world.servers["source"], {world.topic("t", 2): 2}, journal, seed=1)
         workload._transaction(3, commit=False)
         assert workload._transactional is not None
-        assert not journal.history().of(Ended), "answered is not believed yet"
+        assert not journal.history().of(Ended), "the response alone is not certain"
         workload._transactional.connection.shaken = shaken
         if by == "the next transaction":
             workload._transaction(3, commit=True)
@@ -145,7 +145,7 @@ def test_a_workload_survives_its_brokers_and_never_says_failed_of_what_is_there(
         eventually(lambda: workload.counts["committed"] > 3, "it writes")
         cluster.brokers[0].kill()
         sent = workload.counts["sent"]
-        eventually(lambda: workload.counts["sent"] > sent, "it goes on trying")
+        eventually(lambda: workload.counts["sent"] > sent, "it retries")
         cluster.brokers[0].start()
         before = workload.counts["committed"]
         eventually(lambda: workload.counts["committed"] > before + 3, "it writes again")
@@ -155,7 +155,7 @@ def test_a_workload_survives_its_brokers_and_never_says_failed_of_what_is_there(
     history = History.read(tmp_path / "history.jsonl")
     report = check(history)
     assert not report.anomalies, str(report)
-    assert report.results["I1"].status == "unknown", "nobody has read a destination"
+    assert report.results["I1"].status == "unknown", "no destination was read"
     fates = Counter(trace(history).fates.values())
     assert fates.total() == workload.counts["sent"]
     assert fates["visible"] == workload.visible

@@ -1,6 +1,7 @@
-"""A leader that does not answer where its log ends: that is no answer, and never the end of an empty log.
+"""A leader that does not respond with its log end: a missing response is never the end of an empty log.
 
-The client fills in a number before it asks, and leaves it there, without an error, where no answer comes.
+The client fills in a number before it sends the request, and leaves it there, without an error, if no
+response comes.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from support.world import now_ms
 
 @pytest.fixture(scope="module")
 def line(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxiedCluster]:
-    with lines("unanswered", tmp_path_factory.mktemp("unanswered")) as made:
+    with lines("no-response", tmp_path_factory.mktemp("no-response")) as made:
         yield made
 
 
@@ -68,7 +69,7 @@ def no_responses(line: ProxiedCluster, to: int = LIST_OFFSETS) -> Iterator[None]
 
 
 @pytest.mark.parametrize("at", ["earliest", "latest", "stable", 1])
-def test_without_an_answer_there_is_no_offset(
+def test_without_a_response_there_is_no_offset(
     line: ProxiedCluster, view: ClusterView, at: At, topic_name: str
 ) -> None:
     assert view.create_topic(topic_name, 2, 1, {})
@@ -78,7 +79,7 @@ def test_without_an_answer_there_is_no_offset(
 
     assert view.offsets([spot], at) == {spot: end}
     lose_next_response(line)
-    assert view.offsets([spot], at) == {spot: end}, "whoever does not answer is asked again"
+    assert view.offsets([spot], at) == {spot: end}, "the request is repeated"
     with no_responses(line):
         assert view.offsets([spot], at) == {}
     with no_responses(line), pytest.raises(Unreachable, match="does not respond"):
@@ -88,19 +89,19 @@ def test_without_an_answer_there_is_no_offset(
 
 def test_a_ledger_whose_end_is_not_known_is_asked_again(line: ProxiedCluster, view: ClusterView) -> None:
     """Taken for empty, it would have everything replicated once more."""
-    ensure_topics(view, "unanswered", 1, 1)
+    ensure_topics(view, "no-response", 1, 1)
     source = SourcePartition("c", "t", 0)
     position = Position(source, "id", 0, 7, -1, Place("t", "id", 0), 0, 7, 1, now_ms())
     key, value = encode(position)
-    fill(line, ledger_topic("unanswered"), (key, value))
+    fill(line, ledger_topic("no-response"), (key, value))
     lose_next_response(line)
 
-    image = read_image(view.cluster, "unanswered")
+    image = read_image(view.cluster, "no-response")
 
     assert image.positions[source].offset == 7
 
 
-def test_a_ledger_is_not_made_anew_while_nobody_knows_whether_there_was_one(
+def test_a_ledger_is_not_created_while_it_is_unknown_whether_there_was_one(
     line: ProxiedCluster, view: ClusterView
 ) -> None:
     ensure_topics(view, "lost", 1, 1)
@@ -113,7 +114,7 @@ def test_a_ledger_is_not_made_anew_while_nobody_knows_whether_there_was_one(
     assert not view.describe([ledger_topic("lost")])
 
 
-def test_settings_that_are_not_answered_are_asked_for_again(
+def test_settings_without_a_response_are_requested_again(
     line: ProxiedCluster, view: ClusterView, topic_name: str
 ) -> None:
     """Running mirrors ask every few seconds: what was lost on the way must not look like an outage."""
