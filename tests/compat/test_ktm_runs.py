@@ -114,4 +114,4 @@ def test_a_circle_is_seen_behind_different_addresses(world: World, tmp_path: Pat
 
     with door(world.directory, "ktm", env=environ) as ktm:
         assert ktm.wait() == 3, ktm.output
-        assert "it would be mirrored onto itself, in the same cluster" in ktm.output
+        assert "it would be replicated to itself, in the same cluster" in ktm.output

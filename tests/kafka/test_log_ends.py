@@ -13,7 +13,7 @@ from causeway.core.position import Place, Position, SourcePartition
 from causeway.core.route import BY_KEY
 from causeway.core.task_order import Lane
 from causeway.kafka.admin import ClusterView
-from causeway.kafka.log_ends import all_there
+from causeway.kafka.log_ends import nothing_left
 
 SOURCE = SourcePartition("c", "t", 0)
 PLACE = Place("t", "there", 3)
@@ -40,7 +40,7 @@ def done(position: Position | None, end: int | None, lane: Lane = LANE, gone: bo
     plan = Plan(lanes, (), {}, frozenset([SOURCE] if gone else []))
     positions = {} if position is None else {SOURCE: position}
     ends = {} if end is None else {("t", 3): end}
-    return all_there(plan, positions, {SOURCE: 100, EMPTY: 0}, cast(ClusterView, Destination(ends)))
+    return nothing_left(plan, positions, {SOURCE: 100, EMPTY: 0}, cast(ClusterView, Destination(ends)))
 
 
 @pytest.mark.parametrize("end", [115, 116, 4_000])

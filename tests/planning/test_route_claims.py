@@ -19,9 +19,9 @@ from causeway.errors import AccessDenied, Unreachable
 from causeway.kafka import clients
 from causeway.kafka.ledgers import OtherLedger, other_ledgers
 from causeway.planning import route_conflicts
-from causeway.planning.plan import Survey
 from causeway.planning.route_conflicts import refuse_claimed
 from causeway.planning.routing import Neighbours
+from causeway.planning.survey import Survey
 from causeway.planning.topology import UNKNOWN
 from causeway.replication import replanning
 from causeway.replication.event_log import EventLog
@@ -120,7 +120,7 @@ def test_ledgers_that_could_not_be_read_are_compared_later(
 
     reads(monkeypatch, theirs)
     (why,), left = mirror.look(starting=starting)
-    assert 'mirror "old" replicates it to topic orders, too' in why
+    assert 'mirror "old" also replicates it to topic orders' in why
     assert (mirror.claim, left) == (("", False), False)
 
 

@@ -55,7 +55,7 @@ def test_one_process(world: World) -> None:
     with pytest.raises(PlanRefused) as refused:
         start(world.mirrors(route, route))
     (problem,) = refused.value.problems
-    assert f'src:{topic}: mirror "{world.mirror}" replicates it to topic {topic}, too' in problem
+    assert f'src:{topic}: mirror "{world.mirror}" also replicates it to topic {topic}' in problem
     assert "twice" in problem
     start(world.mirrors(route, {**route, "prefix": "other."}))
 
@@ -67,7 +67,7 @@ def test_two_processes(world: World) -> None:
     assert claims(world) == {topic: topic}
     with pytest.raises(IntegrityError) as refused:
         start(other(world))
-    assert f'mirror "{world.mirror}" replicates it to topic {topic}, too' in refused.value.what
+    assert f'mirror "{world.mirror}" also replicates it to topic {topic}' in refused.value.what
     assert ledger_topic(world.mirror) in refused.value.todo
     assert claims(world, f"{world.mirror}-b") == {}, (
         "a refused route stays claimed, and would keep others away"
@@ -182,7 +182,7 @@ def test_two_ways_in_two_processes(world: World) -> None:
         start(world.mirrors(back))
 
     (problem,) = refused.value.problems
-    assert f"come back to it without end ({topic} → {topic} → {topic})" in problem
+    assert f"come back to it in a loop ({topic} → {topic} → {topic})" in problem
     assert f'the running mirror "{world.mirror}"' in problem
     start(world.mirrors({**there, "provenance": True}))
     start(world.mirrors({**back, "provenance": True}))

@@ -131,7 +131,7 @@ def test_a_topic_that_takes_nothing_stops_alone(world: World) -> None:
     run = world.run(world.config(shards=1), "--stop-at-end")
 
     assert run.wait() == 7, run.output
-    assert f"topic {nothing} takes no record: its max.message.bytes is 0" in run.output
+    assert f"topic {nothing} accepts no record: its max.message.bytes is 0" in run.output
     assert world.read(nothing) == {0: []}
     world.assert_mirrored(little, other)
 

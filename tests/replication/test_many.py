@@ -105,10 +105,10 @@ def test_both_ways_with_marks_of_origin(world: World) -> None:
 @pytest.mark.parametrize(
     ("mirrors", "why"),
     [
-        ([{"topics": ["T"], "destination": "src"}], "it would be mirrored onto itself, in the same cluster"),
+        ([{"topics": ["T"], "destination": "src"}], "it would be replicated to itself, in the same cluster"),
         (
             [{"topics": ["T"]}, {"topics": ["T"], "source": "dst", "destination": "src"}],
-            "its records would come back to it without end (T → T → T)",
+            "its records would come back to it in a loop (T → T → T)",
         ),
         (
             [
@@ -119,11 +119,11 @@ def test_both_ways_with_marks_of_origin(world: World) -> None:
         ),
         (
             [{"topics": ["T", "U"], "destination": "src", "rename": {"T": "U", "U": "T"}}],
-            "its records would come back to it without end (T → U → T)",
+            "its records would come back to it in a loop (T → U → T)",
         ),
         (
             [{"topics": ["T", "U"], "rename": {"T": "U"}}],
-            "src:U would land in the destination topic U as well; give it another name",
+            "src:U would be written to the destination topic U as well; give it another name",
         ),
         ([{"topics": ["T"], "rename": {"T": "few"}}], "topic few has 1 partition, 2 are needed"),
         (
@@ -173,7 +173,8 @@ def test_another_name_for_a_topic_that_was_carried_is_refused(world: World) -> N
     run = world.run(world.config([topic], prefix="new."), "--stop-at-end")
 
     assert run.wait() == 6, run.output
-    assert f"it was carried to topic {topic} until now, the configuration says new.{topic}" in run.output
+    was, now = f"it was replicated to topic {topic} until now", f"the configuration has new.{topic}"
+    assert f"{was}, and {now}" in run.output
 
 
 def test_another_cluster_in_the_place_of_a_source_is_refused(world: World) -> None:

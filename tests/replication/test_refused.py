@@ -21,10 +21,11 @@ from causeway.core.route import Placement, Route
 from causeway.core.topic import TopicFacts
 from causeway.errors import AccessDenied
 from causeway.kafka.admin import ClusterView
-from causeway.planning import plan
-from causeway.planning.plan import Survey, plan_of, prepare
+from causeway.planning import survey
+from causeway.planning.plan import plan_of, prepare
 from causeway.planning.rules.selection import select
 from causeway.planning.rules.topics import Grow
+from causeway.planning.survey import Survey
 from causeway.replication.start_checks import refuse_at_start
 from support.process import Causeway
 from support.world import World
@@ -154,11 +155,11 @@ def test_named_topics_are_looked_up_and_not_compared_with_every_topic(
         compared.append(len(set(names)))
         return select(names, entries, exclude)
 
-    monkeypatch.setattr(plan, "select", counting)
+    monkeypatch.setattr(survey, "select", counting)
     names = {f"t{number}" for number in range(1_000)}
     mirror = MirrorSettings(name="m", source=["paris"], destination="tokyo", topics=sorted(names))
 
-    assert plan._unmatched(mirror, {"paris": names}) == []
+    assert survey._unmatched(mirror, {"paris": names}) == []
     assert set(compared) == {1}
 
 

@@ -13,8 +13,9 @@ from causeway.core.route import Route
 from causeway.core.topic import TopicFacts
 from causeway.errors import AccessDenied, CausewayError, PlanRefused, Unreachable
 from causeway.kafka.failures import as_user_error
-from causeway.planning.plan import Survey, plan_of, prepare
+from causeway.planning.plan import plan_of, prepare
 from causeway.planning.rules.topics import Create, Grow
+from causeway.planning.survey import Survey
 from causeway.replication.start_checks import refuse_at_start
 from support.world import World
 
@@ -30,7 +31,7 @@ def test_one_topic_that_cannot_be_created_keeps_no_other_from_being_made(world: 
     run.until(lambda: world.carried() == 10, "the first topic is mirrored")
     refused = world.topic("x.y")
     world.produce(refused, world.numbers(10))
-    run.until(lambda: "the cluster refuses it" in run.output, "the refusal is said")
+    run.until(lambda: "the cluster rejects it" in run.output, "the refusal is said")
     later = world.topic("z")  # its name comes after the refused one
     world.produce(later, world.numbers(20))
     world.produce(first, world.numbers(10, 1, 10))
@@ -41,7 +42,7 @@ def test_one_topic_that_cannot_be_created_keeps_no_other_from_being_made(world: 
     world.assert_mirrored(first, later)
     again = world.run(config)
     assert again.wait() == 3, again.output
-    assert f"src:{refused}: creating topic {refused}: the cluster refuses it" in again.output
+    assert f"src:{refused}: creating topic {refused}: the cluster rejects it" in again.output
     assert "check the network" not in again.output
     assert "rename" in again.output
 
@@ -70,7 +71,7 @@ class Here:
         return "here"
 
 
-REFUSED = PlanRefused("creating topic b: the cluster refuses it", why="a policy", todo="change it")
+REFUSED = PlanRefused("creating topic b: the cluster rejects it", why="a policy", todo="change it")
 
 
 def looked(**actions: Create | Grow) -> Survey:
@@ -98,7 +99,7 @@ def test_the_topics_after_a_refused_one_are_made() -> None:
     view: Any = there
     assert [facts.name for facts in prepare(survey, view)] == ["a", "c"]
     assert survey.refusals == [
-        Refusal("src", "b", "creating topic b: the cluster refuses it: a policy", "change it")
+        Refusal("src", "b", "creating topic b: the cluster rejects it: a policy", "change it")
     ]
     assert partitions(survey) == {"a": 3, "b": 0, "c": 3}
 
@@ -115,7 +116,7 @@ def test_a_topic_that_cannot_grow_keeps_the_places_it_has() -> None:
 
 
 def test_those_that_were_made_before_a_cluster_goes_away_are_known() -> None:
-    view: Any = There("b", error=Unreachable("no answer"))
+    view: Any = There("b", error=Unreachable("no response"))
     made: list[TopicFacts] = []
     with pytest.raises(Unreachable):
         made.extend(prepare(looked(a=create(), b=create(), c=create()), view))
@@ -138,5 +139,5 @@ def test_a_cluster_that_says_no_is_not_one_that_does_not_answer(code: int, kind:
     error = as_user_error(KafkaError(code, "said by the broker"), "dst", "tokyo:9092", "creating topic t")
     assert type(error) is kind
     assert error.why == "said by the broker"
-    assert ("no answer" in error.what) == (code == KafkaError._TIMED_OUT)
+    assert ("no response" in error.what) == (code == KafkaError._TIMED_OUT)
     assert ("network" in error.todo) == (code == KafkaError._TIMED_OUT)

@@ -68,7 +68,7 @@ def test_a_hole_that_a_policy_skips_is_in_the_books_and_in_a_gap() -> None:
 def test_a_verdict_names_what_is_lost_and_how_to_go_on() -> None:
     found = lost(SOURCE, Hole(1_000, 3_000))
     assert (found.verdict, found.expected, found.found, found.gone) == ("gap", 1_000, 3_000, 2_000)
-    assert "t[0] holds nothing at offsets 1000 to 2999 (2,000)" in found.what
+    assert "t[0] has no records at offsets 1000 to 2999 (2,000)" in found.what
     assert "causeway offsets skip --to 3000" in found.todo
 
 

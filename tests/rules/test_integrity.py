@@ -9,18 +9,8 @@ import pytest
 
 from causeway.core.position import Place, Position, SourcePartition, Tally
 from causeway.core.task_order import Lane
-from causeway.rules.integrity import (
-    LOOKS,
-    NO_TOPIC_ID,
-    LogFacts,
-    UnreadableLog,
-    Verdict,
-    corrupt,
-    falls_short,
-    judge,
-    same_topic,
-    unread,
-)
+from causeway.rules.integrity import NO_TOPIC_ID, LogFacts, Verdict, falls_short, judge, same_topic
+from causeway.rules.unreadable import LOOKS, UnreadableLog, corrupt, unread
 
 SOURCE = SourcePartition("cluster", "orders", 3)
 IDS = ("a", "b", NO_TOPIC_ID)
@@ -98,7 +88,7 @@ def test_a_truncation_says_how_much_is_gone() -> None:
     finding = judge(lane("a", "a"), position(10, "a", "a"), LogFacts("a", 0, 7, "a"))
     assert finding is not None
     assert "ends at offset 7" in finding.what
-    assert "3 offsets" in finding.what
+    assert "3 replicated offsets" in finding.what
 
 
 @pytest.mark.parametrize(
@@ -191,7 +181,5 @@ def test_a_log_is_damaged_where_it_cannot_be_read_again_and_again(
     assert (finding is not None) == stops
     if finding is not None:
         assert (finding.verdict, finding.expected) == ("corrupt", 20)
-        assert (
-            "orders[3] cannot be read from offset 20 on, which is next to replicate (bad at 20)" in finding.what
-        )
+        assert "orders[3] cannot be read at offset 20, which is next to replicate (bad at 20)" in finding.what
         assert "causeway offsets skip" in finding.todo

@@ -34,7 +34,8 @@ from causeway.kafka.ledger_topics import ensure_topics
 from causeway.kafka.range_reader import Ending, ReadProgress, no_progress
 from causeway.kafka.task_errors import Again, Fenced
 from causeway.planning.clusters import cluster_of, limits_of, shards_of
-from causeway.planning.plan import Survey, plan_of, survey
+from causeway.planning.plan import plan_of
+from causeway.planning.survey import Survey, survey
 from causeway.rules.ledger_state import LedgerState
 from causeway.rules.positions import first as first_position
 from causeway.rules.sharding import shard_of

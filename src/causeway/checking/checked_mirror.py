@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from causeway.config import MirrorSettings
 from causeway.kafka.admin import ClusterView
-from causeway.planning.plan import Survey
 from causeway.planning.routing import ALONE, Neighbours
+from causeway.planning.survey import Survey
 from causeway.rules.ledger_state import LedgerState
 
 

@@ -11,10 +11,10 @@ from causeway.core.clock import now_ms
 from causeway.core.plural import counted
 from causeway.core.position import SourcePartition
 from causeway.kafka.first_timestamps import first_timestamps
-from causeway.planning.plan import Survey
 from causeway.planning.rules.batch_limits import DEFAULT_MAX_BYTES
 from causeway.planning.rules.readiness import kept_for, retention, size_limit, topic_defaults
 from causeway.planning.rules.topics import Create
+from causeway.planning.survey import Survey
 
 MOST_PARTITIONS = 200
 """Maximum number of partitions queried for their first timestamp: each costs the brokers a disk access."""

@@ -12,12 +12,13 @@ from causeway.core.position import Position, SourcePartition
 from causeway.core.route import Placement
 from causeway.errors import AccessDenied, CausewayError, IntegrityError, PlanRefused
 from causeway.kafka.admin import ClusterView
-from causeway.planning.plan import Survey, plan_of, survey
+from causeway.planning.plan import plan_of
 from causeway.planning.route_conflicts import refuse_claimed
 from causeway.planning.rules.naming import alike
 from causeway.planning.rules.readiness import nameless
 from causeway.planning.rules.topics import Create, Grow
 from causeway.planning.rules.write_access import no_access
+from causeway.planning.survey import Survey, survey
 from causeway.rules.integrity import LogFacts, judge
 
 

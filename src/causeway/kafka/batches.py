@@ -28,7 +28,7 @@ from causeway.errors import CausewayError
 from causeway.kafka import clients
 from causeway.rules.holes import FEW, Hole, LogBatch, unexplained
 
-PATIENCE_SECONDS = 5.0
+SILENCE_SECONDS = 5.0
 QUEUE_KBYTES = 4_096
 FETCH_BYTES = 64 << 10
 """Aborted records may be compressed a thousandfold too (rules/fetch_sizes.py)."""
@@ -58,14 +58,14 @@ def batches_between(
     Unread where the batches cannot be fetched, for instance since retention deleted them meanwhile.
     """
     hole = Hole(begin, end)
-    found: list[LogBatch] = []
+    batches: list[LogBatch] = []
     if hole.size > FEW:
         with _Log(cluster, topic, partition, debug="msg", fetch_bytes=FETCH_BYTES) as log:
-            found, end = log.records(hole, deadline)
-        found += markers_counted(log.lines, begin, found)
-    rest = unexplained(Hole(begin, end), found)
+            batches, end = log.records(hole, deadline)
+        batches += markers_counted(log.lines, begin, batches)
+    rest = unexplained(Hole(begin, end), batches)
     if not rest:
-        return Read(found, end)
+        return Read(batches, end)
     with _Log(
         cluster, topic, partition, debug="msg", max_partition_fetch_bytes=1, queued_min_messages=1
     ) as log:
@@ -75,8 +75,8 @@ def batches_between(
             if time.monotonic() > deadline and number < len(rest):
                 end = part.end
                 break
-        batches = batches_logged(log.lines)
-    return None if batches is None else Read(found + batches, end)
+        more = batches_logged(log.lines)
+    return None if more is None else Read(batches + more, end)
 
 
 class _Log:
@@ -104,21 +104,21 @@ class _Log:
 
     def records(self, hole: Hole, deadline: float) -> tuple[list[LogBatch], int]:
         """Return the offsets with records as contiguous ranges, and up to where they were read."""
-        found: list[LogBatch] = []
+        runs: list[LogBatch] = []
         for offset in self.messages(hole):
-            if found and found[-1].last + 1 == offset:
-                found[-1] = found[-1]._replace(last=offset)
+            if runs and runs[-1].last + 1 == offset:
+                runs[-1] = runs[-1]._replace(last=offset)
             else:
-                found.append(LogBatch(offset, offset, False))
+                runs.append(LogBatch(offset, offset, False))
             if time.monotonic() > deadline and hole.begin <= offset < hole.end - 1:
-                return found, offset + 1
-        return found, hole.end
+                return runs, offset + 1
+        return runs, hole.end
 
     def messages(self, hole: Hole) -> Iterator[int]:
         """Yield the offsets of records from the begin of a hole until its end is reached. Raises Unread."""
         topic, partition = self._at
         self._consumer.assign([TopicPartition(topic, partition, hole.begin)])
-        heard, heard_at = len(self.lines), time.monotonic()
+        logged, received_at = len(self.lines), time.monotonic()
         while True:
             message = self._consumer.poll(0.1)
             if message is not None:
@@ -126,11 +126,11 @@ class _Log:
                     yield message.offset()
                 if _ended(message, hole.end, self._errors):
                     return
-            if message is not None or len(self.lines) > heard:  # only the log reports markers
-                heard, heard_at = len(self.lines), time.monotonic()
-            elif time.monotonic() - heard_at > PATIENCE_SECONDS:
-                why = self._errors[-1].str() if self._errors else "nothing came"
-                raise Unread(f"{topic}[{partition}] from offset {hole.begin} on: {why}")
+            if message is not None or len(self.lines) > logged:  # only the log reports markers
+                logged, received_at = len(self.lines), time.monotonic()
+            elif time.monotonic() - received_at > SILENCE_SECONDS:
+                why = self._errors[-1].str() if self._errors else "no response"
+                raise Unread(f"{topic}[{partition}] from offset {hole.begin}: {why}")
 
 
 def _ended(message: Any, end: int, errors: list[KafkaError]) -> bool:
@@ -151,10 +151,10 @@ def _ended(message: Any, end: int, errors: list[KafkaError]) -> bool:
 
 def batches_logged(lines: list[str]) -> list[LogBatch] | None:
     """Return the batches in the client's log; None where it has no line about any."""
-    found = _fetches(lines)
-    if not found:
+    fetches = _fetches(lines)
+    if not fetches:
         return None
-    return [LogBatch(last - count + 1, last, markers > 0) for count, last, markers in found if count > 0]
+    return [LogBatch(last - count + 1, last, markers > 0) for count, last, markers in fetches if count > 0]
 
 
 def markers_counted(lines: list[str], begin: int, records: Sequence[LogBatch]) -> list[LogBatch]:
@@ -163,7 +163,7 @@ def markers_counted(lines: list[str], begin: int, records: Sequence[LogBatch]) -
     Fetches follow each other from `begin` on. One with as many messages as it passed offsets, and as many
     markers as there are offsets without a record between, left nothing out. `records` are in offset order.
     """
-    found: list[LogBatch] = []
+    found_markers: list[LogBatch] = []
     at, lasts = begin, [batch.last for batch in records]
     for count, last, markers in _fetches(lines):
         if count <= 0 or last < at:
@@ -172,9 +172,9 @@ def markers_counted(lines: list[str], begin: int, records: Sequence[LogBatch]) -
         within = records[bisect_left(lasts, span.begin) :]
         between = unexplained(span, within[: bisect_left(within, LogBatch(span.end, 0, False))])
         if count == span.size and markers == sum(part.size for part in between):
-            found += [LogBatch(part.begin, part.end - 1, True) for part in between]
+            found_markers += [LogBatch(part.begin, part.end - 1, True) for part in between]
         at = span.end
-    return found
+    return found_markers
 
 
 def _fetches(lines: list[str]) -> list[tuple[int, int, int]]:

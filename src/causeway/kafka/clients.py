@@ -35,15 +35,15 @@ _QUIET.addHandler(logging.NullHandler())
 _QUIET.propagate = False
 
 
-class _Ear(logging.Handler):
+class _LogHandler(logging.Handler):
     """Passes the client's log lines to a function when the client is polled."""
 
-    def __init__(self, hear: LogCallback) -> None:
+    def __init__(self, on_log: LogCallback) -> None:
         super().__init__()
-        self._hear = hear
+        self._on_log = on_log
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._hear(record.getMessage())
+        self._on_log(record.getMessage())
 
 
 _COMMON: dict[str, object] = {
@@ -97,8 +97,8 @@ def _handle_properties(
     on_error: ErrorCallback | None,
 ) -> dict[str, object]:
     """Merge properties: the user's override the defaults, `required` overrides both."""
-    users = {**cluster.properties, **special}
-    resolved = {name: secrets.resolve(value) for name, value in users.items()}
+    chosen = {**cluster.properties, **special}
+    resolved = {name: secrets.resolve(value) for name, value in chosen.items()}
     return {
         **_COMMON,
         **defaults,
@@ -111,13 +111,13 @@ def _handle_properties(
 
 def _logger(on_log: LogCallback) -> logging.Logger:
     logger = logging.Logger("causeway.librdkafka")
-    logger.addHandler(_Ear(on_log))
+    logger.addHandler(_LogHandler(on_log))
     return logger
 
 
-def _refused(cluster: Cluster, exception: KafkaException) -> ConfigError:
+def _rejected(cluster: Cluster, exception: KafkaException) -> ConfigError:
     return ConfigError(
-        "a client property is not accepted",
+        "the Kafka client rejects a property",
         where=f'cluster "{cluster.alias}"',
         why=exception.args[0].str(),
         todo=f"correct it under [clusters.{cluster.alias}.properties], .consumer or .producer",
@@ -150,7 +150,7 @@ def consumer(
     try:
         return make(properties)
     except KafkaException as exception:
-        raise _refused(cluster, exception) from None
+        raise _rejected(cluster, exception) from None
     except Absent as absent:
         raise ConfigError(
             "records cannot be read byte for byte with this confluent-kafka",
@@ -186,11 +186,11 @@ def producer(
     try:
         return make(properties)
     except KafkaException as exception:
-        raise _refused(cluster, exception) from None
+        raise _rejected(cluster, exception) from None
 
 
 def admin(cluster: Cluster, *, on_error: ErrorCallback | None = None) -> AdminClient:
     try:
         return AdminClient(_handle_properties(cluster, {}, {}, {}, on_error))
     except KafkaException as exception:
-        raise _refused(cluster, exception) from None
+        raise _rejected(cluster, exception) from None

@@ -28,7 +28,7 @@ from causeway.kafka.native.consumer_handle import ObjectConsumer
 from causeway.rules.header_names import encoded
 
 BATCH = 5_000
-PATIENCE_SECONDS = 60.0
+SILENCE_SECONDS = 60.0
 """How long a partition may return nothing before its end; the read as a whole has no time limit."""
 
 QUEUE_KBYTES = 16 * 1024
@@ -84,7 +84,7 @@ class PartitionReader:
         consumer = clients.consumer(self._cluster, GROUP, make=ObjectConsumer)
         try:
             low, _ = consumer.get_watermark_offsets(
-                TopicPartition(self._topic, self._partition), PATIENCE_SECONDS
+                TopicPartition(self._topic, self._partition), SILENCE_SECONDS
             )
             return int(low)
         except KafkaException as exception:
@@ -117,13 +117,13 @@ class PartitionReader:
         )
         try:
             consumer.assign([TopicPartition(self._topic, self._partition, start)])
-            heard_at, at = time.monotonic(), start
+            received_at, at = time.monotonic(), start
             while True:
                 messages = consumer.consume(BATCH, 0.1)
                 if messages:
-                    heard_at = time.monotonic()
+                    received_at = time.monotonic()
                 else:
-                    self._check(errors, time.monotonic() - heard_at)
+                    self._check(errors, time.monotonic() - received_at)
                 batch, ended = self._upto_end(messages, consumer, at)
                 if batch:
                     at = batch[-1].offset() + 1
@@ -153,20 +153,20 @@ class PartitionReader:
                     return batch, True
             elif is_corrupt(error):
                 at = max(at, batch[-1].offset() + 1 if batch else at, message.offset())
-                return batch, self._go_on(consumer, at, error)
+                return batch, self._resume(consumer, at, error)
             elif not error.retriable() or is_gone(error):
                 raise self._broken(error)
         return batch, False
 
-    def _go_on(self, consumer: ObjectConsumer, at: int, error: KafkaError) -> bool:
+    def _resume(self, consumer: ObjectConsumer, at: int, error: KafkaError) -> bool:
         """Resume after an unreadable range that need not be compared. Returns whether that is the end."""
-        behind = self._passed_over(at)
-        if behind < 0:
+        after = self._skipped_to(at)
+        if after < 0:
             raise self._broken(error)
-        consumer.assign([TopicPartition(self._topic, self._partition, behind)])
-        return behind >= self._end
+        consumer.assign([TopicPartition(self._topic, self._partition, after)])
+        return after >= self._end
 
-    def _passed_over(self, offset: int) -> int:
+    def _skipped_to(self, offset: int) -> int:
         """Return the end of the range at `offset` that need not be compared; -1 where there is none."""
         return -1
 
@@ -185,7 +185,7 @@ class PartitionReader:
     def _broken(self, error: KafkaError) -> CausewayError:
         if error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
             return Expired(
-                "records were deleted while they were compared", where=self._where, todo="verify again"
+                "records were deleted while they were compared", where=self._where, todo="run verify again"
             )
         if is_gone(error):
             return IntegrityError(
@@ -193,11 +193,12 @@ class PartitionReader:
             )
         if is_corrupt(error):
             return IntegrityError(
-                "what the log holds cannot be read, so it cannot be compared",
+                "the log cannot be read here, so it cannot be compared",
                 where=self._where,
                 why=error.str(),
-                todo="restore the partition from a replica that is whole; what `causeway offsets skip` passed"
-                " over need not be read",
+                todo="restore the partition from an intact replica; offsets skipped by `causeway offsets "
+                "skip`"
+                " are not read",
             )
         cluster = self._cluster
         return as_user_error(error, cluster.alias, cluster.bootstrap_servers, f"reading {self._where}")
@@ -207,9 +208,9 @@ class PartitionReader:
         for error in errors:
             if is_denied(error) or is_gone(error):
                 raise self._broken(error)
-        if silent > PATIENCE_SECONDS:
+        if silent > SILENCE_SECONDS:
             raise Unreachable(
-                f"nothing came for {PATIENCE_SECONDS:.0f} s, before the end at offset {self._end}",
+                f"no records for {SILENCE_SECONDS:.0f} s, before the end at offset {self._end}",
                 where=self._where,
                 why=errors[-1].str() if errors else "",
             )
@@ -269,5 +270,5 @@ def _digests(messages: Sequence[Any], timestamps: bool) -> list[bytes]:
 
 def _add_headers(parts: list[bytes], headers: Sequence[tuple[str, bytes | None]]) -> None:
     for name, value in headers:
-        written = encoded(name)
-        parts += (_HEADER(len(written), _NULL if value is None else len(value)), written, value or b"")
+        raw = encoded(name)
+        parts += (_HEADER(len(raw), _NULL if value is None else len(value)), raw, value or b"")

@@ -42,7 +42,7 @@ _REFUSED_BY = {
     KafkaError.MSG_SIZE_TOO_LARGE: "max.message.bytes",
     KafkaError.RECORD_LIST_TOO_LARGE: "segment.bytes",
     KafkaError.INVALID_TIMESTAMP: "message.timestamp.before.max.ms or message.timestamp.after.max.ms",
-    KafkaError.INVALID_RECORD: "cleanup.policy (a compacted topic takes no record without a key)",
+    KafkaError.INVALID_RECORD: "cleanup.policy (a compacted topic rejects records without a key)",
 }
 _CORRUPT = frozenset(
     {
@@ -98,10 +98,10 @@ _TRANSIENT = (
 )
 """Errors that a broker returns when the record is not the cause: retried forever."""
 
-_BY_HAND = "create it yourself, with settings that the cluster accepts"
+_BY_HAND = "create it yourself, with a configuration that the cluster accepts"
 _REFUSED = {
     KafkaError.TOPIC_EXCEPTION: "give it another name with prefix, suffix or rename, or exclude it"
-    " (Kafka takes no two topics whose names differ in . and _ alone)",
+    " (Kafka rejects topics whose names differ only in . and _)",
     KafkaError.POLICY_VIOLATION: f"{_BY_HAND}; or change the brokers' create.topic.policy.class.name",
     KafkaError.INVALID_REPLICATION_FACTOR: f"set replication_factor, or {_BY_HAND}",
     KafkaError.INVALID_PARTITIONS: _BY_HAND,
@@ -176,9 +176,9 @@ def is_throttled(error: KafkaError) -> bool:
 
 def as_user_error(error: KafkaError, alias: str, address: str, doing: str) -> CausewayError:
     """The error as a user should read it, naming the alias and the address."""
-    found = _user_error(error, f'cluster "{alias}" at {address}', doing)
-    found.cluster = alias
-    return found
+    user_error = _user_error(error, f'cluster "{alias}" at {address}', doing)
+    user_error.cluster = alias
+    return user_error
 
 
 def _user_error(error: KafkaError, where: str, doing: str) -> CausewayError:
@@ -186,13 +186,13 @@ def _user_error(error: KafkaError, where: str, doing: str) -> CausewayError:
         return AccessDenied(f"{doing}: access denied", where=where, why=error.str())
     if error.code() in _REFUSED:
         return PlanRefused(
-            f"{doing}: the cluster refuses it", where=where, why=error.str(), todo=_REFUSED[error.code()]
+            f"{doing}: the cluster rejects it", where=where, why=error.str(), todo=_REFUSED[error.code()]
         )
     if is_throttled(error):
         return Unreachable(
             f"{doing}: the quota for such requests is used up",
             where=where,
             why=error.str(),
-            todo="start again: each start gets further; or raise controller_mutation_rate for this user",
+            todo="start again: each start gets further; or raise this user's quota controller_mutation_rate",
         )
-    return Unreachable(f"{doing}: no answer", where=where, why=error.str())
+    return Unreachable(f"{doing}: no response", where=where, why=error.str())

@@ -22,20 +22,20 @@ def first_timestamps(
 ) -> dict[tuple[str, int], int]:
     """Return the timestamp (ms) of the first record at or after `since`, for each partition that has one."""
     wanted = {TopicPartition(*partition): OffsetSpec.for_timestamp(since) for partition in partitions}
-    found: dict[tuple[str, int], int] = {}
+    timestamps: dict[tuple[str, int], int] = {}
     if not wanted:
-        return found
+        return timestamps
     admin = clients.admin(cluster)  # keep a reference: a destroyed client gets no response
-    asked = admin.list_offsets(wanted, request_timeout=REQUEST_SECONDS)
-    for partition, future in asked.items():
+    requests = admin.list_offsets(wanted, request_timeout=REQUEST_SECONDS)
+    for partition, future in requests.items():
         try:
             result = future.result()
         except KafkaException as exception:
             error = error_of(exception)
             if not is_gone(error) and not is_unled(error):
-                doing = f"asking for the first record of {partition.topic}[{partition.partition}]"
+                doing = f"looking up the first record of {partition.topic}[{partition.partition}]"
                 raise as_user_error(error, cluster.alias, cluster.bootstrap_servers, doing) from None
             continue
         if result.offset >= 0 and result.timestamp >= 0:
-            found[partition.topic, partition.partition] = result.timestamp
-    return found
+            timestamps[partition.topic, partition.partition] = result.timestamp
+    return timestamps

@@ -16,9 +16,9 @@ def members(view: ClusterView, group: str) -> list[str]:
     cluster = view.cluster
     view.connect()
     admin = clients.admin(cluster)  # must live until the response arrives
-    asked = admin.describe_consumer_groups([group], request_timeout=REQUEST_SECONDS)
+    requests = admin.describe_consumer_groups([group], request_timeout=REQUEST_SECONDS)
     try:
-        described = asked[group].result()
+        described = requests[group].result()
     except KafkaException as exception:
         error = error_of(exception)
         if error.code() == KafkaError.GROUP_ID_NOT_FOUND:
@@ -38,16 +38,16 @@ def committed(
     if not wanted:
         return {}
     admin = clients.admin(cluster)
-    asked = admin.list_consumer_group_offsets(
+    requests = admin.list_consumer_group_offsets(
         [ConsumerGroupTopicPartitions(group, wanted)], request_timeout=REQUEST_SECONDS
     )
     try:
-        answered = asked[group].result().topic_partitions
+        offsets = requests[group].result().topic_partitions
     except KafkaException as exception:
         error = error_of(exception)
         if error.code() == KafkaError.GROUP_ID_NOT_FOUND:
             return {}
         raise as_user_error(
-            error, cluster.alias, cluster.bootstrap_servers, f"asking for the offsets of group {group}"
+            error, cluster.alias, cluster.bootstrap_servers, f"reading the offsets of group {group}"
         ) from None
-    return {(one.topic, one.partition): one.offset for one in answered if one.offset >= 0}
+    return {(entry.topic, entry.partition): entry.offset for entry in offsets if entry.offset >= 0}

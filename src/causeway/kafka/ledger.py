@@ -72,7 +72,9 @@ class LedgerReader:
         """Return what was read of a shard's and the control partition, so that a task can resume there."""
         image = self.image
         control = [record for record in (image.lease, image.generation, image.cut, image.paused) if record]
-        own: list[LedgerRecord] = [one for (number, _), one in image.by_partition.items() if number == shard]
+        own: list[LedgerRecord] = [
+            position for (number, _), position in image.by_partition.items() if number == shard
+        ]
         own += image.verdicts.values()
         own += [record for (number, _), record in image.hidden_by.items() if number == shard]
         own += [image.heartbeats[shard]] if shard in image.heartbeats else []
@@ -128,7 +130,7 @@ class LedgerReader:
                     f"the ledger cannot be read to its end (partitions {unread})",
                     where=f'topic {self._topic} on cluster "{self._cluster.alias}"',
                     why="an open transaction of another producer in the ledger,"
-                    " or brokers that do not answer",
+                    " or brokers that do not respond",
                     cluster=self._cluster.alias,
                 )
             yield from self._take(0.2, 10_000)
@@ -181,11 +183,11 @@ class LedgerReader:
         Asks the admin client: a read_committed consumer's own watermarks end at the last stable offset.
         """
         while True:
-            found = self._view.offsets([(self._topic, number) for number in self._read], "latest")
-            if len(found) == len(self._read):
-                return {number: end for (_, number), end in found.items()}
+            ends = self._view.offsets([(self._topic, number) for number in self._read], "latest")
+            if len(ends) == len(self._read):
+                return {number: end for (_, number), end in ends.items()}
             if time.monotonic() > deadline:
-                unled = sorted(set(self._read) - {number for _, number in found})
+                unled = sorted(set(self._read) - {number for _, number in ends})
                 raise Unreachable(
                     f"partitions of the ledger have no leader: {unled}",
                     where=f'topic {self._topic} on cluster "{self._cluster.alias}"',
@@ -196,12 +198,13 @@ class LedgerReader:
     def _broken(self, error: KafkaError) -> Exception:
         if error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
             if any(self._from.values()):
-                return Again(f"the ledger cannot be read on from {self._from}: reading it from its beginning")
+                return Again(f"the ledger cannot be read from {self._from}: reading it from its beginning")
             return IntegrityError(
                 "the ledger does not begin at offset 0",
                 where=f'topic {self._topic} on cluster "{self._cluster.alias}"',
                 why="records were deleted from it: positions may be missing",
-                todo="find out who deleted records from the ledger; a new mirror name starts from scratch",
+                todo="find out what deleted records from the ledger; a new mirror name starts at the "
+                "beginning",
             )
         cluster = self._cluster
         return as_user_error(error, cluster.alias, cluster.bootstrap_servers, "reading the ledger")

@@ -49,7 +49,7 @@ def refuse_running(destination: Cluster, mirror: MirrorSettings, *, why: str = "
             where=f'mirror "{mirror.name}"',
             why=why,
             todo=todo
-            or "stop it first: Ctrl-C where it runs, or SIGTERM"
+            or "stop it first, with Ctrl-C or SIGTERM"
             + (f" (kill {lease.pid} on {lease.host})" if lease else ""),
         )
     finally:

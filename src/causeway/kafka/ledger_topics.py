@@ -25,24 +25,24 @@ _MAP_CONFIG = {
 }
 
 
-def check_ledger(ledger: str, known_id: str, found: TopicFacts | None, alias: str) -> None:
+def check_ledger(ledger: str, known_id: str, facts: TopicFacts | None, alias: str) -> None:
     """Raise IntegrityError for another topic under the ledger's name: it lacks positions, never write to it.
 
     Raises LedgerGone where there is no such topic: a broker may not know it yet, or it was deleted.
     """
-    if found is None:
+    if facts is None:
         raise LedgerGone(f"topic {ledger} does not exist")
-    if known_id and not same_topic(known_id, found.topic_id):
+    if known_id and not same_topic(known_id, facts.topic_id):
         raise IntegrityError(
-            "the ledger was deleted and created again under the mirror",
+            "the ledger was deleted and created again while the mirror ran",
             where=f'topic {ledger} on cluster "{alias}"',
-            why=f"topic id {shown(known_id)} then, {shown(found.topic_id)} now",
-            todo="its positions are gone: replicate under a new mirror name, or take over what is there:"
-            " `causeway adopt`",
+            why=f"topic id {shown(known_id)} then, {shown(facts.topic_id)} now",
+            todo="its positions are lost: replicate under a new mirror name, or take over what is at the"
+            " destination: `causeway adopt`",
         )
 
 
-def safely_kept(view: ClusterView, replication: int | None) -> tuple[int, dict[str, str]]:
+def durability(view: ClusterView, replication: int | None) -> tuple[int, dict[str, str]]:
     """Replication factor and settings of the mirror's own topics: from 3 replicas on, 2 must be in sync."""
     copies = min(replication or 3, view.brokers())
     return copies, {"min.insync.replicas": "2"} if copies >= 3 else {}
@@ -55,7 +55,7 @@ def ensure_topics(view: ClusterView, mirror: str, shards: int, replication: int 
     and IntegrityError where there is no ledger although the offset map shows that there was one.
     """
     ledger, offsets = ledger_topic(mirror), offset_map_topic(mirror)
-    copies, in_sync = safely_kept(view, replication)
+    copies, in_sync = durability(view, replication)
     known = view.describe([ledger, offsets])
     if ledger not in known and offsets in known:
         _refuse_lost(view, mirror, known[offsets].partitions)
@@ -79,9 +79,9 @@ def _refuse_lost(view: ClusterView, mirror: str, partitions: int) -> None:
     ledger, offsets = ledger_topic(mirror), offset_map_topic(mirror)
     if any(view.all_offsets([(offsets, number) for number in range(partitions)], "latest").values()):
         raise IntegrityError(
-            f'the ledger of mirror "{mirror}" is missing, but its offset map holds what it has replicated',
+            f'the ledger of mirror "{mirror}" is missing, but its offset map has entries',
             where=f'topic {ledger} on cluster "{view.cluster.alias}"',
             why="without positions everything would be replicated again",
-            todo="replicate under a new mirror name, or take over what is there: delete topic"
+            todo="replicate under a new mirror name, or take over what is at the destination: delete topic"
             f" {offsets} and `causeway adopt`",
         )

@@ -32,7 +32,7 @@ from causeway.kafka.failures import as_user_error, is_denied, is_gone
 
 READ_SECONDS = 15.0
 _LEDGER = re.compile(r"__causeway\.(.+)\.ledger")
-_CLAIM, _SIGNS = b"claim|", (b"heartbeat|0", b"lease")
+_CLAIM, _DRIVER_KEYS = b"claim|", (b"heartbeat|0", b"lease")
 
 
 @dataclass(slots=True)
@@ -48,16 +48,16 @@ class OtherLedger:
 
 
 def other_ledgers(
-    view: ClusterView, group: str, leave_out: Collection[str], topics: Collection[ClusterTopic]
+    view: ClusterView, group: str, exclude: Collection[str], topics: Collection[ClusterTopic]
 ) -> list[OtherLedger]:
     """Return the ledgers of other mirrors on this cluster; positions only of these source topics."""
-    names = {name: found[1] for name in view.topic_names() if (found := _LEDGER.fullmatch(name))}
-    names = {name: mirror for name, mirror in names.items() if mirror not in leave_out}
+    names = {name: match[1] for name in view.topic_names() if (match := _LEDGER.fullmatch(name))}
+    names = {name: mirror for name, mirror in names.items() if mirror not in exclude}
     others = {name: OtherLedger(mirror) for name, mirror in names.items()}
     control = [(name, CONTROL) for name in names]
     unread: set[str] = set()
-    signs = _newest(view, group, control, lambda key: key in _SIGNS or key.startswith(_CLAIM), unread)
-    for name, record in signs:
+    newest = _newest(view, group, control, lambda key: key in _DRIVER_KEYS or key.startswith(_CLAIM), unread)
+    for name, record in newest:
         match record:
             case RouteClaim():
                 others[name].claims[record.source] = record
@@ -66,11 +66,11 @@ def other_ledgers(
             case Lease():
                 others[name].begun = record.at
     older = [name for name, other in others.items() if not other.claims] if topics else []
-    wanted = {f"position|{spot.cluster}|{spot.topic}|".encode() for spot in topics}
+    wanted = {f"position|{topic.cluster}|{topic.topic}|".encode() for topic in topics}
     facts = view.describe(older)
     shards = [(name, n) for name in facts for n in range(1, facts[name].partitions)]
-    places = _newest(view, group, shards, lambda key: key[: key.rfind(b"|") + 1] in wanted, unread)
-    for name, record in places:
+    positions = _newest(view, group, shards, lambda key: key[: key.rfind(b"|") + 1] in wanted, unread)
+    for name, record in positions:
         if isinstance(record, Position):
             others[name].positions.append(record)
     for name in unread:
@@ -86,9 +86,9 @@ def _newest(
     unread: set[str],
 ) -> list[tuple[str, LedgerRecord]]:
     """Return the newest record of each wanted key, with its ledger; `unread` gets ledgers not fully read."""
-    answered = _ends(view, partitions)
-    unread |= {topic for topic, number in partitions if (topic, number) not in answered}
-    ends = {at: end for at, end in answered.items() if end > 0}
+    known = _ends(view, partitions)
+    unread |= {topic for topic, number in partitions if (topic, number) not in known}
+    ends = {at: end for at, end in known.items() if end > 0}
     if not ends:
         return []
     cluster, deadline = view.cluster, time.monotonic() + READ_SECONDS
@@ -133,11 +133,11 @@ def _ends(view: ClusterView, partitions: Sequence[tuple[str, int]]) -> dict[tupl
     try:
         return view.offsets(partitions, "stable")
     except AccessDenied:  # one denied partition fails the whole request
-        found: dict[tuple[str, int], int] = {}
-        for one in partitions:
+        ends: dict[tuple[str, int], int] = {}
+        for partition in partitions:
             with contextlib.suppress(AccessDenied):
-                found |= view.offsets([one], "stable")
-        return found
+                ends |= view.offsets([partition], "stable")
+        return ends
 
 
 def _decoded(value: bytes | None) -> LedgerRecord | None:

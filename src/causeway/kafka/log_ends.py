@@ -25,13 +25,13 @@ def source_ends(
     ends = {}
     for view in views.values():
         cluster_id = view.cluster_id()
-        mine = [source for source in wanted if source.cluster == cluster_id]
-        found = view.offsets([(source.topic, source.partition) for source in mine], at)
-        ends.update({s: found[s.topic, s.partition] for s in mine if (s.topic, s.partition) in found})
+        own = [source for source in wanted if source.cluster == cluster_id]
+        offsets = view.offsets([(source.topic, source.partition) for source in own], at)
+        ends.update({s: offsets[s.topic, s.partition] for s in own if (s.topic, s.partition) in offsets})
     return ends
 
 
-def ends_of_now(
+def target_offsets(
     views: Mapping[str, ClusterView], sources: Sequence[SourcePartition], gone: Collection[SourcePartition]
 ) -> dict[SourcePartition, int]:
     """Return the offset that a run with an end must reach in each partition.
@@ -53,11 +53,11 @@ def ends_of_now(
 def offsets_of(view: ClusterView, sources: Iterable[SourcePartition], at: At) -> dict[SourcePartition, int]:
     """Return the offset of that point in each partition; raises Unreachable where one has no leader."""
     wanted = list(sources)
-    found = view.all_offsets([(one.topic, one.partition) for one in wanted], at)
-    return {one: found[one.topic, one.partition] for one in wanted}
+    offsets = view.all_offsets([(source.topic, source.partition) for source in wanted], at)
+    return {source: offsets[source.topic, source.partition] for source in wanted}
 
 
-def all_there(
+def nothing_left(
     plan: Plan,
     positions: Mapping[SourcePartition, Position],
     until: Mapping[SourcePartition, int],
@@ -71,11 +71,11 @@ def all_there(
     """
     if plan.gone or not all(_at_end(lane, positions.get(lane.source), until) for lane in plan.lanes):
         return False  # a partition that is gone needs its verdict
-    carried = [positions[lane.source] for lane in plan.lanes if lane.source in positions]
-    known = [one for one in carried if one.place_end >= 0]
-    ends = destination.offsets([(one.place.topic, one.place.partition) for one in known], "latest")
+    started = [positions[lane.source] for lane in plan.lanes if lane.source in positions]
+    known = [position for position in started if position.place_end >= 0]
+    ends = destination.offsets([(p.place.topic, p.place.partition) for p in known], "latest")
     # Without a response the end is -1, before everything: the run starts, and its check waits for a response.
-    return all(ends.get((one.place.topic, one.place.partition), -1) >= one.place_end for one in known)
+    return all(ends.get((p.place.topic, p.place.partition), -1) >= p.place_end for p in known)
 
 
 def _at_end(lane: Lane, position: Position | None, until: Mapping[SourcePartition, int]) -> bool:

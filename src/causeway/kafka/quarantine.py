@@ -6,9 +6,10 @@ import time
 from dataclasses import dataclass
 
 from causeway.core.filtering import FilterRecord
+from causeway.core.plural import counted
 from causeway.core.task_order import quarantine_topic
 from causeway.kafka.admin import ClusterView
-from causeway.kafka.ledger_topics import safely_kept
+from causeway.kafka.ledger_topics import durability
 from causeway.kafka.range_reader import read_spans
 from causeway.rules.quarantine import Label, label_of
 
@@ -40,12 +41,13 @@ def ensure_quarantine(view: ClusterView, mirror: str, replication: int | None, a
     name = quarantine_topic(mirror)
     if view.describe([name]):
         return ""
-    copies, in_sync = safely_kept(view, replication)
-    made = view.create_topic(name, 1, copies, {**_CONFIG, **in_sync})
-    if not (made and aside):
+    copies, in_sync = durability(view, replication)
+    created = view.create_topic(name, 1, copies, {**_CONFIG, **in_sync})
+    if not (created and aside):
         return ""
     return (
-        f"topic {name} was deleted, with {aside:,} quarantined records in it: it is made anew, without them"
+        f"topic {name} was deleted, with {counted(aside, 'quarantined record')} in it:"
+        " it was created again, empty"
     )
 
 
@@ -68,9 +70,9 @@ def read_labels(
         begin, end = starts[spot], ends[spot]
         while begin < end and (most is None or len(labels) < most):
             until = end if most is None else min(end, begin + AT_ONCE)
-            (found,) = read_spans(view.cluster, {spot: (begin, until)}, _label).values()
-            unlabelled += found.count(None)
-            labels += [one for one in found if one is not None and topic in (None, one.source.topic)]
+            (read,) = read_spans(view.cluster, {spot: (begin, until)}, _label).values()
+            unlabelled += read.count(None)
+            labels += [label for label in read if label is not None and topic in (None, label.source.topic)]
             begin = until
     return Quarantine(tuple(labels[:most]), unlabelled, any(starts.values()))
 

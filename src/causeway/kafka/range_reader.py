@@ -32,7 +32,7 @@ BATCH = 5_000
 AT_ONCE = 50
 """Partitions to read at the same time: what is fetched after their ends is dropped."""
 
-PATIENCE_SECONDS = 60.0
+SILENCE_SECONDS = 60.0
 GROUP = "causeway.adopt"
 """Consumers must name a group; this one is never joined and never written to."""
 
@@ -56,7 +56,7 @@ def fingerprint(key: bytes | None, value: bytes | None) -> bytes:
     return blake2b(_HEAD(*lengths) + (key or b"") + (value or b""), digest_size=16).digest()
 
 
-def unwatched(done: int, total: int) -> None:
+def no_progress(done: int, total: int) -> None:
     """Default for `progress`: ignores it."""
 
 
@@ -65,7 +65,7 @@ def last_records(
     spots: Sequence[Spot],
     most: int,
     see: Callable[[FilterRecord], T],
-    progress: ReadProgress = unwatched,
+    progress: ReadProgress = no_progress,
 ) -> dict[Spot, Ending[T]]:
     """Return the last committed records of partitions, up to `most` of each.
 
@@ -76,9 +76,10 @@ def last_records(
     for spot in spots:
         if stable[spot] < ends[spot]:
             raise IntegrityError(
-                f"a transaction is open in {_name(spot)}, from offset {stable[spot]} on",
+                f"a transaction is open in {_name(spot)}, from offset {stable[spot]}",
                 where=f'cluster "{view.cluster.alias}"',
-                todo="stop the old tool; what it left open is ended by the brokers in a minute or so",
+                todo="stop the old tool; the brokers abort its open transaction after its timeout, by "
+                "default a minute",
             )
     found: dict[Spot, Ending[T]] = {}
     waiting = dict.fromkeys(spots, most)  # how many offsets before the end to begin
@@ -91,7 +92,7 @@ def last_records(
             if len(seen) > most:
                 seen = seen[-most:]
                 begin = seen[0][0]
-            found[spot] = Ending([one for _, one in seen], begin, end, starts[spot])
+            found[spot] = Ending([record for _, record in seen], begin, end, starts[spot])
         # Markers and compaction leave fewer records than offsets.
         waiting = {
             spot: 4 * back
@@ -107,7 +108,7 @@ def read_spans(
     see: Callable[[FilterRecord], T],
     *,
     committed: bool = True,
-    progress: ReadProgress = unwatched,
+    progress: ReadProgress = no_progress,
 ) -> dict[Spot, list[T]]:
     """Return what `see` returns for the records in these spans. The logs must reach their ends."""
     found: dict[Spot, list[T]] = {spot: [] for spot in spans}
@@ -127,7 +128,7 @@ def visit_spans(
     take: Callable[[Spot, FilterRecord], None],
     *,
     committed: bool = True,
-    progress: ReadProgress = unwatched,
+    progress: ReadProgress = no_progress,
 ) -> None:
     """Call `take` for each record in these spans; keeps none of them."""
     todo = [spot for spot, (begin, end) in spans.items() if begin < end]
@@ -135,10 +136,10 @@ def visit_spans(
     for first in range(0, len(todo), AT_ONCE):
         some = {spot: spans[spot] for spot in todo[first : first + AT_ONCE]}
 
-        def went(done: int, before: int = before) -> None:
+        def report(done: int, before: int = before) -> None:
             progress(before + done, total)
 
-        _Reading(cluster, some, committed).read(take, went)
+        _Reading(cluster, some, committed).read(take, report)
         before += sum(end - begin for begin, end in some.values())
 
 
@@ -158,25 +159,25 @@ class _Reading:
             queued_max_messages_kbytes=16 * 1024,
         )
 
-    def read(self, take: Callable[[Spot, FilterRecord], None], went: Callable[[int], None]) -> None:
-        """Read all spans; calls `went` now and then with the number of offsets read."""
+    def read(self, take: Callable[[Spot, FilterRecord], None], report: Callable[[int], None]) -> None:
+        """Read all spans; calls `report` now and then with the number of offsets read."""
         try:
             self._consumer.assign([TopicPartition(*spot, begin) for spot, (begin, _) in self._open.items()])
-            heard_at = time.monotonic()
+            received_at = time.monotonic()
             while self._open:
                 messages = self._consumer.consume(BATCH, 0.1)
                 if messages:
-                    heard_at = time.monotonic()
+                    received_at = time.monotonic()
                 else:
-                    self._check(time.monotonic() - heard_at)
+                    self._check(time.monotonic() - received_at)
                 for message in messages:
-                    self._hear(message, take)
+                    self._handle(message, take)
                 if messages:
-                    went(sum(at - self._spans[spot][0] for spot, at in self._next.items()))
+                    report(sum(at - self._spans[spot][0] for spot, at in self._next.items()))
         finally:
             self._consumer.close()
 
-    def _hear(self, message: Any, take: Callable[[Spot, FilterRecord], None]) -> None:
+    def _handle(self, message: Any, take: Callable[[Spot, FilterRecord], None]) -> None:
         spot = (message.topic(), message.partition())
         error, offset = message.error(), message.offset()
         if error is not None and error.code() != KafkaError._PARTITION_EOF:
@@ -199,9 +200,9 @@ class _Reading:
         for error in self._errors:
             if is_denied(error) or is_gone(error):
                 raise self._broken(error, spot)
-        if silent > PATIENCE_SECONDS:
+        if silent > SILENCE_SECONDS:
             raise Unreachable(
-                f"nothing came for {PATIENCE_SECONDS:.0f} s, before offset {self._open[spot][1]}",
+                f"no records for {SILENCE_SECONDS:.0f} s, before offset {self._open[spot][1]}",
                 where=f'{_name(spot)} on cluster "{self._cluster.alias}"',
                 why=self._errors[-1].str() if self._errors else "",
             )
@@ -210,7 +211,10 @@ class _Reading:
         where = f'{_name(spot)} on cluster "{self._cluster.alias}"'
         if error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE) or is_gone(error):
             return IntegrityError(
-                "records were deleted while they were read", where=where, why=error.str(), todo="adopt again"
+                "records were deleted while they were read",
+                where=where,
+                why=error.str(),
+                todo="run adopt again",
             )
         cluster = self._cluster
         return as_user_error(error, cluster.alias, cluster.bootstrap_servers, f"reading {where}")

@@ -28,47 +28,53 @@ class SourceGroup:
         self._view = view
         self._group = group
         self._next_at = 0.0
-        self._done: dict[SourcePartition, int] = {}
-        self._asked: Future[Any] | None = None
-        self._moved: dict[SourcePartition, int] = {}  # the offsets in the pending request
+        self._committed: dict[SourcePartition, int] = {}
+        self._request: Future[Any] | None = None
+        self._pending: dict[SourcePartition, int] = {}  # the offsets in the pending request
 
     def advance(self, positions: Iterable[Position], *, final: bool = False) -> bool:
         """Commit positions about once a second, one request at a time. Returns whether it sent one."""
         if self._group is None or (not final and time.monotonic() < self._next_at):
             return False
-        self._hear()
-        if self._asked is not None:
+        self._collect()
+        if self._request is not None:
             return False  # no response yet; the next request includes what is due now
-        moved = {
+        pending = {
             position.source: position.offset
             for position in positions
-            if self._done.get(position.source) != position.offset
+            if self._committed.get(position.source) != position.offset
         }
         self._next_at = time.monotonic() + SECONDS
-        if not moved:
+        if not pending:
             return False
-        offsets = [TopicPartition(source.topic, source.partition, offset) for source, offset in moved.items()]
-        self._asked, self._moved = self._view.request_group_commit(self._group, offsets), moved
+        offsets = [
+            TopicPartition(source.topic, source.partition, offset) for source, offset in pending.items()
+        ]
+        self._request, self._pending = self._view.request_group_commit(self._group, offsets), pending
         return True
 
     def settle(self, seconds: float) -> None:
         """Wait up to `seconds` for the response to the pending request."""
-        if self._asked is not None:
+        if self._request is not None:
             try:
-                self._asked.exception(seconds)
+                self._request.exception(seconds)
             except TimeoutError:
                 return
-            self._hear()
+            self._collect()
 
-    def _hear(self) -> None:
-        if self._asked is None or not self._asked.done():
+    def _collect(self) -> None:
+        if self._request is None or not self._request.done():
             return
-        asked, self._asked = self._asked, None
-        if asked.exception() is not None:
+        response, self._request = self._request, None
+        if response.exception() is not None:
             return  # no coordinator, or no permission: the next request repeats everything
-        failed = {(one.topic, one.partition) for one in asked.result().topic_partitions if one.error}
-        self._done |= {
+        failed = {
+            (partition.topic, partition.partition)
+            for partition in response.result().topic_partitions
+            if partition.error
+        }
+        self._committed |= {
             source: offset
-            for source, offset in self._moved.items()
+            for source, offset in self._pending.items()
             if (source.topic, source.partition) not in failed
         }

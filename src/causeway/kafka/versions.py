@@ -49,13 +49,13 @@ def highest_versions(cluster: Cluster) -> dict[int, int]:
     """
     client = f"causeway-{uuid.uuid4().hex}"
     lines = _Lines(client)
-    loud = {"debug": "feature", "log_level": "7", "client.id": client}
+    verbose = {"debug": "feature", "log_level": "7", "client.id": client}
     logger = logging.getLogger("causeway.librdkafka")
     logger.addHandler(lines)
     # Never reset: clusters are asked at the same time, and no other client logs at this level.
     logger.setLevel(logging.DEBUG)
     try:
-        admin = clients.admin(replace(cluster, properties={**cluster.properties, **loud}))
+        admin = clients.admin(replace(cluster, properties={**cluster.properties, **verbose}))
         admin.list_topics(timeout=SECONDS)
         admin.poll(0)  # polling delivers the log
     except KafkaException:

@@ -1,221 +1,23 @@
-"""Surveys both sides: what to replicate, which topics to create first, what cannot be replicated.
-
-`survey` only reads (`causeway check` uses it too); `prepare` creates what is missing.
-"""
+"""Plans a mirror after a survey: creates missing topics, and assigns a place to each source partition."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-from causeway.config import MirrorSettings
-from causeway.core.plan import Plan, Refusal, Unmatched
-from causeway.core.position import Place, Position, SourcePartition
-from causeway.core.route import BY_KEY, Route
-from causeway.core.task_order import Lane, ledger_topic, offset_map_topic
+from causeway.core.plan import Plan, Refusal
+from causeway.core.position import Place, SourcePartition
+from causeway.core.route import BY_KEY
+from causeway.core.task_order import Lane
 from causeway.core.topic import TopicFacts
 from causeway.errors import AccessDenied, CausewayError, PlanRefused, Unreachable
 from causeway.kafka.admin import ClusterView
-from causeway.planning.routing import ALONE, Neighbours, Routes, refusals, routes
+from causeway.planning.routing import Routes
 from causeway.planning.rules.batch_limits import DEFAULT_MAX_BYTES, limit_of, small
-from causeway.planning.rules.partitioning import has_place, needed, place_of, wished
-from causeway.planning.rules.selection import absent, is_name, nearest, select
-from causeway.planning.rules.topics import Create, Grow, Refuse, TopicAction, fit, held, new_topic
-from causeway.planning.rules.write_access import no_access
-from causeway.rules.integrity import same_topic
-from causeway.rules.ledger_state import LedgerState
-
-
-@dataclass(slots=True)
-class Survey:
-    """The current state of both sides, for one mirror."""
-
-    routes: Routes = field(default_factory=dict)  # those that can be replicated, at least in part
-    every: Routes = field(default_factory=dict)  # including refused ones
-    destinations: dict[str, TopicFacts] = field(default_factory=dict)
-    actions: dict[str, Create | Grow] = field(default_factory=dict)  # by destination topic
-    refusals: list[Refusal] = field(default_factory=list)
-    absent: list[tuple[str, str]] = field(default_factory=list)  # alias, named topic that does not exist
-    unmatched: list[Unmatched] = field(default_factory=list)
-    gone: list[Position] = field(default_factory=list)  # of what was replicated and no longer exists
-    max_bytes: dict[str, int] = field(default_factory=dict)  # of existing destination topics
-    batch_limits: dict[str, int] = field(default_factory=dict)  # of these, and of the mirror's own topics
-
-
-def survey(
-    mirror: MirrorSettings,
-    sources: Mapping[str, ClusterView],
-    destination: ClusterView,
-    image: LedgerState,
-    neighbours: Neighbours = ALONE,
-    *,
-    adopting: bool = False,
-) -> Survey:
-    """Read both sides and decide about every topic. `adopting`: destination topics may hold records."""
-    result = Survey()
-    there: dict[str, set[str]] = {}
-    for alias, view in sources.items():
-        seen, names = mirror.for_source(alias), set(view.topic_names())
-        result.absent += [(alias, name) for name in absent(names, seen.topics)]
-        carried = [one for one in image.positions.values() if one.source.cluster == view.cluster_id()]
-        missing = {one.source.topic for one in carried} - names
-        gone = set(select(missing, seen.topics, seen.exclude)) if missing else set()
-        result.gone += [one for one in carried if one.source.topic in gone]
-        there[alias] = names | gone
-    result.unmatched = _unmatched(mirror, there)
-    result.routes = routes(mirror, sources, destination)
-    result.every = dict(result.routes)
-    result.gone += _left_over(image, result.routes, sources)
-    result.refusals = refusals(mirror, result.routes, sources, destination, image, neighbours)
-    for refusal in result.refusals:
-        del result.routes[refusal.source, refusal.topic]
-    denied: set[str] = set()
-    result.destinations = destination.describe({route.to for route in result.routes.values()}, denied=denied)
-    configs = destination.configs(result.destinations)
-    result.max_bytes = {
-        name: int(config.get("max.message.bytes", DEFAULT_MAX_BYTES)) for name, config in configs.items()
-    }
-    own = destination.describe([ledger_topic(mirror.name), offset_map_topic(mirror.name)])
-    result.batch_limits = {
-        name: limit_of(config) for name, config in {**configs, **destination.configs(own)}.items()
-    }
-    known = {(source.cluster, source.topic) for source in image.positions}
-    ours = {(position.place.topic, position.place.topic_id) for position in image.positions.values()}
-    occupied: dict[str, Refuse | None] = {}
-    for (alias, name), route in list(result.routes.items()):
-        if route.to in denied and (sources[alias].cluster_id(), name) not in known:
-            lacking = no_access(route.to, destination.cluster.alias, "DESCRIBE", -1)
-            result.refusals.append(Refusal(alias, name, lacking.what, lacking.todo, denied=True))
-            del result.routes[alias, name]
-            continue
-        found = result.destinations.get(route.to)
-        action: TopicAction
-        if found is None:
-            action = _missing(mirror, sources[alias], destination, route)
-            if (sources[alias].cluster_id(), name) in known:
-                # Deleted although it was replicated to, or this user may not describe it: a shard judges it.
-                action = None
-                count = wished(route.placement, route.source.partitions)
-                result.destinations[route.to] = TopicFacts(route.to, "", count, 1)
-        else:
-            action = fit(
-                needed(route.placement, route.source.partitions),
-                wished(route.placement, route.source.partitions),
-                found,
-                configs[route.to],
-                made_by_us=route.to in image.created and image.created[route.to].topic_id == found.topic_id,
-                broker_timestamps=mirror.timestamps == "broker",
-            )
-            fresh = not adopting and (route.to, found.topic_id) not in ours
-            if action is None and fresh and (sources[alias].cluster_id(), name) not in known:
-                if route.to not in occupied:
-                    occupied[route.to] = _occupied(mirror, destination, found)
-                action = occupied[route.to]
-        if isinstance(action, Refuse):
-            refusal = Refusal(alias, name, action.why, action.todo, action.integrity)
-            if action.short and (sources[alias].cluster_id(), name) in known:
-                # The source topic grew: the partitions that have a place go on.
-                assert found is not None
-                refusal = _in_part(refusal, route, found.partitions)
-            else:
-                del result.routes[alias, name]
-            result.refusals.append(refusal)
-        elif action is not None:
-            result.actions[route.to] = _larger(action, result.actions.get(route.to))
-    return result
-
-
-def _unmatched(mirror: MirrorSettings, topics: Mapping[str, set[str]]) -> list[Unmatched]:
-    """Entries that select no topic of any source. With several sources, a topic need not be in all."""
-    users: dict[str, list[str]] = {}
-    for alias in topics:
-        for entry in mirror.for_source(alias).topics:
-            users.setdefault(entry, []).append(alias)
-    found = []
-    for entry, aliases in users.items():
-        # A name is looked up, not compared with every topic: there may be thousands of both.
-        among = {alias: topics[alias] & {entry} if is_name(entry) else topics[alias] for alias in aliases}
-        if any(select(names, [entry], mirror.for_source(alias).exclude) for alias, names in among.items()):
-            continue
-        every = frozenset().union(*(topics[alias] for alias in aliases))
-        if select(every, [entry]):
-            found.append(Unmatched(entry, tuple(aliases), excluded=True))
-        else:
-            found.append(Unmatched(entry, tuple(aliases), nearest(entry, every)))
-    return found
-
-
-def _left_over(image: LedgerState, routes: Routes, sources: Mapping[str, ClusterView]) -> list[Position]:
-    """Positions of partitions that a recreated topic does not have any more."""
-    now = {(sources[alias].cluster_id(), name): route.source for (alias, name), route in routes.items()}
-    return [
-        one
-        for one in image.positions.values()
-        if (facts := now.get(one.source[:2])) is not None
-        and one.source.partition >= facts.partitions
-        and not same_topic(one.topic_id, facts.topic_id)
-    ]
-
-
-def _in_part(refusal: Refusal, route: Route, there: int) -> Refusal:
-    """Limit a refusal to the partitions without a place, if the destination has `there` partitions."""
-    numbers = range(route.source.partitions)
-    without = tuple(number for number in numbers if not has_place(route.placement, number, there))
-    return replace(refusal, to=route.to, partitions=without, partial=True)
-
-
-def _whole(refusal: Refusal, every: Routes) -> Refusal:
-    route = every.get((refusal.source, refusal.topic))
-    if route is None or refusal.partial:
-        return refusal
-    return replace(refusal, to=route.to, partitions=tuple(range(route.source.partitions)))
-
-
-def _larger(action: Create | Grow, before: Create | Grow | None) -> Create | Grow:
-    """Of several topics that share a destination, the one with the most partitions decides."""
-    return before if before is not None and before.partitions > action.partitions else action
-
-
-def _missing(
-    mirror: MirrorSettings, source: ClusterView, destination: ClusterView, route: Route
-) -> Create | Refuse:
-    name, partitions = route.source.name, wished(route.placement, route.source.partitions)
-    if not mirror.create_topics:
-        return Refuse(
-            f"topic {route.to} does not exist on the destination, and create_topics is false",
-            f"kafka-topics.sh --create --topic {route.to} --partitions {partitions}",
-        )
-    own = source.configs([name], overridden=True).get(name, {})
-    every = source.configs([name]).get(name, {})
-    return new_topic(
-        route.source,
-        partitions,
-        own,
-        int(every.get("max.message.bytes", DEFAULT_MAX_BYTES)),
-        destination.topic_settings(),
-        destination.brokers(),
-        mirror.replication_factor,
-    )
-
-
-def _occupied(mirror: MirrorSettings, destination: ClusterView, found: TopicFacts) -> Refuse | None:
-    """Refuse a destination with records unknown to the ledger: after a lost ledger all would be repeated."""
-    if mirror.on_existing_records == "append":
-        return None
-    partitions = [(found.name, number) for number in range(found.partitions)]
-    ends = destination.all_offsets(partitions, "latest")
-    if not any(ends.values()):
-        return None
-    starts = destination.all_offsets(partitions, "earliest")
-    return Refuse(
-        f"the destination topic {found.name} {held([ends[one] - starts[one] for one in partitions])} that the"
-        f' ledger of mirror "{mirror.name}" does not know: replicating the source again could repeat them',
-        "if another tool carried them, take over where it stopped:"
-        " `causeway adopt CONFIG --from group|destination-end|timestamp`;"
-        ' if they have nothing to do with this mirror, set on_existing_records = "append"',
-        integrity=True,
-    )
+from causeway.planning.rules.partitioning import has_place, place_of
+from causeway.planning.rules.topics import Create, Grow
+from causeway.planning.survey import Survey, in_part
 
 
 def prepare(survey: Survey, destination: ClusterView) -> Iterator[TopicFacts]:
@@ -225,22 +27,22 @@ def prepare(survey: Survey, destination: ClusterView) -> Iterator[TopicFacts]:
     """
     for name, action in list(survey.actions.items()):
         try:
-            fresh = _act(name, action, destination)
+            created = _act(name, action, destination)
         except (PlanRefused, AccessDenied) as error:
             _refuse(survey, name, error)
             continue
-        found = destination.describe([name])
-        if name not in found:
+        facts = destination.describe([name])
+        if name not in facts:
             raise Unreachable(
-                f"topic {name} was created, and the brokers do not know it yet",
+                f"topic {name} was created, but the brokers do not know it yet",
                 where=f'cluster "{destination.cluster.alias}"',
                 cluster=destination.cluster.alias,
             )
-        survey.destinations |= found
+        survey.destinations |= facts
         if isinstance(action, Create):
             survey.batch_limits[name] = limit_of(action.config)
-        if fresh:
-            yield found[name]
+        if created:
+            yield facts[name]
 
 
 def _act(name: str, action: Create | Grow, destination: ClusterView) -> bool:
@@ -260,7 +62,7 @@ def _refuse(survey: Survey, name: str, error: CausewayError) -> None:
             if isinstance(action, Create):
                 del survey.routes[alias, topic]
             else:
-                refusal = _in_part(refusal, route, survey.destinations[name].partitions)
+                refusal = in_part(refusal, route, survey.destinations[name].partitions)
                 if not refusal.partitions:
                     continue  # with by-key or modulo every partition has a place already
             survey.refusals.append(refusal)
@@ -278,16 +80,16 @@ def plan_of(
     """Plan every partition of every topic that can be replicated."""
     lanes = []
     for (alias, name), route in sorted(survey.routes.items()):
-        there = survey.destinations.get(route.to)
-        if there is None:
+        topic = survey.destinations.get(route.to)
+        if topic is None:
             continue
         cluster_id = sources[alias].cluster_id()
         action = survey.actions.get(route.to)  # not executed yet if this is only a check
-        count = max(there.partitions, action.partitions if action else 0)
+        count = max(topic.partitions, action.partitions if action else 0)
         for number in range(route.source.partitions):
             if not has_place(route.placement, number, count):
                 continue  # the topic could not grow: there is a refusal
-            place = Place(route.to, there.topic_id, place_of(route.placement, number, count))
+            place = Place(route.to, topic.topic_id, place_of(route.placement, number, count))
             source = SourcePartition(cluster_id, name, number)
             limit = small(survey.batch_limits.get(route.to, DEFAULT_MAX_BYTES))
             lanes.append(Lane(source, route.source.topic_id, place, until=None, batch_limit=limit))
@@ -304,3 +106,10 @@ def _marked(lanes: list[Lane]) -> Iterator[Lane]:
     for lane in lanes:
         shared = lane.place.partition == BY_KEY or crowded[lane.place] > 1
         yield replace(lane, shared=True) if shared else lane
+
+
+def _whole(refusal: Refusal, every: Routes) -> Refusal:
+    route = every.get((refusal.source, refusal.topic))
+    if route is None or refusal.partial:
+        return refusal
+    return replace(refusal, to=route.to, partitions=tuple(range(route.source.partitions)))

@@ -19,7 +19,6 @@ from causeway.core.task_order import ledger_topic
 from causeway.errors import CausewayError
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.ledgers import OtherLedger, other_ledgers
-from causeway.planning.plan import Survey
 from causeway.planning.routing import KnownEdge, Neighbours, RouteKey, edges, selection_of, way_back
 from causeway.planning.rules.route_conflicts import (
     ALIVE_MS,
@@ -29,9 +28,10 @@ from causeway.planning.rules.route_conflicts import (
     is_known,
     is_settled,
 )
+from causeway.planning.survey import Survey
 from causeway.rules.ledger_state import LedgerState
 
-UNKNOWN = "whether another mirror has the same routes is not known"
+UNKNOWN = "cannot tell whether another mirror has the same routes"
 
 
 def refuse_claimed(
@@ -170,12 +170,12 @@ def _same_route(
     for other in others:
         if has_same_route(claim, other.claims, other.positions, begun=claim.source in begun):
             ledger = ledger_topic(other.mirror)
-            why = f'mirror "{other.mirror}" replicates it to topic {claim.to_topic}, too, as its ledger says'
+            why = f'mirror "{other.mirror}" also replicates it to topic {claim.to_topic}, by its ledger'
             todo = (
                 "give it another name here with prefix, suffix or rename; or exclude it there and start that"
                 f" mirror again; if that mirror will never run again, delete topic {ledger}"
             )
-            return Refusal(*key, f"{why}: every record would come twice", todo, integrity=True)
+            return Refusal(*key, f"{why}: every record would arrive twice", todo, integrity=True)
     return None
 
 
@@ -187,9 +187,9 @@ def _comes_back(key: RouteKey, edge: Edge, mirror: MirrorSettings, circle: Circl
     others = ", ".join(f'"{name}"' for name in sorted(names - {mirror.name}))
     return Refusal(
         *key,
-        f"its records would come back to it without end ({steps}), over the running mirror {others}",
-        "set provenance = true on all mirrors of the circle, or use a prefix;"
-        f" or stop that mirror, and wait until it has been silent for {ALIVE_MS // 1_000} s",
+        f"its records would come back to it in a loop ({steps}), through the running mirror {others}",
+        "set provenance = true on all mirrors of the loop, or use a prefix;"
+        f" or stop that mirror, and wait until it has written no heartbeat for {ALIVE_MS // 1_000} s",
     )
 
 
@@ -222,7 +222,9 @@ def _read(
         return [], False
     if unread := sorted(other.mirror for other in others if other.unread):
         names = ", ".join(unread[:5])
-        warn(f"{UNKNOWN}: the ledger of {names} may not be read, or no leader answers for it")
+        warn(
+            f"{UNKNOWN}: the ledger of {names} cannot be read: no permission, or its leader does not respond"
+        )
     return others, not unread
 
 

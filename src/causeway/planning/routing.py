@@ -75,16 +75,16 @@ def selection_of(
 
 def routes(mirror: MirrorSettings, sources: Mapping[str, ClusterView], destination: ClusterView) -> Routes:
     """The selected source topics, and where they go. Cheap enough to call every few seconds."""
-    found: Routes = {}
+    selected: Routes = {}
     for alias, view in sources.items():
-        seen = mirror.for_source(alias)
-        for name, facts in view.describe(select(view.topic_names(), seen.topics, seen.exclude)).items():
-            to = destination_name(name, seen.prefix, seen.suffix, seen.rename)
-            found[alias, name] = Route(alias, facts, to, _placement(mirror, name))
+        own = mirror.for_source(alias)
+        for name, facts in view.describe(select(view.topic_names(), own.topics, own.exclude)).items():
+            to = destination_name(name, own.prefix, own.suffix, own.rename)
+            selected[alias, name] = Route(alias, facts, to, _placement(mirror, name))
     return {
         key: route
-        for key, route in found.items()
-        if not (_onto_itself(route, sources, destination) and _is_output(mirror, route, found))
+        for key, route in selected.items()
+        if not (_onto_itself(route, sources, destination) and _is_output(mirror, route, selected))
     }
 
 
@@ -136,68 +136,68 @@ def refusals(
         for edge in edges(found.values(), sources, destination)
     ]
     known = [*own, *neighbours.edges]
-    go_on = {one.edge[0] for one in known}  # from any other topic there is no way back
-    carried = _carried_to(image)
+    edge_sources = {other.edge[0] for other in known}  # from any other topic there is no way back
+    replicated = _replicated_to(image)
     origins: dict[tuple[str, str], set[str]] = {}
-    for spot, to in carried.items():
+    for spot, to in replicated.items():
         origins.setdefault((spot.topic, to), set()).add(spot.cluster)
     ids = {view.cluster_id() for view in sources.values()}
     refused = []
     for (alias, name), route in found.items():
         cluster_id = sources[alias].cluster_id()
         spots = ClusterTopic(cluster_id, name), ClusterTopic(destination.cluster_id(), route.to)
-        before = carried.get(spots[0])
+        before = replicated.get(spots[0])
         others = [key for key in homes[route.to] if key != (alias, name)]
         integrity = False
         if spots[0] == spots[1]:
-            why = "it would be mirrored onto itself, in the same cluster"
+            why = "it would be replicated to itself, in the same cluster"
             todo = "give it another name with prefix, suffix or rename, or exclude it"
         elif twin := next(
-            (one.mirror.name for one in neighbours.earlier if one.to(spots[0]) == spots[1]), ""
+            (other.mirror.name for other in neighbours.earlier if other.to(spots[0]) == spots[1]), ""
         ):
-            why = f'mirror "{twin}" replicates it to topic {route.to}, too: every record would come twice'
+            why = f'mirror "{twin}" also replicates it to topic {route.to}: every record would arrive twice'
             todo = "exclude it from one of the two mirrors, or give it another name in one of them"
         elif len(route.to) > LONGEST or route.to in (".", ".."):
-            why = f"{route.to[:40]}… is no name that Kafka takes ({len(route.to)} characters)"
+            why = f"{route.to[:40]}… is not a valid topic name ({len(route.to)} characters)"
             todo = "give it another name with rename"
         elif before is not None and before != route.to:
-            why = f"it was carried to topic {before} until now, the configuration says {route.to}"
-            todo = "put the name back, or give the mirror another name: that one starts from the beginning"
+            why = f"it was replicated to topic {before} until now, and the configuration has {route.to}"
+            todo = "restore the name, or rename the mirror: a renamed mirror starts from the beginning"
             integrity = True
         elif others and not mirror.merge and before is None:
-            why = f"{', '.join(map(_called, others))} would land in the destination topic {route.to} as well"
+            names = ", ".join(map(_label, others))
+            why = f"{names} would be written to the destination topic {route.to} as well"
             todo = "give it another name with prefix, suffix or rename, or set merge = true"
         elif before is None and (gone := origins.get((name, route.to), set()) - ids):
             why = (
-                f"topic {route.to} holds what was carried from {name} of the cluster with the id {min(gone)}"
+                f"topic {route.to} has records replicated from {name} of the cluster with the id {min(gone)}"
             )
-            why += f", and this one's id is {cluster_id}: everything would be carried again"
-            todo = (
-                "read from that cluster again; or, if this one took its place, give the mirror another name"
-            )
+            why += f", and this cluster's id is {cluster_id}: everything would be replicated again"
+            todo = "read from that cluster again; or, if this one replaced it, rename the mirror"
             todo += " and `causeway adopt` what is there"
             integrity = True
-        elif spots[1] in go_on and (back := way_back(spots, mirror.provenance, known)):
+        elif spots[1] in edge_sources and (back := way_back(spots, mirror.provenance, known)):
             steps = " → ".join(spot.topic for spot in (spots[0], *back))
-            why = f"its records would come back to it without end ({steps})"
-            todo = "set provenance = true on all mirrors of the circle, or use a prefix"
+            why = f"its records would come back to it in a loop ({steps})"
+            todo = "set provenance = true on all mirrors of the loop, or use a prefix"
         else:
             continue
         refused.append(Refusal(alias, name, why, todo, integrity))
     return refused
 
 
-def _carried_to(image: LedgerState) -> dict[ClusterTopic, str]:
+def _replicated_to(image: LedgerState) -> dict[ClusterTopic, str]:
     """The destination topic of each source topic, according to the ledger."""
     return {
-        ClusterTopic(source.cluster, source.topic): one.place.topic for source, one in image.positions.items()
+        ClusterTopic(source.cluster, source.topic): position.place.topic
+        for source, position in image.positions.items()
     }
 
 
 def way_back(edge: Edge, marks: bool, known: Sequence[KnownEdge]) -> list[ClusterTopic]:
     """The path by which records would come back; empty if there is none, or every mirror on it marks them."""
     source, destination = edge
-    every = [one.edge for one in known]
+    every = [other.edge for other in known]
     if not marks:
         return way(every, destination, source)
     for (here, there), marked, _ in known:
@@ -206,5 +206,5 @@ def way_back(edge: Edge, marks: bool, known: Sequence[KnownEdge]) -> list[Cluste
     return []
 
 
-def _called(key: RouteKey) -> str:
+def _label(key: RouteKey) -> str:
     return f"{key[0]}:{key[1]}"

@@ -15,7 +15,7 @@ from causeway.errors import Unreachable
 from causeway.kafka.admin import At
 from causeway.kafka.ledger import LedgerReader
 from causeway.kafka.ledger_topics import ensure_topics
-from causeway.kafka.log_ends import all_there, ends_of_now
+from causeway.kafka.log_ends import nothing_left, target_offsets
 from causeway.kafka.quarantine import ensure_quarantine
 from causeway.kafka.task_errors import Again, Fenced
 from causeway.planning import filters
@@ -106,10 +106,10 @@ def _begin(
     refuse_at_start(setup.name, planner.plan.refusals, allow_partial=not setup.stop_at_end)
     planner.report_refusals()
     _commit_first_positions(setup, planner.plan, run, ledger, starts)
-    until = ends_of_now(setup.sources, planner.sources(), planner.plan.gone) if setup.stop_at_end else None
+    until = target_offsets(setup.sources, planner.sources(), planner.plan.gone) if setup.stop_at_end else None
     fulfilled = (
         until is not None
-        and all_there(planner.plan, ledger.image.positions, until, setup.destination)
+        and nothing_left(planner.plan, ledger.image.positions, until, setup.destination)
         and not ledger.image.stopped.keys() & set(planner.sources())
     )
     state.fetch_log_ends(ledger.image)
@@ -124,7 +124,7 @@ def _take_lease(setup: MirrorSetup, state: MirrorState, shards: int) -> tuple[Mi
     topic = ensure_topics(setup.destination, setup.name, shards, mirror.replication_factor)
     control.acquire(topic.topic_id)
     generation = control.settle_shards(shards)
-    state.events.report_all("warning", control.told)
+    state.events.report_all("warning", control.notices)
     run = MirrorRun(
         mirror=mirror,
         sources={view.cluster_id(): view.cluster for view in setup.sources.values()},

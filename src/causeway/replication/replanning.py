@@ -11,10 +11,11 @@ from causeway.core.offsets import when
 from causeway.core.plan import Plan, Refusal
 from causeway.core.position import SourcePartition
 from causeway.core.route import ClusterTopic
-from causeway.planning.plan import plan_of, prepare, survey
+from causeway.planning.plan import plan_of, prepare
 from causeway.planning.route_conflicts import refuse_claimed
 from causeway.planning.routing import KnownEdge, Neighbours, edges
 from causeway.planning.starts import met_later
+from causeway.planning.survey import survey
 from causeway.planning.topology import UNKNOWN, read_topology, refused, stamped_since
 from causeway.replication.event_log import EventLog
 from causeway.replication.mirror_setup import MirrorSetup

@@ -73,10 +73,10 @@ def lost(source: SourcePartition, hole: Hole) -> Finding:
     """Offsets in the middle of a log are missing."""
     return Finding(
         "gap",
-        f"{source} holds nothing at offsets {hole.begin} to {hole.end - 1} ({hole.size:,}): the topic is not"
+        f"{source} has no records at offsets {hole.begin} to {hole.end - 1} ({hole.size:,}): the topic is not"
         " compacted, and no transaction marker or aborted record is there",
-        "the source lost them (a segment file?): let a replica lead that is whole, and start again; to go on"
-        f' without them: `causeway offsets skip --to {hole.end}`, or on_gap = "continue"',
+        "the source lost them (a segment file?): make an intact replica the leader, and start again; to"
+        f' continue without them: `causeway offsets skip --to {hole.end}`, or on_gap = "continue"',
         hole.begin,
         hole.end,
         hole.size,

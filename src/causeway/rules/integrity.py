@@ -30,9 +30,6 @@ Verdict = Literal[
 NO_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 """What brokers without topic ids report: then only log bounds can be checked."""
 
-LOOKS = 3
-"""Fetch an unreadable batch this many times: bits may flip on the network as well as on a disk."""
-
 
 @dataclass(frozen=True, slots=True)
 class LogFacts:
@@ -57,15 +54,6 @@ class Finding:
     expected: int = -1  # the next offset to replicate; -1 if offsets are not the cause
     found: int = -1  # the offset that was found instead
     gone: int = 0  # offsets that no longer exist
-
-
-@dataclass(frozen=True, slots=True)
-class UnreadableLog:
-    """Where a log could not be read: the next offset to replicate, failures in a row, the client's error."""
-
-    offset: int
-    times: int
-    why: str
 
 
 def same_topic(known: str, found: str) -> bool:
@@ -119,9 +107,9 @@ def _source_topic(lane: Lane, position: Position | None, found: LogFacts) -> Fin
     if found.topic_id is None:
         return Finding(
             "deleted",
-            f"the source topic {source.topic} does not exist any more"
+            f"the source topic {source.topic} no longer exists"
             + (f"; replicated up to offset {position.offset}" if position else ""),
-            "take it out of `topics`; where it is created again, on_recreate decides",
+            "remove it from `topics`; if it is created again, on_recreate decides",
             expected,
         )
     if not same_topic(topic_id, found.topic_id):
@@ -130,7 +118,7 @@ def _source_topic(lane: Lane, position: Position | None, found: LogFacts) -> Fin
             f"the source topic {source.topic} was deleted and created again"
             f" (topic id {shown(topic_id)} then, {shown(found.topic_id)} now);"
             f" its offsets {found.log_start}…{found.log_end} are not the ones replicated"
-            + (f" up to {position.offset}: what the old one held from there on is gone" if position else ""),
+            + (f" up to {position.offset}: its records from there on are lost" if position else ""),
             'on_recreate = "restart" replicates the new topic from its beginning, after what is there',
             expected,
             found.log_start,
@@ -146,7 +134,7 @@ def _source_log(lane: Lane, position: Position, found: LogFacts) -> Finding | No
             "gap",
             f"{source} begins at offset {found.log_start} now, {position.offset} is next to replicate:"
             f" {gone} offsets were deleted before they were replicated",
-            "raise the source's retention; to go on without them: `causeway offsets skip`,"
+            "raise the source's retention; to continue without them: `causeway offsets skip`,"
             ' or on_gap = "continue"',
             position.offset,
             found.log_start,
@@ -162,9 +150,9 @@ def truncated(source: SourcePartition, expected: int, end: int) -> Finding:
     return Finding(
         "truncated",
         f"{source} ends at offset {end} now, {expected} is next to replicate:"
-        f" {expected - end} offsets that were replicated are gone from the source",
+        f" {expected - end} replicated offsets no longer exist on the source",
         "the source lost records (unclean leader election?); source and destination have diverged there:"
-        f" `causeway offsets skip --back` goes on from offset {end}",
+        f" `causeway offsets skip --back` continues from offset {end}",
         expected,
         end,
         expected - end,
@@ -179,8 +167,9 @@ def diverged(source: SourcePartition, expected: int, why: str) -> Finding:
     return Finding(
         "truncated",
         f"{source} was truncated before offset {expected}, which is next to replicate, and rewritten ({why}):"
-        " what was replicated is not what the source holds now",
-        "find where both sides part (`causeway verify`); `causeway offsets skip --back` goes on from there",
+        " the replicated records are not those that the source has now",
+        "find where both sides diverge (`causeway verify`); `causeway offsets skip --back` continues from "
+        "there",
         expected,
     )
 
@@ -206,33 +195,7 @@ def contradicts(
 
 def absent(seen: int, instead: str) -> str:
     """The last record seen is gone; a marker or an aborted record may be in its place."""
-    return f"the record at offset {seen - 1}, the last one seen, is not there any more: {instead}"
-
-
-def unread(before: UnreadableLog | None, offset: int, why: str) -> UnreadableLog:
-    """One more failure to read a log; failures at another offset do not count."""
-    times = before.times if before is not None and before.offset == offset else 0
-    return UnreadableLog(offset, times + 1, why)
-
-
-def corrupt(
-    source: SourcePartition, expected: int, unreadable: UnreadableLog | None, *, known: bool
-) -> Finding | None:
-    """What the source holds at the position cannot be read, however often it is fetched.
-
-    `known`: the partition stopped for that before, so one more failure is enough. Continuing automatically
-    would skip a whole batch of an unknown number of records: that number is part of what is damaged.
-    """
-    if unreadable is None or unreadable.offset != expected or unreadable.times < (1 if known else LOOKS):
-        return None
-    return Finding(
-        "corrupt",
-        f"{source} cannot be read from offset {expected} on, which is next to replicate ({unreadable.why}):"
-        " what the source holds there is damaged",
-        "restore the partition from a replica that is whole, and start again; or find where the batch ends"
-        " (`kafka-dump-log.sh`), and go on without it: `causeway offsets skip --to` the offset behind it",
-        expected,
-    )
+    return f"the record at offset {seen - 1}, the last one seen, no longer exists: {instead}"
 
 
 def _place_topic(lane: Lane, position: Position | None, found: LogFacts) -> Finding | None:
@@ -241,7 +204,7 @@ def _place_topic(lane: Lane, position: Position | None, found: LogFacts) -> Find
     if found.place_topic_id is None:
         return Finding(
             "destination-deleted",
-            f"the destination topic {place.topic} does not exist any more",
+            f"the destination topic {place.topic} no longer exists",
             "the ledger holds positions for it: a new mirror name starts from the beginning",
         )
     if not same_topic(topic_id, found.place_topic_id):
@@ -249,15 +212,15 @@ def _place_topic(lane: Lane, position: Position | None, found: LogFacts) -> Find
             "destination-recreated",
             f"the destination topic {place.topic} was deleted and created again"
             f" (topic id {shown(topic_id)} then, {shown(found.place_topic_id)} now)",
-            "what was replicated is gone from it: a new mirror name starts from the beginning",
+            "the replicated records are lost: a new mirror name starts from the beginning",
         )
     if place.partition >= found.place_partitions:
         return Finding(
             "destination-shrunk",
             f"the destination topic {place.topic} has {found.place_partitions} partitions,"
             f" {lane.source} goes to partition {place.partition}",
-            f"what was replicated there is gone; kafka-topics.sh --alter --topic {place.topic}"
-            f" --partitions {place.partition + 1} makes the partition, a new mirror name fills it again",
+            f"the replicated records are lost; kafka-topics.sh --alter --topic {place.topic}"
+            f" --partitions {place.partition + 1} adds the partition, and a new mirror name fills it again",
         )
     return None
 
@@ -270,8 +233,9 @@ def _place_log(lane: Lane, position: Position, found: LogFacts) -> Finding | Non
     return Finding(
         "destination-truncated",
         f"{place.topic}[{place.partition}] ends at offset {end} now, but {lane.source} was replicated up to"
-        f" {position.place_end} there: {position.place_end - end} offsets are gone from the destination",
-        "the destination lost records (unclean leader election?): a new mirror name starts anew",
+        f" {position.place_end} there: {position.place_end - end} offsets no longer exist on the destination",
+        "the destination lost records (unclean leader election?): a new mirror name starts from the "
+        "beginning",
         position.place_end,
         end,
         position.place_end - end,

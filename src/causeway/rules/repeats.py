@@ -49,12 +49,12 @@ def decided(failure: RecordFailure, count: Repeated) -> bool:
 
 def too_large_for_client(source: SourcePartition, offset: int, size: int, alias: str) -> RecordFailure:
     what = (
-        f"the client refuses the record at {source} offset {offset} ({size:,} bytes):"
+        f"the client rejects the record at {source} offset {offset} ({size:,} bytes):"
         f" it is larger than the client property message.max.bytes of cluster {alias}"
     )
     todo = (
         f"raise message.max.bytes under [clusters.{alias}], or remove it: the topic's own limit holds anyway;"
-        ' on_poison = "quarantine" sets such records aside'
+        ' on_poison = "quarantine" quarantines such records'
     )
     return RecordFailure(source, offset, "client", Finding("poison", what, todo, offset), certain=True)
 
@@ -70,12 +70,12 @@ def too_large_for_queue(source: SourcePartition, offset: int, size: int, queue: 
 def raised(source: SourcePartition, offset: int, error: BaseException) -> RecordFailure:
     kind = type(error).__name__
     what = f"the record at {source} offset {offset} cannot be replicated: {kind}: {error}"
-    todo = 'report this error; on_poison = "quarantine" sets such records aside'
+    todo = 'report this error; on_poison = "quarantine" quarantines such records'
     return RecordFailure(source, offset, kind, Finding("poison", what, todo, offset))
 
 
 def rejected(source: SourcePartition, offset: int, topic: str, code: int, why: str) -> RecordFailure:
     """Rejected by a broker, for a reason that may not be the record itself: it is not quarantined."""
-    what = f"the destination rejects the record at {source} offset {offset} again and again: {why}"
-    todo = f"find out why topic {topic} does not take it; it is retried with every slice"
+    what = f"the destination rejects the record at {source} offset {offset} at every attempt: {why}"
+    todo = f"find out why topic {topic} rejects it; it is retried in every slice"
     return RecordFailure(source, offset, f"broker {code}", Finding("refused", what, todo, offset))

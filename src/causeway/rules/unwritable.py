@@ -6,7 +6,7 @@ from causeway.core.position import SourcePartition
 from causeway.rules.header_names import MOST_HEADERS, encoded
 from causeway.rules.integrity import Finding
 
-_ASIDE = 'on_poison = "quarantine" sets such records aside'
+_ASIDE = 'on_poison = "quarantine" quarantines such records'
 
 
 def unreadable_headers(source: SourcePartition, offset: int, why: str) -> Finding:
@@ -23,7 +23,7 @@ def odd_header_name(source: SourcePartition, offset: int, name: str) -> Finding:
         "poison",
         f"the record at {source} offset {offset} has a header name that the client cannot write:"
         f" {encoded(name)[:100]!r}",
-        'names with a NUL, or that are not UTF-8, are replicated by carrier = "native" alone'
+        'names with a NUL, or that are not UTF-8, are replicated only by carrier = "native"'
         f" (kafka-causeway[fast], no filters, no provenance); {_ASIDE}, with such names escaped",
         offset,
     )

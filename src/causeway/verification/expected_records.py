@@ -100,7 +100,7 @@ class ExpectedRecords(PartitionReader):
         """Offsets that the source lost."""
         return self.holes.lost if self.holes is not None else 0
 
-    def _passed_over(self, offset: int) -> int:
+    def _skipped_to(self, offset: int) -> int:
         return next(
             (
                 end

@@ -81,7 +81,7 @@ def order(on_gap: OnGap) -> Any:
 def test_what_nothing_explains_is_not_passed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source_checks, "batches_between", log := Log(*MARKERS[:4]))
     lane, memory, view = lane_at(10), TaskState(), View(0, "delete")
-    with pytest.raises(Again, match="holds nothing at offsets 14 to 19"):
+    with pytest.raises(Again, match="has no records at offsets 14 to 19"):
         look_ahead(order("stop"), view, [(lane, Hole(10, 20))], memory)  # type: ignore[arg-type]
     assert memory.holes == {SOURCE: (14, 20)}
     look_ahead(order("continue"), view, [(lane, Hole(10, 20))], memory)  # type: ignore[arg-type]
@@ -106,7 +106,7 @@ def test_both_carriers_see_the_same_runs(world: World, kind: CarrierChoice) -> N
         found: dict[int, set[int]] = {0: set(), 1: set()}
 
         def step() -> bool:
-            taken = carrying.consumer.take(1_000, 0.1)
+            taken = carrying.consumer.poll(1_000, 0.1)
             if taken.records:
                 for (name, partition), first, length in carrying.consumer.runs(taken.records):
                     assert name == topic

@@ -13,7 +13,8 @@ from causeway.core.task_order import Lane, Policies
 from causeway.replication.worker.partition_start import PartitionStarts, open_lanes
 from causeway.replication.worker.task_state import TaskState
 from causeway.rules.holes import Hole
-from causeway.rules.integrity import LOOKS, NO_TOPIC_ID, LogFacts, UnreadableLog
+from causeway.rules.integrity import NO_TOPIC_ID, LogFacts
+from causeway.rules.unreadable import LOOKS, UnreadableLog
 from support.plain_order import plain_order
 
 SOURCE = SourcePartition("c", "t", 0)
@@ -37,7 +38,7 @@ class Sight:
     def offsets(self, _spots: Any, _which: str) -> dict[Any, int]:
         return {}
 
-    def look(self, *_known: Any) -> dict[SourcePartition, LogFacts]:
+    def log_facts(self, *_known: Any) -> dict[SourcePartition, LogFacts]:
         return {SOURCE: self._found}
 
 

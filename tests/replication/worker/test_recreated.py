@@ -27,7 +27,7 @@ def test_records_of_a_recreated_topic_are_not_committed_although_a_broker_descri
     delete_topic(world.admin(), topic)
     world.topic("t", 1)
     world.produce(topic, world.numbers(10))
-    described = ClusterView.described
+    described = ClusterView.descriptions
 
     def stale(view: ClusterView, asked: Any, **how: Any) -> Any:
         return {
@@ -37,7 +37,7 @@ def test_records_of_a_recreated_topic_are_not_committed_although_a_broker_descri
             for name, facts in described(view, asked, **how).items()
         }
 
-    monkeypatch.setattr(ClusterView, "described", stale)
+    monkeypatch.setattr(ClusterView, "descriptions", stale)
     lanes = tuple(replace(lane, until=10) for lane in order.lanes)
 
     with pytest.raises(TooManyAttempts):

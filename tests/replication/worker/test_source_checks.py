@@ -150,7 +150,7 @@ def test_compaction_explains_everything(
 
 def test_what_nothing_explains_stops_the_next_attempt_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
     checked = Checked(monkeypatch, Log(*MARKERS[:4], *MARKERS[7:]))
-    with pytest.raises(Again, match=r"holds nothing at offsets 14 to 16 \(3\)"):
+    with pytest.raises(Again, match=r"has no records at offsets 14 to 16 \(3\)"):
         checked.check()
     assert checked.memory.holes == {SOURCE: (14, 17)}
 

@@ -49,7 +49,7 @@ def takes_nothing(lane: Lane, position: Position | None) -> Finding | None:
     offset = position.offset if position else -1
     return Finding(
         "refused",
-        f"topic {lane.place.topic} takes no record: its max.message.bytes is {lane.batch_limit}",
+        f"topic {lane.place.topic} accepts no record: its max.message.bytes is {lane.batch_limit}",
         f"raise max.message.bytes of topic {lane.place.topic}",
         offset,
     )

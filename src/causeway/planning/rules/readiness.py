@@ -38,13 +38,18 @@ def transactions(
         return [
             problem(
                 PlanRefused(
-                    f"{where}: the brokers do not understand {', '.join(missing)}",
+                    f"{where}: the brokers do not support {', '.join(missing)}",
                     todo='set delivery = "at-least-once", or upgrade them',
                 )
             )
         ]
     if config is None:
-        return [note("whether transactions are possible is not known: the brokers' settings may not be read")]
+        return [
+            note(
+                "cannot tell whether transactions are possible: no permission to read the brokers' "
+                "configuration"
+            )
+        ]
     found = []
     copies = (
         state_log.replication if state_log else _number(config, "transaction.state.log.replication.factor")
@@ -61,13 +66,13 @@ def transactions(
     if in_sync > there:
         found.append(
             PlanRefused(
-                f"{where}: transaction.state.log.min.isr is {in_sync}, at most {there} replicas are there",
+                f"{where}: transaction.state.log.min.isr is {in_sync}, at most {there} replicas are possible",
                 todo=f"set it to {there} in the brokers' server.properties, or start more brokers",
             )
         )
     found += [error for error in [timeout_too_long(timeout, config)] if error is not None]
     return [problem(error) for error in found] or [
-        ok("exactly-once is possible: the brokers know transactions")
+        ok("exactly-once is possible: the brokers support transactions")
     ]
 
 
@@ -94,8 +99,8 @@ def nameless(alias: str, topics: Iterable[TopicFacts]) -> Remark | None:
     if all(facts.topic_id != NO_TOPIC_ID for facts in topics):
         return None
     return warning(
-        f'"{alias}" has no topic ids: a topic that is deleted and created again is recognised by its offsets'
-        " alone",
+        f'"{alias}" has no topic ids: a topic that is deleted and created again is detected by its offsets'
+        " only",
         "upgrade its brokers to Kafka 2.8 or later",
     )
 
@@ -105,7 +110,7 @@ def size_limit(topic: str, source: int, destination: int) -> Remark | None:
     if destination >= source:
         return None
     return warning(
-        f"{topic}: the destination takes {destination:,} bytes at most, the source {source:,}:"
+        f"{topic}: the destination accepts at most {destination:,} bytes, the source {source:,}:"
         " a larger record would stop its partition",
         f"kafka-configs.sh --alter --entity-type topics --entity-name {topic}"
         f" --add-config max.message.bytes={source}",
@@ -171,6 +176,6 @@ def literal_secrets(alias: str, tables: Mapping[str, Mapping[str, str]]) -> Iter
         for name, value in properties.items():
             if is_secret(name) and value and not has_reference(value):
                 yield warning(
-                    f"clusters.{alias}.{table}.{name} stands in the configuration as it is",
-                    "write ${env:NAME} or ${file:/path} instead: it is read when a client is made",
+                    f"clusters.{alias}.{table}.{name} is in the configuration in plain text",
+                    "write ${env:NAME} or ${file:/path} instead: it is read when a client is created",
                 )
