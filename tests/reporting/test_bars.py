@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from io import StringIO
 
 import pytest
@@ -33,7 +34,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return now
 
 
-def test_a_mirror_that_is_behind_has_a_bar_under_the_table() -> None:
+def test_a_lagging_mirror_has_a_bar_under_the_table() -> None:
     shown = printed(table([mirror("one", Backlog(500, 1_000, 100.0)), mirror("two", None)]))
     assert [text.split()[0] for text in shown[:3]] == ["mirror", "one", "two"]
     assert shown[3] == ""
@@ -49,6 +50,17 @@ def test_a_mirror_that_has_caught_up_has_a_line_and_nothing_else() -> None:
     assert len(printed(table([mirror("one", Backlog(5, 10, 1.0), state="done")]))) == 2
 
 
+def test_counts_agree_with_their_nouns() -> None:
+    stopped = replace(TOPIC, records=1, stopped=1)
+    single = MirrorProgress("one", "running", (stopped,), 1, None)
+    assert line(single).startswith("one: running, 1 topic, 1 record, ")
+    assert line(single).endswith(", 1 partition stopped")
+    both = replace(single, topics=(stopped, replace(stopped, stopped=2)))
+    assert line(both).startswith("one: running, 2 topics, 2 records, ")
+    assert line(both).endswith(", 3 partitions stopped")
+    assert "1 partition stopped" in printed(table([single]))[1]
+
+
 @pytest.mark.parametrize("width", [60, 80, 200])
 def test_the_time_left_is_not_cut_off(width: int) -> None:
     shown = printed(table([mirror("paris-to-tokyo", Backlog(5_000, 10_000, 0.5))]), width)
@@ -57,7 +69,7 @@ def test_the_time_left_is_not_cut_off(width: int) -> None:
 
 def test_the_plain_line_says_how_long_it_takes() -> None:
     assert line(mirror("one", Backlog(500, 1_000, 100.0))).endswith("p99 40 ms, 5 s left")
-    assert line(mirror("one", Backlog(500, 1_000, -1.0))).endswith("p99 40 ms, the lag grows")
+    assert line(mirror("one", Backlog(500, 1_000, -1.0))).endswith("p99 40 ms, lag grows")
     for quiet in (None, Backlog(500, 1_000, None)):
         assert line(mirror("one", quiet)).endswith("p99 40 ms")
 

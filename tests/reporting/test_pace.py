@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from causeway.core.progress import Backlog, MirrorProgress
-from causeway.reporting.pace import LONGEST_SECONDS, ProgressRate, bar_of, outlook, time_left
+from causeway.reporting.pace import LONGEST_SECONDS, ProgressRate, backlog_text, bar_of, time_left
 
 counts = st.integers(0, 10**12)
 
@@ -44,17 +44,17 @@ def test_no_time_is_said_to_be_shorter_than_it_is_by_more_than_an_hour(seconds: 
     ("backlog", "words"),
     [
         (Backlog(1_200, 5_000, 100.0), "12 s left"),
-        (Backlog(1_200, 5_000, -1.0), "the lag grows"),
-        (Backlog(1_200, 5_000, -1.0, moves=False), "the lag grows"),
-        (Backlog(1_200, 5_000, 0.0, moves=False), "standing still"),
-        (Backlog(1_200, 5_000, 0.0), "the lag stays"),
-        (Backlog(10**9, 10**9, 0.1), "the lag stays"),
+        (Backlog(1_200, 5_000, -1.0), "lag grows"),
+        (Backlog(1_200, 5_000, -1.0, moves=False), "lag grows"),
+        (Backlog(1_200, 5_000, 0.0, moves=False), "no progress"),
+        (Backlog(1_200, 5_000, 0.0), "lag constant"),
+        (Backlog(10**9, 10**9, 0.1), "lag constant"),
         (Backlog(1_200, 5_000, None), ""),
-        (Backlog(1_200, 5_000, 0.0, moves=False, bounded=True), "standing still"),
+        (Backlog(1_200, 5_000, 0.0, moves=False, bounded=True), "no progress"),
     ],
 )
 def test_what_will_become_of_a_backlog(backlog: Backlog, words: str) -> None:
-    assert outlook(backlog) == words
+    assert backlog_text(backlog) == words
 
 
 @given(counts, counts, st.none() | st.floats(-1e9, 1e9), st.booleans(), st.booleans())
@@ -81,32 +81,32 @@ def test_a_hundred_percent_are_said_of_what_is_done() -> None:
 
 def test_work_in_pieces_is_told_with_rate_and_time() -> None:
     pace = ProgressRate()
-    pace.saw(10.0, 0, 8_000)
-    assert pace.told(11.0) == "0 of 8,000 offsets"
-    pace.saw(14.0, 2_000, 8_000)
-    assert pace.told(14.0) == "2,000 of 8,000 offsets, 500/s, 12 s left"
-    assert pace.told(18.0) == "2,000 of 8,000 offsets, 500/s, 8 s left"
-    pace.saw(26.0, 8_000, 8_000)
-    assert pace.told(26.0) == "8,000 of 8,000 offsets, 500/s"
+    pace.update(10.0, 0, 8_000)
+    assert pace.text(11.0) == "0 of 8,000 offsets"
+    pace.update(14.0, 2_000, 8_000)
+    assert pace.text(14.0) == "2,000 of 8,000 offsets, 500/s, 12 s left"
+    assert pace.text(18.0) == "2,000 of 8,000 offsets, 500/s, 8 s left"
+    pace.update(26.0, 8_000, 8_000)
+    assert pace.text(26.0) == "8,000 of 8,000 offsets, 500/s"
 
 
 def test_what_is_overdue_takes_as_long_again() -> None:
     pace = ProgressRate()
-    pace.saw(0.0, 0, 200)
-    pace.saw(10.0, 100, 200)
+    pace.update(0.0, 0, 200)
+    pace.update(10.0, 100, 200)
     assert pace.left(14.0) == 6.0
     assert pace.left(70.0) == 60.0
 
 
 def test_other_work_begins_anew() -> None:
     pace = ProgressRate()
-    pace.saw(0.0, 0, 100)
-    pace.saw(1.0, 100, 100)
-    pace.saw(50.0, 0, 100)
-    pace.saw(60.0, 50, 100)
-    assert pace.told(60.0) == "50 of 100 offsets, 5/s, 10 s left"
-    pace.saw(61.0, 0, 0)
-    assert pace.told(61.0) == ""
+    pace.update(0.0, 0, 100)
+    pace.update(1.0, 100, 100)
+    pace.update(50.0, 0, 100)
+    pace.update(60.0, 50, 100)
+    assert pace.text(60.0) == "50 of 100 offsets, 5/s, 10 s left"
+    pace.update(61.0, 0, 0)
+    assert pace.text(61.0) == ""
 
 
 @given(st.lists(st.tuples(st.floats(0, 100), counts, counts), max_size=30))
@@ -114,7 +114,7 @@ def test_no_work_takes_less_than_no_time(seen: list[tuple[float, int, int]]) -> 
     pace, now = ProgressRate(), 0.0
     for seconds, done, more in seen:
         now += seconds
-        pace.saw(now, done, done + more)
+        pace.update(now, done, done + more)
         left = pace.left(now)
         assert left is None or left >= 0
-        pace.told(now)
+        pace.text(now)

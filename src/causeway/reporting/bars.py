@@ -19,7 +19,7 @@ WIDTH = 30
 LINE_SECONDS = 10.0
 
 
-def bars(shown: Sequence[Bar]) -> Table:
+def bars(lines: Sequence[Bar]) -> Table:
     """The bars, one per line, with their texts; a narrow terminal gets shorter bars."""
     result = Table.grid(padding=(0, 2, 0, 0))
     result.add_column(overflow="ellipsis", no_wrap=True)
@@ -27,18 +27,18 @@ def bars(shown: Sequence[Bar]) -> Table:
     for _ in ("percent", "rate"):
         result.add_column(justify="right", no_wrap=True)
     result.add_column(no_wrap=True)
-    for one in shown:
+    for bar in lines:
         result.add_row(
-            Text(one.what),
-            ProgressBar(total=1.0, completed=one.share),
-            one.percent,
-            one.rate,
-            one.left,
+            Text(bar.what),
+            ProgressBar(total=1.0, completed=bar.share),
+            bar.percent,
+            bar.rate,
+            bar.left,
         )
     return result
 
 
-class _Under(Progress):
+class _BarBelowText(Progress):
     """The bar below its description: on one line a narrow terminal would cut off the time left."""
 
     def get_renderables(self) -> Iterator[RenderableType]:
@@ -52,18 +52,18 @@ class Watch:
 
     def __init__(self, first: str, console: Console | None = None) -> None:
         self._console = console or Console(stderr=True, highlight=False)
-        self._pace = ProgressRate()
-        self._said = first
+        self._rate = ProgressRate()
+        self._step = first
         self._line_at = time.monotonic()
-        self._bar = _Under(
+        self._bar = _BarBelowText(
             BarColumn(None, table_column=Column(max_width=WIDTH)),
-            TextColumn("{task.fields[told]}"),
+            TextColumn("{task.fields[progress]}"),
             TimeElapsedColumn(),
             console=self._console,
             transient=True,
             disable=not self._console.is_terminal,
         )
-        self._task = self._bar.add_task(first, total=None, told="")
+        self._task = self._bar.add_task(first, total=None, progress="")
 
     @property
     def shown(self) -> RenderableType:
@@ -79,7 +79,7 @@ class Watch:
 
     def say(self, text: str) -> None:
         """Report a new step, or something about the current one."""
-        self._said = text = printable(text)
+        self._step = text = printable(text)
         if self._console.is_terminal:
             self._bar.update(self._task, description=text)
         else:
@@ -88,17 +88,17 @@ class Watch:
     def progress(self, done: int, total: int) -> None:
         """Report the progress; a total of 0 means unknown."""
         now = time.monotonic()
-        self._pace.saw(now, done, total)
-        told = self._pace.told(now)
+        self._rate.update(now, done, total)
+        progress = self._rate.text(now)
         if self._console.is_terminal:
-            self._bar.update(self._task, told=told)
+            self._bar.update(self._task, progress=progress)
             # Set directly: update() ignores a total of None (unknown), and the clock would stop at the end
             # of the first piece of work.
             task = self._bar.tasks[0]
             task.total, task.completed = (total, done) if total else (None, 0)
             task.finished_time = None
         elif done < total and now - self._line_at >= LINE_SECONDS:
-            self._print(f"{self._said}: {told}")
+            self._print(f"{self._step}: {progress}")
 
     def _print(self, text: str) -> None:
         self._line_at = time.monotonic()

@@ -86,4 +86,6 @@ def _line(at: int, level: str, what: str, fields: Mapping[str, Any]) -> str:
     known = {name: value for name, value in line.items() if value is not None}
     written = json.dumps(known, ensure_ascii=False)
     # Still the same object: unprintable characters occur only inside strings, where JSON escapes them.
-    return "".join(sign if sign.isprintable() else json.dumps(sign)[1:-1] for sign in written)
+    return "".join(
+        character if character.isprintable() else json.dumps(character)[1:-1] for character in written
+    )

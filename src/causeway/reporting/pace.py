@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from causeway.core.plural import counted
 from causeway.core.progress import Backlog, MirrorProgress
 
 LONGEST_SECONDS = 30 * 86_400.0  # a longer estimate is useless
@@ -29,18 +30,18 @@ def bar_of(mirror: MirrorProgress) -> Bar | None:
     if backlog is None or mirror.state not in ("running", "waiting"):
         return None
     share = 1 - backlog.left / backlog.most if backlog.most else 1.0
-    return Bar(mirror.mirror, share, f"{mirror.records_per_second:,.0f} records/s", outlook(backlog))
+    return Bar(mirror.mirror, share, f"{mirror.records_per_second:,.0f} records/s", backlog_text(backlog))
 
 
-def outlook(backlog: Backlog) -> str:
+def backlog_text(backlog: Backlog) -> str:
     """When the backlog will be replicated; empty if it is too early to estimate."""
     if backlog.falls is None:
         return ""
     if backlog.falls > 0 and backlog.left / backlog.falls < LONGEST_SECONDS:
         return time_left(backlog.left / backlog.falls)
     if backlog.falls < 0 and not backlog.bounded:
-        return "the lag grows"
-    return "the lag stays" if backlog.moves else "standing still"
+        return "lag grows"
+    return "lag constant" if backlog.moves else "no progress"
 
 
 def time_left(seconds: float) -> str:
@@ -64,13 +65,13 @@ class ProgressRate:
     def __init__(self) -> None:
         self.done = 0
         self.total = 0
-        self._began = 0.0
+        self._started = 0.0
         self._moved = 0.0  # when `done` last increased
 
-    def saw(self, now: float, done: int, total: int) -> None:
+    def update(self, now: float, done: int, total: int) -> None:
         """Record the progress. Another total, or less done than before, means new work."""
         if total != self.total or done < self.done:
-            self.total, self._began, self._moved = total, now, now
+            self.total, self._started, self._moved = total, now, now
         elif done > self.done:
             self._moved = now
         self.done = done
@@ -78,7 +79,7 @@ class ProgressRate:
     @property
     def per_second(self) -> float | None:
         """The rate up to the last finished piece; None before the first."""
-        seconds = self._moved - self._began
+        seconds = self._moved - self._started
         return self.done / seconds if self.done and seconds > 0 else None
 
     def left(self, now: float) -> float | None:
@@ -89,14 +90,14 @@ class ProgressRate:
         waited = now - self._moved
         return max((self.total - self.done) / rate - waited, waited if self.done < self.total else 0.0)
 
-    def told(self, now: float) -> str:
+    def text(self, now: float) -> str:
         """Progress, rate and time left."""
         if not self.total:
             return ""
         rate, seconds = self.per_second, self.left(now)
-        words = [f"{self.done:,} of {self.total:,} offsets"]
+        parts = [f"{self.done:,} of {counted(self.total, 'offset')}"]
         if rate is not None and seconds is not None:
-            words.append(f"{rate:,.0f}/s")
+            parts.append(f"{rate:,.0f}/s")
             if self.done < self.total:
-                words.append(time_left(seconds))
-        return ", ".join(words)
+                parts.append(time_left(seconds))
+        return ", ".join(parts)

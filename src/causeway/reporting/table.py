@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from rich.console import Group
 from rich.table import Table
 
+from causeway.core.plural import counted
 from causeway.core.progress import MirrorProgress, TopicProgress
 from causeway.reporting.bars import bars
 from causeway.reporting.pace import bar_of
@@ -14,9 +15,9 @@ from causeway.reporting.pace import bar_of
 
 def table(mirrors: Sequence[MirrorProgress]) -> Group:
     """The current state of mirrors and their topics."""
-    behind = [bar for mirror in mirrors if (bar := bar_of(mirror)) is not None]
+    lagging = [bar for mirror in mirrors if (bar := bar_of(mirror)) is not None]
     topics = _topics(mirrors)
-    return Group(topics, "", bars(behind)) if behind else Group(topics)
+    return Group(topics, "", bars(lagging)) if lagging else Group(topics)
 
 
 def _topics(mirrors: Sequence[MirrorProgress]) -> Table:
@@ -28,8 +29,10 @@ def _topics(mirrors: Sequence[MirrorProgress]) -> Table:
     result.add_column("state")
     for mirror in mirrors:
         for topic in mirror.topics:
-            state = f"[red]{topic.stopped} stopped[/red]" if topic.stopped else mirror.state
-            state += "".join(f", [red]{count:,} {what}[/red]" for what, count in left_out([topic]))
+            state = (
+                f"[red]{counted(topic.stopped, 'partition')} stopped[/red]" if topic.stopped else mirror.state
+            )
+            state += "".join(f", [red]{count:,} {what}[/red]" for what, count in not_delivered([topic]))
             result.add_row(
                 mirror.mirror,
                 topic.topic,
@@ -53,17 +56,17 @@ def line(mirror: MirrorProgress) -> str:
     stopped = sum(topic.stopped for topic in mirror.topics)
     slowest = max((topic.latency_p99_ms for topic in mirror.topics), default=0.0)
     return (
-        f"{mirror.mirror}: {mirror.state}, {len(mirror.topics)} topics, {mirror.records:,} records,"
-        f" {mirror.records_per_second:,.0f} records/s, {size / 1e6:,.1f} MB/s, lag {mirror.lag:,},"
+        f"{mirror.mirror}: {mirror.state}, {counted(len(mirror.topics), 'topic')},"
+        f" {counted(mirror.records, 'record')}, {mirror.records_per_second:,.0f} records/s, {size / 1e6:,.1f} MB/s, lag {mirror.lag:,},"
         f" p99 {duration(slowest)}"
         + (f", {bar.left}" if bar and bar.left else "")
-        + (f", {stopped} partitions stopped" if stopped else "")
-        + "".join(f", {count:,} {what}" for what, count in left_out(mirror.topics))
+        + (f", {counted(stopped, 'partition')} stopped" if stopped else "")
+        + "".join(f", {count:,} {what}" for what, count in not_delivered(mirror.topics))
     )
 
 
-def left_out(topics: Sequence[TopicProgress]) -> list[tuple[str, int]]:
-    """Records and offsets that were not delivered, and never will be without an operator."""
+def not_delivered(topics: Sequence[TopicProgress]) -> list[tuple[str, int]]:
+    """Quarantined records and skipped offsets: never delivered without an operator."""
     counts = {
         "quarantined": sum(topic.quarantined for topic in topics),
         "skipped": sum(topic.skipped for topic in topics),
