@@ -10,9 +10,9 @@ I1–I6 need only what was written and what was read, so they can be checked for
     I6  fidelity            {key, value, key-nullness, value-nullness, headers, timestamp, …}-changed
     I7  offset map, groups  map-wrong · map-incomplete · translation-ahead · translation-back
     I8  ledger              ledger-unbalanced · position-back · start-moved · tally-back · tally-wrong ·
-                            ledger-ahead · ledger-behind · skipped-unsaid · quarantine-wrong
+                            ledger-ahead · ledger-short · skipped-unsaid · quarantine-wrong
     I9  source untouched    source-written · source-inconsistent · source-topics-changed
-    I10 loud integrity      silent-… · false-alarm · misnamed · quiet-exit · delivered-behind-stop ·
+    I10 loud integrity      silent-… · false-alarm · misnamed · quiet-exit · delivered-after-stop ·
                             delivered-inside-gap
     I11 liveness            no-recovery · slow-recovery · bystander-stalled
     I12 convergence         lag-left · position-short · verify-differs · not-converged

@@ -125,7 +125,7 @@ def _gone_on(traced: Trace, exempt: Exemptions, verdicts: list[Verdict]) -> list
         exemption = exempt.exemption(one)
         if exemption == "stopped":
             what = f"the partition was said to have stopped before it, and it is at {arrival}"
-            broken.append(Anomaly("I10", "delivered-behind-stop", str(one), what))
+            broken.append(Anomaly("I10", "delivered-after-stop", str(one), what))
         elif exemption == "gap":
             what = f"it was declared gone, and it is at {arrival}"
             broken.append(Anomaly("I10", "delivered-inside-gap", str(one), what))

@@ -190,7 +190,7 @@ def _against_records(
         for one in originals:
             if one in traced.first and one.offset >= position:
                 what = f"it is at {traced.first[one]}, and the position is still {position}"
-                yield Anomaly("I8", "ledger-behind", str(one), what)
+                yield Anomaly("I8", "ledger-short", str(one), what)
 
 
 def one_writer(history: History) -> InvariantResult:

@@ -253,7 +253,7 @@ ONE_BAD_THING: dict[str, tuple[History, set[str]]] = {
     ),
     "the position is behind what is visible": (
         with_ledger(1, offset=12, holes=3),
-        {"I8 ledger-behind orders[0]@12", "I8 position-back orders[0]@12", "I12 position-short orders[0]@12"},
+        {"I8 ledger-short orders[0]@12", "I8 position-back orders[0]@12", "I12 position-short orders[0]@12"},
     ),
     "the source holds a record that no producer wrote": (
         added(replace(here(HONEST, 3), offset=5, token="", content=stranger().content)),

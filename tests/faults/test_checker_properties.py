@@ -224,7 +224,7 @@ def test_a_ledger_that_counts_less_than_is_visible_is_found(history: History, da
     visible = [s.offset for s in records_of(history, "source") if s.partition == 0]
     lower = data.draw(st.sampled_from(visible))
     bad = replaced(history, [(last, replace(last, offset=lower))])
-    assert f"I8 ledger-lower {TOPIC}[0]@{behind}" in names(bad)
+    assert f"I8 ledger-short {TOPIC}[0]@{lower}" in names(bad)
 
 
 @few
@@ -264,7 +264,7 @@ def test_gaps_are_clean_when_they_were_said_and_found_when_not(
         seen = data.draw(st.sampled_from([s for s in records_of(history, "source") if s.partition == 0]))
         after = replace(seen, side="destination", topic=TO, offset=10_000)
         assert names(History([*history.events, after]), "I10") == {
-            f"I10 delivered-behind-stop {TOPIC}[0]@{seen.offset}"
+            f"I10 delivered-after-stop {TOPIC}[0]@{seen.offset}"
         }
 
 

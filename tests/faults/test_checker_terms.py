@@ -229,7 +229,7 @@ def test_a_record_after_a_gap_that_stops_the_partition_is_named() -> None:
     after = records_of(STOPPED, "source")[0]
     assert after.offset == 4
     arrived = History([*STOPPED.events, replace(after, side="destination", topic=TO, offset=3)])
-    assert found(arrived) == {"I10 delivered-behind-stop orders[0]@4"}
+    assert found(arrived) == {"I10 delivered-after-stop orders[0]@4"}
 
 
 def test_a_record_that_was_declared_gone_and_is_there_is_named() -> None:
@@ -256,7 +256,7 @@ def test_an_aborted_record_is_never_excused_by_damage() -> None:
 def test_a_stop_that_an_operator_lifted_forbids_nothing() -> None:
     (verdict,) = WENT_ON.of(Verdict)
     stopped_first = replaced(WENT_ON, [(verdict, replace(verdict, action="stop"))])
-    assert "I10 delivered-behind-stop orders[0]@4" in found(stopped_first)
+    assert "I10 delivered-after-stop orders[0]@4" in found(stopped_first)
     assert found(History([*stopped_first.events, verdict])) == set()
 
 
@@ -299,7 +299,7 @@ def test_a_recreated_topic_is_another_one() -> None:
     assert found(recreated(stop)) == set()
     second = raw(token("new", 1), 1, 101)
     sneaked = Seen(950, "destination", TO, 0, 4, token("new", 1), second)
-    assert found(recreated(stop, sneaked)) == {"I10 delivered-behind-stop orders[0]@1"}
+    assert found(recreated(stop, sneaked)) == {"I10 delivered-after-stop orders[0]@1"}
     assert found(recreated(sneaked)) == {
         "I1 lost orders[0]@0", "I10 silent-source-recreated orders[0]", "I12 not-converged orders[0]@0",
     }  # fmt: skip
@@ -326,10 +326,10 @@ def test_the_last_word_about_a_replaced_topic_is_where_it_was_left() -> None:
     ]
     left = Verdict(900, "recreated", TOPIC, 0, 3, action="continue")
     leftover = LedgerPosition(1_000, TOPIC, 0, 0, 1, 1)
-    assert "I8 ledger-behind orders[0]@1" in found(recreated(*both, leftover))
+    assert "I8 ledger-short orders[0]@1" in found(recreated(*both, leftover))
     assert found(recreated(*both, left, leftover)) == set()
     too_early = replace(left, expected=2)
-    assert "I8 ledger-behind orders[0]@2" in found(recreated(*both, too_early, leftover))
+    assert "I8 ledger-short orders[0]@2" in found(recreated(*both, too_early, leftover))
 
 
 def test_a_destination_that_was_recreated_under_the_mirror_must_be_said() -> None:

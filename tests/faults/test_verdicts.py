@@ -108,7 +108,7 @@ def test_a_partition_that_goes_on_again_is_held_to_everything() -> None:
     stop = Verdict(900, "poison", TOPIC, 0, 3)
     poison = Damage(899, "poison", "source", TOPIC, 0, 3)
     resumed = Verdict(901, "resumed", TOPIC, 0, 0, 0, "continue")
-    assert "I10 delivered-behind-stop orders[0]@3" in found(History([*HONEST.events, poison, stop]))
+    assert "I10 delivered-after-stop orders[0]@3" in found(History([*HONEST.events, poison, stop]))
     assert found(History([*HONEST.events, poison, stop, resumed])) == set()
     missing = replaced(HONEST, [(records_of(HONEST, "destination")[4], None)])
     assert "I1 lost orders[0]@4" in found(History([*missing.events, poison, stop, resumed]))
