@@ -57,8 +57,8 @@ def line(mirror: MirrorProgress) -> str:
     slowest = max((topic.latency_p99_ms for topic in mirror.topics), default=0.0)
     return (
         f"{mirror.mirror}: {mirror.state}, {counted(len(mirror.topics), 'topic')},"
-        f" {counted(mirror.records, 'record')}, {mirror.records_per_second:,.0f} records/s, {size / 1e6:,.1f} MB/s, lag {mirror.lag:,},"
-        f" p99 {duration(slowest)}"
+        f" {counted(mirror.records, 'record')}, {mirror.records_per_second:,.0f} records/s,"
+        f" {size / 1e6:,.1f} MB/s, lag {mirror.lag:,}, p99 {duration(slowest)}"
         + (f", {bar.left}" if bar and bar.left else "")
         + (f", {counted(stopped, 'partition')} stopped" if stopped else "")
         + "".join(f", {count:,} {what}" for what, count in not_delivered(mirror.topics))
