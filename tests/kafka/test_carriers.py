@@ -178,7 +178,7 @@ def test_one_by_one_the_refused_record_itself_reports(
         with suppress(Refused):  # where the refusal is faster than the records behind it
             carrying.to_the_end()
         carrying.producer.flush()
-        assert [offset for offset, error in carrying.refused() if is_poison(error)] == [refused]
+        assert [offset for offset, error in carrying.rejected() if is_poison(error)] == [refused]
 
 
 @carriers
@@ -197,7 +197,7 @@ def test_what_is_produced_into_a_transaction_that_failed_is_a_refusal_too(
             eventually(more, "the client takes no more", 30)
         carrying.producer.flush()
         if single:
-            assert [offset for offset, error in carrying.refused() if is_poison(error)] == [0]
+            assert [offset for offset, error in carrying.rejected() if is_poison(error)] == [0]
 
 
 @carriers

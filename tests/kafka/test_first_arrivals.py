@@ -138,7 +138,7 @@ def test_nothing_behind_a_rejected_record_arrives(world: World, kind: CarrierCho
         with contextlib.suppress(Refused):  # there were more to produce
             attempt.to_the_end()
         attempt.producer.flush()
-        offset, error = attempt.refused()[0]
+        offset, error = attempt.rejected()[0]
         assert (offset, is_poison(error)) == (rejected, True)
     arrived = [rec.value for rec in world.read(topic)[0]]
     assert arrived == [rec.value for _, rec in records[: len(arrived)]]

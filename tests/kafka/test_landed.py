@@ -75,7 +75,7 @@ def test_runs_are_the_same_and_everything_is_counted(data: st.DataObject, partit
 def test_what_was_refused_is_a_row_of_its_own() -> None:
     found = [(source, 0, source, 5) for source in range(4)]
     native, rows = reported(found, {1: KafkaError.MSG_SIZE_TOO_LARGE, 2: KafkaError._PURGE_QUEUE})
-    told = [(offset, error.code()) for offset, error in native.refused()]
+    told = [(offset, error.code()) for offset, error in native.rejected()]
     assert told == [(1, KafkaError.MSG_SIZE_TOO_LARGE), (2, KafkaError._PURGE_QUEUE)]
     assert rows == 4
 

@@ -113,7 +113,7 @@ def test_the_last_record_seen_comes_first_or_its_log_was_cut_off(first: int) -> 
     one.recognize(first, 9)
     assert one.finding is not None
     assert (one.finding.verdict, one.finding.expected) == ("truncated", 8)
-    assert "the record at offset 4, the last one seen, is not there any more" in one.finding.what
+    assert "the record at offset 4, the last one seen, no longer exists" in one.finding.what
     assert (one.absent, one.done, one.next) == (True, False, 8)
     one.passed(30)
     assert one.next == 8
@@ -185,9 +185,9 @@ def test_with_a_quarantine_refused_records_go_aside_one_by_one(gone: bool) -> No
     if gone:  # compaction took it: the record behind it is not refused
         assert one.reached(5) == 6
     else:
-        one.set_aside(4, 2, 100)
+        one.add_quarantined(4, 2, 100)
     assert one.barrier == 6
-    one.set_aside(6, 2, 20)
+    one.add_quarantined(6, 2, 20)
     assert (one.barrier, one.next, one.epoch) == (NEVER, 7, 2)
     position, runs = one.settled(1)
     assert not runs
@@ -234,7 +234,7 @@ def test_holes_are_what_neither_arrived_nor_was_taken_out_nor_set_aside() -> Non
     one = lane(quarantine="q")
     took(one, 0, 7)
     one.sifted([2, 3, 5], 7, 30)
-    one.set_aside(8, 7, 10)
+    one.add_quarantined(8, 7, 10)
     one.passed(12)
     _, runs = one.settled(1)
     assert one.holes(runs) == [(1, 2), (4, 5), (6, 8), (9, 12)]
@@ -288,6 +288,6 @@ def test_a_record_set_aside_right_before_a_hole_does_not_hide_it() -> None:
     finding = lost(SOURCE, Hole(100, 200))
     one = lane(90, quarantine="q", hole=finding)
     one.moved(9, 99, None, 0)
-    one.set_aside(99, None, 1)
+    one.add_quarantined(99, None, 1)
     one.reached(200)
     assert one.finding == finding

@@ -253,7 +253,7 @@ def by_rule(messages: list[Consumed], lane: PartitionState) -> Written:
             lane.moved(1, offset + 1, epoch, 1)
         elif decision is not Admission.IGNORE and lane.quarantine:
             client.produce(lane.quarantine, message.value() or b"")
-            lane.set_aside(offset, epoch, 1)
+            lane.add_quarantined(offset, epoch, 1)
         elif decision is Admission.BARRIER:
             lane.stop(offset, lane.poison[lane.barrier])
         elif decision is Admission.NO_TIMESTAMP:
@@ -323,14 +323,14 @@ def test_the_object_carrier_does_what_the_rule_says(
     guarantee = Transaction("x") if exactly_once else AtLeastOnce()
     kind = OBJECT._replace(make_handle=Client)
     producer = DestinationProducer(CLUSTER, LIMITS, "none", guarantee, kind=kind)
-    lane, sieve = state(), RecordFilter([], "elsewhere")
+    lane, record_filter = state(), RecordFilter([], "elsewhere")
     for begin in range(0, len(messages), chunk):
         some: list[Any] = messages[begin : begin + chunk]
         if filtered:
-            some = sieve.sift(some, {("t", 0): lane})
+            some = record_filter.apply(some, {("t", 0): lane})
         producer.replicate(some, {("t", 0): lane})
         if filtered:
-            sieve.settle()
+            record_filter.settle()
 
     assert same(written(producer.client.handle, lane), by_rule(messages, state()))
 
@@ -345,10 +345,10 @@ def test_the_record_filter_judges_what_the_rule_admits(
         Consumed("t", 0, message.offset(), None, None, b"", 1, 1, 3, [(HEADER, b"there")])
         for message in records(steps, first)
     ]
-    lane, sieve = state(), RecordFilter([], "there")
+    lane, record_filter = state(), RecordFilter([], "there")
     for begin in range(0, len(messages), chunk):
-        assert sieve.sift(messages[begin : begin + chunk], {("t", 0): lane}) == []
-        sieve.settle()
+        assert record_filter.apply(messages[begin : begin + chunk], {("t", 0): lane}) == []
+        record_filter.settle()
 
     expected, dropped = state(), []
     for message in messages:

@@ -16,7 +16,7 @@ from causeway.core.task_order import Lane
 from causeway.kafka.native.library import Message
 from causeway.kafka.native.source_consumer import MOST, NativeSourceConsumer
 from causeway.kafka.partition_state import PartitionState
-from causeway.kafka.source_consumer import SourceConsumer, Taken
+from causeway.kafka.source_consumer import Polled, SourceConsumer
 
 EOF, BAD, CUT, AWAY = (
     KafkaError._PARTITION_EOF, KafkaError._BAD_MSG, KafkaError._LOG_TRUNCATION, KafkaError._TRANSPORT,
@@ -59,20 +59,20 @@ def lanes() -> dict[tuple[str, int], PartitionState]:
     return found
 
 
-def outcome(taken: Taken, records: list[tuple[int, int]]) -> Outcome:
+def outcome(polled: Polled, records: list[tuple[int, int]]) -> Outcome:
     return Outcome(
         records,
-        [(lane.lane.source.partition, offset) for lane, offset in taken.ends],
-        [(one.lane.lane.source.partition, one.truncated, one.corrupt) for one in taken.lost],
+        [(lane.lane.source.partition, offset) for lane, offset in polled.ends],
+        [(one.state.lane.source.partition, one.truncated, one.corrupt) for one in polled.failed],
     )
 
 
 def by_objects(told: list[Told]) -> Outcome:
-    intake: Any = SourceConsumer.__new__(SourceConsumer)
-    intake.open, intake.trouble = lanes(), ""
-    intake._consumer = Handed(told)
-    taken = intake.take(MOST, 0)
-    return outcome(taken, [(one.number, one.at) for one in taken.records])
+    consumer: Any = SourceConsumer.__new__(SourceConsumer)
+    consumer.open, consumer.trouble = lanes(), ""
+    consumer._consumer = Handed(told)
+    polled = consumer.poll(MOST, 0)
+    return outcome(polled, [(one.number, one.at) for one in polled.records])
 
 
 class Handed:
@@ -106,15 +106,15 @@ class Handed:
 
 
 def by_addresses(told: list[Told]) -> Outcome:
-    intake: Any = NativeSourceConsumer.__new__(NativeSourceConsumer)
-    intake.open, intake.trouble = lanes(), ""
-    intake._consumer = handed = Handed(told)
-    intake._found, intake._errors, intake._places = (np.zeros(MOST + 1, np.int64) for _ in range(3))
-    taken = intake.take(MOST, 0)
-    kept = [int(taken.records.addresses[n]) for n in range(len(taken.records))] if told else []
+    consumer: Any = NativeSourceConsumer.__new__(NativeSourceConsumer)
+    consumer.open, consumer.trouble = lanes(), ""
+    consumer._consumer = handed = Handed(told)
+    consumer._addresses, consumer._errors, consumer._places = (np.zeros(MOST + 1, np.int64) for _ in range(3))
+    polled = consumer.poll(MOST, 0)
+    kept = [int(polled.records.addresses[n]) for n in range(len(polled.records))] if told else []
     assert sorted([*kept, *handed.destroyed]) == sorted(handed.addresses), "each is handed on or destroyed"
     records = [Message.from_address(address) for address in kept]
-    return outcome(taken, [(one.partition, one.offset) for one in records])
+    return outcome(polled, [(one.partition, one.offset) for one in records])
 
 
 CARRIERS = pytest.mark.parametrize("take", [by_objects, by_addresses])

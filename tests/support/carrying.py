@@ -91,7 +91,7 @@ class Carrying:
 
         def step() -> bool:
             carried = sum(lane.delivered for lane in self.lanes)
-            taken = self.consumer.take(wanted - carried - 1, 0.1) if carried < wanted else None
+            taken = self.consumer.poll(wanted - carried - 1, 0.1) if carried < wanted else None
             if taken is not None and taken.records:
                 self.producer.replicate(taken.records, self.consumer.open)
             return carried >= wanted
@@ -103,7 +103,7 @@ class Carrying:
         ended: set[PartitionState] = set()
 
         def step() -> bool:
-            taken = self.consumer.take(1_000, 0.1)
+            taken = self.consumer.poll(1_000, 0.1)
             if taken.records:
                 self.producer.replicate(taken.records, self.consumer.open)
             for lane, offset in taken.ends:
@@ -120,8 +120,8 @@ class Carrying:
         self.producer.commit([])
         return found
 
-    def refused(self) -> list[tuple[int, Any]]:
-        return [one for lane in self.lanes for one in lane.refused()]
+    def rejected(self) -> list[tuple[int, Any]]:
+        return [one for lane in self.lanes for one in lane.rejected()]
 
     def __exit__(
         self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None

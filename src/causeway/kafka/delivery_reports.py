@@ -39,7 +39,7 @@ class Stretch:
         self.first = self.last = message.offset()
         self.partition = message.partition()
 
-    def refused(self) -> list[tuple[int, KafkaError]]:
+    def rejected(self) -> list[tuple[int, KafkaError]]:
         return [(self.source, self.error)] if self.error is not None else []
 
     def settle(self, place: int, at: int, runs: dict[int, list[OffsetRun]], waits: Waits) -> None:
@@ -56,14 +56,14 @@ class Stretch:
 class ProducedRecords(Protocol):
     """Produced records of one partition, and what the destination reports about them."""
 
-    def refused(self) -> list[tuple[int, KafkaError]]:
+    def rejected(self) -> list[tuple[int, KafkaError]]:
         """Return source offset and error of each rejected record."""
 
     def settle(self, place: int, at: int, runs: dict[int, list[OffsetRun]], waits: Waits) -> None:
         """Add where they landed, by partition, and how long they took. Raises Unmapped."""
 
 
-class Aside:
+class QuarantineReport:
     """A record that goes to the quarantine instead of its place."""
 
     __slots__ = ("error", "size", "source")

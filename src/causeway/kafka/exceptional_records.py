@@ -63,7 +63,7 @@ class ExceptionalRecords:
         stamp = message.timestamp()[1]
         label = Label(lane.lane.source, lane.position.topic_id, offset, stamp, finding.what)
         size = len(value or b"") + len(key or b"")
-        aside = lane.set_aside(offset, message.leader_epoch(), size)
+        report = lane.add_quarantined(offset, message.leader_epoch(), size)
         if message.unreadable:
             headers = labelled((), replace(label, lacks="headers"))
         else:
@@ -71,7 +71,7 @@ class ExceptionalRecords:
         # The timestamp may be why it was rejected: the label has it, and the client sets the current time.
         record = RecordOrigin(lane.lane.source, offset)
         self._client.send(
-            "quarantining", record, lane.quarantine, value, key, 0, aside.report, None, 0, headers
+            "quarantining", record, lane.quarantine, value, key, 0, report.report, None, 0, headers
         )
         self._counts.records += 1
         self._counts.bytes += size

@@ -10,7 +10,7 @@ from confluent_kafka import KafkaError
 from causeway.core.position import Position
 from causeway.core.task_order import Lane
 from causeway.core.topic import Spot
-from causeway.kafka.delivery_reports import Aside, ProducedRecords, Stretch
+from causeway.kafka.delivery_reports import ProducedRecords, QuarantineReport, Stretch
 from causeway.kafka.failures import refused_by
 from causeway.kafka.task_errors import Again
 from causeway.rules.holes import Hole, holes_between
@@ -26,9 +26,9 @@ class PartitionState:
     """State of a partition that is being served. `next` is after `position` until a transaction commits."""
 
     __slots__ = (
-        "absent", "asides", "barrier", "bytes", "careful", "delivered", "epoch", "fetch_from", "filtered",
+        "absent", "barrier", "bytes", "careful", "delivered", "epoch", "fetch_from", "filtered",
         "filtered_bytes", "finding", "hole", "landed", "lane", "next", "poison", "position", "quarantine",
-        "read", "recognized", "seen", "taken_out", "wall",
+        "quarantined", "read", "recognized", "seen", "taken_out", "wall",
     )  # fmt: skip
 
     def __init__(
@@ -56,7 +56,7 @@ class PartitionState:
         self.bytes = 0
         self.landed: list[ProducedRecords] = []
         self.careful = careful  # every record reports, not only the ends of a stretch
-        self.asides: list[Aside] = []
+        self.quarantined: list[QuarantineReport] = []
         # Records that the destination rejected, by offset; the first of them must not be produced.
         self.poison: dict[int, Finding] = dict(poison or {})
         self.hole = hole  # offsets that the source lost: nothing from there on may be replicated
@@ -152,14 +152,14 @@ class PartitionState:
             return self.wall, self.hole
         return offset, self.poison[self.limit]
 
-    def set_aside(self, offset: int, epoch: int | None, size: int) -> Aside:
+    def add_quarantined(self, offset: int, epoch: int | None, size: int) -> QuarantineReport:
         """A record goes to the quarantine; the next offset to replicate is after it."""
-        aside = Aside(offset, size)
-        self.asides.append(aside)
+        report = QuarantineReport(offset, size)
+        self.quarantined.append(report)
         self.next = offset + 1
         self._saw(offset + 1, epoch)
         self._forget_poison(offset + 1)
-        return aside
+        return report
 
     def sifted(self, offsets: Sequence[int], epoch: int | None, size: int) -> None:
         """The record filter removed these offsets, which are in order; the epoch is the last one's."""
@@ -247,12 +247,14 @@ class PartitionState:
             offset,
         )
 
-    def refused(self) -> list[tuple[int, KafkaError]]:
+    def rejected(self) -> list[tuple[int, KafkaError]]:
         """Return the records that were rejected, at their place or by the quarantine, as far as reported."""
-        aside = [(one.source, one.error) for one in self.asides if one.error is not None]
-        return [refused for landed in self.landed for refused in landed.refused()] + aside
+        quarantined = [
+            (report.source, report.error) for report in self.quarantined if report.error is not None
+        ]
+        return [rejected for produced in self.landed for rejected in produced.rejected()] + quarantined
 
-    def refusal(self, offset: int, error: KafkaError) -> Finding:
+    def rejection(self, offset: int, error: KafkaError) -> Finding:
         """Return the finding for a record that the destination rejects at every retry."""
         return Finding(
             "poison",
@@ -262,9 +264,9 @@ class PartitionState:
             offset,
         )
 
-    def refused_aside(self) -> list[KafkaError]:
+    def quarantine_errors(self) -> list[KafkaError]:
         """Return the errors of records that the quarantine rejected."""
-        return [aside.error for aside in self.asides if aside.error is not None]
+        return [report.error for report in self.quarantined if report.error is not None]
 
     def settled(self, at: int) -> tuple[Position, dict[int, list[OffsetRun]]]:
         """Return the position after what was replicated, and the map's runs by destination partition.
@@ -284,27 +286,27 @@ class PartitionState:
             epoch=self.epoch,
             delivered=self.delivered,
             filtered=self.filtered,
-            quarantined=len(self.asides),
+            quarantined=len(self.quarantined),
             bytes=self.bytes,
             place_end=runs[place][-1].destination + runs[place][-1].length if place in runs else -1,
             waits=waits,
             seen=self.seen,
             filtered_bytes=self.filtered_bytes,
-            quarantined_bytes=sum(aside.size for aside in self.asides),
+            quarantined_bytes=sum(report.size for report in self.quarantined),
         )
         return advance(self.position, carried, at), runs
 
     def holes(self, runs: Mapping[int, Sequence[OffsetRun]]) -> list[Hole]:
         """Return offsets of the open transaction for which no record came; `runs` are those of `settled`."""
         taken = [(run.source, run.length) for found in runs.values() for run in found]
-        taken += [(aside.source, 1) for aside in self.asides]
+        taken += [(report.source, 1) for report in self.quarantined]
         return holes_between(self.position.offset, self.next, [*taken, *self.taken_out])
 
     def committed(self, position: Position) -> None:
         self.position = position
         self.delivered = self.filtered = self.bytes = self.filtered_bytes = 0
         self.landed = []
-        self.asides = []
+        self.quarantined = []
         self.taken_out = []
 
 

@@ -1,4 +1,4 @@
-"""Consumes a shard's partitions of one source cluster: look, assign, consume.
+"""Consumes a shard's partitions of one source cluster: look, assign, poll.
 
 A source that does not respond never stops the shard: its partitions wait, the others continue.
 """
@@ -17,19 +17,21 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from causeway.core.cluster import Cluster
 from causeway.core.position import Position, SourcePartition
 from causeway.core.task_order import Lane, Limits
+from causeway.core.topic import Spot
 from causeway.errors import CausewayError
 from causeway.kafka import clients
 from causeway.kafka.admin import ClusterView, TopicFacts
 from causeway.kafka.failures import error_of, is_corrupt
+from causeway.kafka.log_facts import log_facts
 from causeway.kafka.look_ahead import RecordRun, runs_of
 from causeway.kafka.native.consumer_handle import ObjectConsumer
 from causeway.kafka.partition_state import PartitionState
 from causeway.kafka.source_group import SourceGroup
 from causeway.rules.fetch_sizes import size_in_memory
-from causeway.rules.integrity import LogFacts, same_topic
+from causeway.rules.integrity import LogFacts
 
-WAKE_SECONDS = 1.0
-KNOW_SECONDS = 2.0
+CONNECT_SECONDS = 1.0
+METADATA_SECONDS = 2.0
 RETRY_SECONDS = 1.0
 CLOSE_SECONDS = 1.0
 CHANGED_ID = re.compile(r"Topic (\S+) changed id from \S+ to (\S+)$")
@@ -38,24 +40,24 @@ TRUNCATED = KafkaError(KafkaError._LOG_TRUNCATION).str()
 """With auto.offset.reset = error the client reports truncation under another code: only the text names it."""
 
 
-class Lost(NamedTuple):
+class FailedPartition(NamedTuple):
     """A partition that failed, and why; whether its log was truncated before its position, or is damaged."""
 
-    lane: PartitionState
+    state: PartitionState
     why: str
     truncated: bool = False
     corrupt: bool = False
 
 
-class Taken(NamedTuple):
+class Polled(NamedTuple):
     """Records, and what to apply after them: end-of-partition events and partitions that failed."""
 
     records: Any  # a list of messages, or the native carrier's batch of them
     ends: list[tuple[PartitionState, int]] = []  # noqa: RUF012
-    lost: list[Lost] = []  # noqa: RUF012
+    failed: list[FailedPartition] = []  # noqa: RUF012
 
 
-NOTHING = Taken([])
+NOTHING = Polled([])
 
 
 class SourceConsumer:
@@ -81,8 +83,8 @@ class SourceConsumer:
         self.view = ClusterView(cluster)
         self._group = SourceGroup(self.view, group)
         self._group_name = group or f"causeway.{mirror}"
-        self._known: set[str] = set()
-        self._waking: threading.Thread | None = None
+        self._known_topics: set[str] = set()
+        self._connecting: threading.Thread | None = None
         self.topic_ids: dict[str, list[str]] = {}  # ids that the consumer fetched by since the last commit
         self.limits = limits
         self._consumer = self._make_consumer()
@@ -106,7 +108,7 @@ class SourceConsumer:
 
         Everything that was taken is committed. The partitions wait to be opened again, each at its position.
         """
-        self._woken()
+        self._wait_connected()
         if self.open:
             self._consumer.unassign()
         self._consumer.close()
@@ -114,75 +116,48 @@ class SourceConsumer:
         self.open.clear()
         self._retry_at = 0.0
         self.limits = limits
-        self._known = set()
+        self._known_topics = set()
         self.topic_ids = {}
         self._consumer = self._make_consumer()
 
-    def wake(self) -> None:
-        """Connect and learn the leaders while the ledger is read. Ignores errors: `look` meets them again."""
+    def connect_early(self) -> None:
+        """Connect and fetch metadata while the ledger is read. Ignores errors: `log_facts` reports them."""
 
         def connect() -> None:
             with contextlib.suppress(CausewayError):
-                self.view.connect(WAKE_SECONDS)
-                self._know({source.topic for source in self.waiting})
+                self.view.connect(CONNECT_SECONDS)
+                self._fetch_metadata({source.topic for source in self.waiting})
 
-        self._waking = threading.Thread(target=connect, name="waking", daemon=True)
-        self._waking.start()
+        self._connecting = threading.Thread(target=connect, name="connect", daemon=True)
+        self._connecting.start()
 
-    def _woken(self) -> None:
-        """Wait for `wake`: no call may be in progress on a handle that is used otherwise, or closed."""
-        if self._waking is not None:
-            self._waking.join()
-            self._waking = None
+    def _wait_connected(self) -> None:
+        """Wait for `connect_early`: its calls must not be in progress when the handle is used or closed."""
+        if self._connecting is not None:
+            self._connecting.join()
+            self._connecting = None
 
     def due(self) -> bool:
         """Whether partitions wait to be opened and it is time to try."""
         return bool(self.waiting) and time.monotonic() >= self._retry_at
 
-    def look(
+    def log_facts(
         self,
         positions: Mapping[SourcePartition, Position],
         places: Mapping[str, TopicFacts],
-        place_ends: Mapping[tuple[str, int], int],
+        place_ends: Mapping[Spot, int],
     ) -> dict[SourcePartition, LogFacts]:
         """Return what the brokers report for each waiting partition.
 
         Raises CausewayError where the source does not respond; the partitions keep waiting.
         """
-        self._woken()
+        self._wait_connected()
         if self.view.connect(2.0) != self.cluster_id:
             raise CausewayError(
                 f'cluster "{self.cluster.alias}" is another cluster than when the order was made',
                 where=self.cluster.bootstrap_servers,
             )
-        wanted = [(source.topic, source.partition) for source in self.waiting]
-        facts = self.view.describe({topic for topic, _ in wanted})
-        known = [
-            (topic, number) for topic, number in wanted if topic in facts and number < facts[topic].partitions
-        ]
-        starts, ends = self.view.offsets(known, "earliest"), self.view.offsets(known, "latest")
-        sights: dict[SourcePartition, LogFacts] = {}
-        for source, lane in self.waiting.items():
-            at = (source.topic, source.partition)
-            place = places.get(lane.place.topic)
-            missing = _is_missing(source, positions.get(source), facts.get(source.topic))
-            if missing:
-                starts[at] = ends[at] = 0
-            if source.topic in facts and (at not in starts or at not in ends):
-                continue  # a partition without a leader, or one that this broker does not know yet
-            spot = (lane.place.topic, lane.place.partition)
-            if place and 0 <= spot[1] < place.partitions and spot not in place_ends:
-                continue  # the same on the destination
-            sights[source] = LogFacts(
-                topic_id=facts[source.topic].topic_id if source.topic in facts else None,
-                log_start=starts.get(at, -1),
-                log_end=ends.get(at, -1),
-                place_topic_id=place.topic_id if place else None,
-                place_partitions=place.partitions if place else 0,
-                place_end=place_ends.get(spot),
-                missing=missing,
-            )
-        return sights
+        return log_facts(self.view, self.waiting, positions, places, place_ends)
 
     def assign(self, lanes: Iterable[PartitionState]) -> None:
         """Start fetching from the positions, with the leader epoch that reveals a truncated log."""
@@ -195,7 +170,7 @@ class SourceConsumer:
             known = {"leader_epoch": epoch} if epoch >= 0 else {}
             added.append(TopicPartition(source.topic, source.partition, offset, **known))
         if added:
-            self._know({one.topic for one in added})
+            self._fetch_metadata({one.topic for one in added})
             self._consumer.incremental_assign(added)
         for lane in lanes:
             if lane.validated:
@@ -216,19 +191,19 @@ class SourceConsumer:
             self.drop(lane, wait=True)
             self.postpone(f"{source}: {why}")
 
-    def _know(self, topics: set[str]) -> None:
+    def _fetch_metadata(self, topics: set[str]) -> None:
         """Fetch metadata of these topics, where one of them is new to the client.
 
         A handle that does not know the leader when it starts to fetch asks again a second later: now and then
         a slice began with such a second.
         """
-        if not topics <= self._known:
+        if not topics <= self._known_topics:
             with contextlib.suppress(KafkaException):
                 self._ask_for(topics)
-            self._known |= topics
+            self._known_topics |= topics
 
     def _ask_for(self, topics: set[str]) -> None:
-        self._consumer.ask_for(topics, KNOW_SECONDS)
+        self._consumer.ask_for(topics, METADATA_SECONDS)
 
     def drop(self, lane: PartitionState, *, wait: bool) -> None:
         """Stop fetching a partition; with `wait` it is judged again soon."""
@@ -242,14 +217,14 @@ class SourceConsumer:
         self.trouble = why
         self._retry_at = time.monotonic() + RETRY_SECONDS
 
-    def take(self, most: int, seconds: float) -> Taken:
+    def poll(self, most: int, seconds: float) -> Polled:
         """Return fetched records; waits up to `seconds` for the first."""
         messages = self._consumer.consume(most, seconds)
         if not messages:
             return NOTHING
         if all(message.error() is None for message in messages):
-            return Taken(messages)
-        return self._sorted(messages)
+            return Polled(messages)
+        return self._separate(messages)
 
     def runs(self, records: Any) -> Iterator[RecordRun]:
         """Return these records as contiguous runs."""
@@ -267,38 +242,40 @@ class SourceConsumer:
     def release(self, records: Any) -> None:
         """Free records that were taken and will not be produced. Objects need nothing."""
 
-    def _sorted(self, messages: Iterable[Any]) -> Taken:
+    def _separate(self, messages: Iterable[Any]) -> Polled:
         """Separate records, ends and failures. Drops what came after the failure of a partition.
 
         A client that cannot read a batch continues at some offset after it: records from there would leave
         the batch out, and an end reported from there would pass it. What came before the failure was read
         correctly, and without it the partition would never reach the failure.
         """
-        taken = Taken([], [], [])
+        polled = Polled([], [], [])
         failed: set[tuple[str, int]] = set()
         for message in messages:
             at = (message.topic(), message.partition())
             if at in failed:
                 continue
             if message.error() is None:
-                taken.records.append(message)
-            elif self._heard(message, taken):
+                polled.records.append(message)
+            elif self._handle_event(message, polled):
                 failed.add(at)
-        return taken
+        return polled
 
-    def _heard(self, message: Any, taken: Taken) -> bool:
+    def _handle_event(self, message: Any, polled: Polled) -> bool:
         """Handle a message that is not a record. Returns whether its partition failed."""
         error = message.error()
         lane = self.open.get((message.topic(), message.partition()))
         if error.code() == KafkaError._PARTITION_EOF:
             if lane is not None:
-                taken.ends.append((lane, int(message.offset())))
+                polled.ends.append((lane, int(message.offset())))
             return False
         why = str(error.str())
         if lane is None:
             self.trouble = why
             return False
-        taken.lost.append(Lost(lane, why, truncated=TRUNCATED in why, corrupt=is_corrupt(error)))
+        polled.failed.append(
+            FailedPartition(lane, why, truncated=TRUNCATED in why, corrupt=is_corrupt(error))
+        )
         return True
 
     def advance_group(self, positions: Iterable[Position], *, final: bool = False) -> bool:
@@ -307,7 +284,7 @@ class SourceConsumer:
 
     def close(self) -> None:
         """Wait briefly for a group commit that is in flight, then destroy the consumer."""
-        self._woken()
+        self._wait_connected()
         if self.open:
             self._consumer.unassign()
         self._group.settle(CLOSE_SECONDS)
@@ -329,10 +306,3 @@ def _size(message: Any) -> int:
     headers = () if message.unreadable else message.headers() or ()
     sizes = [(len(name), len(value or b"")) for name, value in headers]
     return size_in_memory(len(message.value() or b""), len(message.key() or b""), sizes)
-
-
-def _is_missing(source: SourcePartition, position: Position | None, facts: TopicFacts | None) -> bool:
-    """Whether the topic is another one, with fewer partitions. A broker may know fewer of the same one."""
-    if position is None or facts is None or source.partition < facts.partitions:
-        return False
-    return not same_topic(position.topic_id, facts.topic_id)

@@ -23,11 +23,11 @@ def test_a_consumer_that_cannot_be_closed_keeps_no_other_client_open() -> None:
         return SimpleNamespace(close=close, client=SimpleNamespace(denied={"t"}))
 
     attempt: Any = object.__new__(Attempt)
-    attempt._memory, attempt._producer, attempt._reader = TaskState(), client("producer"), client("ledger")
-    attempt._intakes = [client("one"), client("two", fails=True)]
+    attempt._task, attempt._producer, attempt._ledger = TaskState(), client("producer"), client("ledger")
+    attempt._partitions = SimpleNamespace(consumers=[client("one"), client("two", fails=True)])
 
     with pytest.raises(RuntimeError):
         attempt.close()
 
     assert sorted(closed) == ["ledger", "one", "producer", "two"]
-    assert attempt._memory.denied == {"t"}
+    assert attempt._task.denied == {"t"}

@@ -221,7 +221,7 @@ def test_fetches_grow_however_long_a_commit_takes(monkeypatch: pytest.MonkeyPatc
     assert watch.limits == at_level(LIMITS, SMALLEST)
     for _ in range(50):
         now[0] += cycle
-        watch.took(backlog, range(backlog.limits.queue_records))
+        watch.polled(backlog, range(backlog.limits.queue_records))
         if watch.changed():
             watch.renew([backlog])
     assert watch.limits == at_level(LIMITS, FULL)

@@ -18,7 +18,7 @@ from causeway.errors import IntegrityError, Unreachable
 from causeway.kafka import hanging_transactions
 from causeway.kafka.hanging_transactions import LedgerEnd, OpenTransactions
 from causeway.kafka.task_errors import Again
-from causeway.replication.worker.hanging_transactions import end_leftovers, left_open, must_be_seen
+from causeway.replication.worker.hanging_transactions import end_hanging, find_hanging, must_be_checked
 from causeway.replication.worker.task_state import TaskState
 from support.plain_order import LIMITS, plain_order
 
@@ -72,7 +72,7 @@ def done(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
 
 def look(order: TaskOrder = ORDER, memory: TaskState | None = None, /, **stable: int | None) -> Any:
     there: Any = There(**stable)
-    sight = left_open(order, there, memory or TaskState())
+    sight = find_hanging(order, there, memory or TaskState())
     return sight.opened, sight.unseen
 
 
@@ -81,7 +81,7 @@ def end(
 ) -> Any:
     there: Any = There()
     sight = OpenTransactions(opened, {(ORDER.ledger, 1): 90}, set())
-    return end_leftovers(ORDER, there, sight, {SOURCE: position}, list(hidden), memory)
+    return end_hanging(ORDER, there, sight, {SOURCE: position}, list(hidden), memory)
 
 
 def test_where_everything_has_ended_nothing_is_done(done: list[tuple[Any, ...]]) -> None:
@@ -92,7 +92,7 @@ def test_where_everything_has_ended_nothing_is_done(done: list[tuple[Any, ...]])
 
 def test_without_transactions_nobody_asks() -> None:
     there: Any = There()
-    assert left_open(
+    assert find_hanging(
         replace(ORDER, produce=ProduceSettings("at-least-once")), there, TaskState()
     ) == OpenTransactions({}, {}, set())
     assert not there.asked
@@ -101,9 +101,9 @@ def test_without_transactions_nobody_asks() -> None:
 def test_a_place_that_does_not_answer_is_not_taken_for_one_in_which_nothing_is_open() -> None:
     opened, unseen = look(t_0=None)
     assert (opened, unseen) == ({}, {T})
-    with pytest.raises(Again, match="answers now"):
-        must_be_seen([PLACE], unseen)
-    must_be_seen([PLACE._replace(partition=1)], unseen)
+    with pytest.raises(Again, match="responds now"):
+        must_be_checked([PLACE], unseen)
+    must_be_checked([PLACE._replace(partition=1)], unseen)
 
 
 def test_a_ledger_or_map_that_does_not_answer_is_asked_again() -> None:

@@ -34,7 +34,7 @@ class Batches(Filter):
 
 @dataclass
 class Message:
-    """As much of a client's message as the sieve looks at."""
+    """As much of a client's message as the record_filter looks at."""
 
     at: int
     mark: bytes | None = None
@@ -118,7 +118,7 @@ def test_every_offset_is_accounted_for(
     timeless: int | None,
     ends: bool,
 ) -> None:
-    sieve = RecordFilter([spec(*one) for one in chosen], "there" if provenance else None)
+    record_filter = RecordFilter([spec(*one) for one in chosen], "there" if provenance else None)
     lane = open_lane(barrier)
     messages, at = [], 0
     for step, mark in steps:  # steps over 1 are holes
@@ -127,8 +127,8 @@ def test_every_offset_is_accounted_for(
     carried: list[int] = []
     while messages:
         batch, messages = messages[:chunk], messages[chunk:]
-        carried += deliver(sieve.sift(batch, {("t", 0): lane}), lane)
-        sieve.settle()
+        carried += deliver(record_filter.apply(batch, {("t", 0): lane}), lane)
+        record_filter.settle()
         if ends:  # the partition ended there, as the client tells
             lane.passed(batch[-1].at + 1)
     position, _ = lane.settled(at=0)
@@ -175,7 +175,7 @@ def fate(
 
 def test_what_cannot_be_read_is_not_asked_about_and_stays_in_its_place() -> None:
     """No filter may judge by headers that were not read; delivery refuses such a record."""
-    sieve = RecordFilter([spec(["drop", "keep", "drop"], "stop", "Filter")], "there")
+    record_filter = RecordFilter([spec(["drop", "keep", "drop"], "stop", "Filter")], "there")
     lane = open_lane()
     messages = [Message(0), Message(1, unreadable="why"), Message(2), Message(3, b"there"), Message(4)]
-    assert [message.at for message in sieve.sift(messages, {("t", 0): lane})] == [1, 4]
+    assert [message.at for message in record_filter.apply(messages, {("t", 0): lane})] == [1, 4]

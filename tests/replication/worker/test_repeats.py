@@ -169,7 +169,7 @@ def test_a_refusal_for_an_unknown_reason_stops_its_partition_alone(
     world: World, monkeypatch: pytest.MonkeyPatch, delivery: str
 ) -> None:
     """Brokers may reject records with codes that nobody has thought of; and it is not the record's fault."""
-    monkeypatch.setattr("causeway.replication.worker.commit.is_poison", lambda _error: False)
+    monkeypatch.setattr("causeway.replication.worker.rejected_records.is_poison", lambda _error: False)
     order = bad_order(world, SEGMENT, delivery=delivery, on_poison="quarantine")
     ensure_quarantine(ClusterView(order.destination), world.mirror, 1, 0)
 

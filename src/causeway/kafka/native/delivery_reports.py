@@ -20,7 +20,7 @@ class Stretches:
     def __init__(self, rows: Any) -> None:
         self._rows = rows
 
-    def refused(self) -> list[tuple[int, KafkaError]]:
+    def rejected(self) -> list[tuple[int, KafkaError]]:
         failed = self._rows[self._rows[:, 7] != 0]
         return [(offset, KafkaError(error)) for offset, error in failed[:, (1, 7)].tolist()]
 

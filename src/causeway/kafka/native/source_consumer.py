@@ -14,7 +14,7 @@ from causeway.kafka.native import loop
 from causeway.kafka.native.consumer_handle import NativeConsumer
 from causeway.kafka.native.library import Message
 from causeway.kafka.native.messages import NativeMessage
-from causeway.kafka.source_consumer import NOTHING, SourceConsumer, Taken
+from causeway.kafka.source_consumer import NOTHING, Polled, SourceConsumer
 
 MOST = 10_000
 
@@ -40,27 +40,27 @@ class NativeSourceConsumer(SourceConsumer):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self._found = np.zeros(MOST + 1, np.int64)
+        self._addresses = np.zeros(MOST + 1, np.int64)
         self._errors = np.zeros(MOST + 1, np.int64)
         self._places = np.zeros(MOST + 1, np.int64)
 
-    def take(self, most: int, seconds: float) -> Taken:
-        count = self._consumer.fill(self._found, most, seconds)
+    def poll(self, most: int, seconds: float) -> Polled:
+        count = self._consumer.fill(self._addresses, most, seconds)
         if not count:
             return NOTHING
-        errors = loop.take_out_errors(self._found, count, self._errors, self._places)
-        batch = NativeBatch(self._consumer, self._found, count - errors)
-        taken = Taken(batch, [], [])
+        errors = loop.take_out_errors(self._addresses, count, self._errors, self._places)
+        batch = NativeBatch(self._consumer, self._addresses, count - errors)
+        polled = Polled(batch, [], [])
         failed: dict[tuple[int, int], int] = {}  # and how many records came before the failure
         for number, address in enumerate(self._errors[:errors].tolist()):
             fields = Message.from_address(address)
             at = (fields.rkt, fields.partition)
-            if at not in failed and self._told(address, fields, taken):
+            if at not in failed and self._handle_error(address, fields, polled):
                 failed[at] = int(self._places[number])
             self._consumer.library.message_destroy(address)
         if failed:
-            batch.count = self._without_what_came_behind(failed, batch.count)
-        return taken
+            batch.count = self._drop_after_failure(failed, batch.count)
+        return polled
 
     def runs(self, records: NativeBatch) -> Iterator[RecordRun]:
         begins = np.zeros(records.count, np.int64)
@@ -81,24 +81,24 @@ class NativeSourceConsumer(SourceConsumer):
         for index in range(records.count):
             records.at(index).destroy()
 
-    def _told(self, address: int, fields: Message, taken: Taken) -> bool:
-        """Like `_heard`, with a shortcut for ends of partitions: under light load most messages are ends."""
+    def _handle_error(self, address: int, fields: Message, polled: Polled) -> bool:
+        """Like `_handle_event`, with a shortcut for ends: under light load most messages are ends."""
         name = self._consumer.names.get(fields.rkt)
         if fields.err != KafkaError._PARTITION_EOF or name is None:
-            return self._heard(NativeMessage(self._consumer.library, address), taken)
+            return self._handle_event(NativeMessage(self._consumer.library, address), polled)
         lane = self.open.get((name, fields.partition))
         if lane is not None:
-            taken.ends.append((lane, fields.offset))
+            polled.ends.append((lane, fields.offset))
         return False
 
-    def _without_what_came_behind(self, failed: Mapping[tuple[int, int], int], count: int) -> int:
+    def _drop_after_failure(self, failed: Mapping[tuple[int, int], int], count: int) -> int:
         """Drop what came after the failure of its partition; the rest moves up. Returns how many are left."""
         left = 0
-        for index, address in enumerate(self._found[:count].tolist()):
+        for index, address in enumerate(self._addresses[:count].tolist()):
             fields = Message.from_address(address)
             if index >= failed.get((fields.rkt, fields.partition), count):
                 self._consumer.library.message_destroy(address)
             else:
-                self._found[left] = address
+                self._addresses[left] = address
                 left += 1
         return left

@@ -5,8 +5,8 @@ topic and reports nothing. So both sides are asked for their topic ids after the
 runs; the ledger record is written only if the ids are unchanged.
 
 A broker that lags the controller returns the old id. For the source that does not matter: Fetch names topics
-by their ids (Kafka 3.1), and the client logs which id it took from metadata (`Intake.topic_ids`). That id
-must match the position's too.
+by their ids (Kafka 3.1), and the client logs which id it took from metadata. That id must match the
+position's too (`SourceConsumer.topic_ids`).
 """
 
 from __future__ import annotations
@@ -27,16 +27,15 @@ from causeway.core.task_order import TaskOrder
 from causeway.errors import CausewayError
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.delivery_reports import Unmapped
-from causeway.kafka.failures import is_poison, is_refusal, may_not
 from causeway.kafka.ledger_topics import check_ledger
 from causeway.kafka.partition_state import PartitionState
 from causeway.kafka.producer import DestinationProducer, EncodedRecord
-from causeway.kafka.task_errors import Again, Refused
+from causeway.kafka.task_errors import Again
+from causeway.replication.worker.rejected_records import check_reports
 from causeway.replication.worker.source_checks import check_holes, looks_until
 from causeway.replication.worker.task_state import TaskState
 from causeway.rules.integrity import same_topic
 from causeway.rules.offset_runs import OffsetRun
-from causeway.rules.repeats import rejected
 
 TopicQueries = list[tuple[ClusterView, dict[str, Future[Any]]]]
 
@@ -78,12 +77,12 @@ class Committer:
     ) -> float:
         """Commit what the lanes produced, with further ledger records; returns how long the flush took."""
         moved = [lane for lane in lanes if lane.next > lane.position.offset]
-        carried = [lane for lane in moved if lane.delivered or lane.filtered or lane.asides]
+        replicated = [lane for lane in moved if lane.delivered or lane.filtered or lane.quarantined]
         producer, memory = self._producer, self._memory
         asked = self._ask(moved, sources)
         count, size = producer.records, producer.size
         flushed = producer.flush() if producer.open else 0.0
-        self._check_reports(carried)
+        check_reports(replicated, self._producer, memory)
         self._check_topics(moved, asked)
         _check_fetched(moved, fetched)
         at = now_ms()
@@ -163,63 +162,6 @@ class Committer:
             if destination is None or not same_topic(lane.position.place.topic_id, destination.topic_id):
                 raise Again(f"the destination topic {place.topic} changed while it was written")
 
-    def _check_reports(self, carried: Sequence[PartitionState]) -> None:
-        """Remember records that the destination will never accept, once they are identified.
-
-        Their transaction fails as a whole, so records of other partitions may be reported as failed too.
-        Raises Again or Refused if any record failed.
-        """
-        memory = self._memory
-        for lane in carried:
-            for error in filter(is_poison, lane.refused_aside()):
-                memory.no_quarantine.add(lane.lane.source)
-                raise Again(f"the quarantine did not take a record of {lane.lane.source}: {error.str()}")
-        failed = [(lane, *refused) for lane in carried for refused in lane.refused()]
-        if not failed:
-            return
-        self._check_rights(failed)
-        poisonous = [one for one in failed if is_poison(one[2])]
-        lane, offset, error = (poisonous or failed)[0]
-        if poisonous and memory.single:
-            for one in poisonous:
-                memory.poison.setdefault(one[0].lane.source, {})[one[1]] = one[0].refusal(*one[1:])
-            memory.single = False
-            raise Again(f"{lane.lane.source} offset {offset} is not taken: {error.str()}")
-        refusals = [one for one in failed if is_refusal(one[2])]
-        if memory.single and self._count(refusals):
-            raise Again(f"{lane.lane.source} offset {offset} is not taken: {error.str()}")
-        lane, offset, error = (poisonous or refusals or failed)[0]
-        kind = Refused if poisonous or refusals or self._producer.client.rejected_a_record else Again
-        raise kind(f"{lane.lane.source} offset {offset} was not taken: {error.str()}")
-
-    def _check_rights(self, failed: Sequence[tuple[PartitionState, int, Any]]) -> None:
-        """A missing permission concerns the topic, so there is no record to isolate."""
-        topics = set()
-        for lane, offset, error in failed:
-            if may_not(error):
-                aside = any(offset == one.source for one in lane.asides)
-                topics.add(lane.quarantine if aside else lane.lane.place.topic)
-        if topics:
-            self._memory.denied |= topics
-            self._memory.single = False
-            raise Again(f"these topics must not be written to: {', '.join(sorted(topics))}")
-
-    def _count(self, refusals: Sequence[tuple[PartitionState, int, Any]]) -> bool:
-        """Count what brokers rejected; returns whether a record has its verdict now.
-
-        With one record per batch, an error concerns that record alone. Only the first one of each partition
-        counts: those after it are rejected with it, and would restart the count each time.
-        """
-        first: dict[PartitionState, tuple[int, Any]] = {}
-        for lane, offset, error in refusals:
-            if lane not in first or offset < first[lane][0]:
-                first[lane] = (offset, error)
-        known = False
-        for lane, (offset, error) in first.items():
-            source, topic = lane.lane.source, lane.lane.place.topic
-            known |= self._memory.failed_at(rejected(source, offset, topic, error.code(), error.str()))
-        return known
-
     def _signs_of_life(self, at: int, final: bool) -> list[LedgerRecord]:
         order, memory = self._order, self._memory
         signs: list[LedgerRecord] = []
@@ -232,8 +174,8 @@ class Committer:
             sign = Heartbeat(
                 order.shard, order.slice.lease, order.slice.number, at, host, os.getpid(), self._carrier,
                 memory.transactions, int(memory.transaction_seconds * 1_000), memory.records,
-                memory.restarts, memory.group_commits, memory.carrying.counts, memory.carrying.total, final,
-                int((time.monotonic() - memory.began) * 1_000),
+                memory.restarts, memory.group_commits, memory.fetch_to_commit.counts,
+                memory.fetch_to_commit.total, final, int((time.monotonic() - memory.began) * 1_000),
             )  # fmt: skip
             signs.append(sign)
         return signs

@@ -45,20 +45,20 @@ class FetchWatch:
     def limits(self) -> Limits:
         return at_level(self._limits, self._level)
 
-    def took(self, intake: SourceConsumer, records: Any) -> None:
+    def polled(self, consumer: SourceConsumer, records: Any) -> None:
         """Measure records that were taken and are not produced yet."""
         now = time.monotonic()
         if now > self._window_ends and self._fetched.takes >= MIN_TAKES:
             # If a commit takes long, takes are far apart: too few of them show nothing about the backlog.
             self._fetched, self._window_ends = Fetched(), now + WINDOW_SECONDS
         try:
-            samples = intake.sizes(records, SAMPLES)
+            samples = consumer.sizes(records, SAMPLES)
         except BaseException:
-            intake.release(records)
+            consumer.release(records)
             raise
-        size = self._sizes.get(intake, RecordSize()).and_then(samples)
-        self._sizes[intake] = size
-        self._ahead[intake] = (len(records) + intake.ahead) * size.mean
+        size = self._sizes.get(consumer, RecordSize()).and_then(samples)
+        self._sizes[consumer] = size
+        self._ahead[consumer] = (len(records) + consumer.ahead) * size.mean
         self._fetched = self._fetched.and_then(len(records), size.mean, sum(self._ahead.values()))
 
     def changed(self) -> bool:
@@ -75,12 +75,12 @@ class FetchWatch:
         self._level = _levels[self._key] = level
         return True
 
-    def renew(self, intakes: Iterable[SourceConsumer]) -> None:
+    def renew(self, consumers: Iterable[SourceConsumer]) -> None:
         """Recreate the consumers with the new size; partitions wait to be opened again at their positions."""
         limits, smaller = self.limits, False
-        for intake in intakes:
-            smaller |= limits.fetch_bytes < intake.limits.fetch_bytes
-            intake.renew(limits)
+        for consumer in consumers:
+            smaller |= limits.fetch_bytes < consumer.limits.fetch_bytes
+            consumer.renew(limits)
         self._fetched, self._ahead, self._window_ends = Fetched(), {}, 0.0
         if smaller:
             with contextlib.suppress(AttributeError, OSError):

@@ -29,7 +29,7 @@ ENOUGH = 2
 too."""
 
 
-def left_open(order: TaskOrder, destination: ClusterView, memory: TaskState) -> OpenTransactions:
+def find_hanging(order: TaskOrder, destination: ClusterView, memory: TaskState) -> OpenTransactions:
     """The partitions of this shard in which a transaction is still open after the fence.
 
     Places that did not respond must be checked again before anything is written to them. Raises Again if a
@@ -73,15 +73,15 @@ def left_open(order: TaskOrder, destination: ClusterView, memory: TaskState) -> 
     return sight
 
 
-def must_be_seen(places: Iterable[Place], unseen: Collection[Spot]) -> None:
+def must_be_checked(places: Iterable[Place], unseen: Collection[Spot]) -> None:
     """Raise Again for a place that was not checked for open transactions: nothing may be written to it."""
     for place in places:
         spot = (place.topic, place.partition)
         if spot in unseen:
-            raise Again(f"{_name(spot)} answers now: looking what was left open there")
+            raise Again(f"{_name(spot)} responds now: checking for hanging transactions there")
 
 
-def end_leftovers(
+def end_hanging(
     order: TaskOrder,
     destination: ClusterView,
     sight: OpenTransactions,

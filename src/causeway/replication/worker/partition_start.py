@@ -25,9 +25,10 @@ from causeway.replication.worker.source_checks import is_still_lost
 from causeway.replication.worker.task_state import TaskState
 from causeway.rules.gaps import settle
 from causeway.rules.holes import Hole, lost
-from causeway.rules.integrity import Finding, LogFacts, corrupt, diverged, with_ids
+from causeway.rules.integrity import Finding, LogFacts, diverged, with_ids
 from causeway.rules.positions import first, resume
 from causeway.rules.repeats import ATTEMPTS, Repeated
+from causeway.rules.unreadable import corrupt
 
 
 @dataclass(slots=True)
@@ -44,14 +45,14 @@ class PartitionStarts:
 
 def open_lanes(
     order: TaskOrder,
-    intake: SourceConsumer,
+    consumer: SourceConsumer,
     destination: ClusterView,
     positions: Mapping[SourcePartition, Position],
     stopped_before: Mapping[SourcePartition, Stopped],
     memory: TaskState,
 ) -> PartitionStarts:
     """Judge the waiting partitions. Raises CausewayError if the source does not respond."""
-    waiting = dict(intake.waiting)
+    waiting = dict(consumer.waiting)
     try:
         denied: set[str] = set()
         topics = {lane.place.topic for lane in waiting.values()}
@@ -66,7 +67,7 @@ def open_lanes(
         raise Again(str(error)) from None
     opening = PartitionStarts()
     at = now_ms()
-    for source, found in intake.look(positions, places, ends).items():
+    for source, found in consumer.log_facts(positions, places, ends).items():
         lane = waiting[source]
         if lane.place.topic in denied:  # nothing is known about its topic, so nothing else is judged
             position = positions.get(source)
@@ -87,7 +88,7 @@ def open_lanes(
             memory.explained.pop(source, None)
         elif finding is None and position is not None:
             finding = _cut_off(position, found, before, memory) or _damaged(position, before, memory)
-        hole = _hole(order, intake, position, before, memory) if finding is None and position else None
+        hole = _hole(order, consumer, position, before, memory) if finding is None and position else None
         if hole is not None and position is not None and hole.expected == position.offset:
             finding = hole
         finding = finding or takes_nothing(lane, position)
@@ -184,7 +185,7 @@ def _damaged(position: Position, before: Stopped | None, memory: TaskState) -> F
 
 
 def _hole(
-    order: TaskOrder, intake: SourceConsumer, position: Position, before: Stopped | None, memory: TaskState
+    order: TaskOrder, consumer: SourceConsumer, position: Position, before: Stopped | None, memory: TaskState
 ) -> Finding | None:
     """Lost offsets at or after the position, before which the partition must stop.
 
@@ -196,7 +197,7 @@ def _hole(
     hole = memory.holes.get(source)
     if hole is None and before is not None and (before.verdict, before.expected) == ("gap", position.offset):
         hole = Hole(before.expected, before.found)
-        if not is_still_lost(intake.view, source, hole):
+        if not is_still_lost(consumer.view, source, hole):
             return None
     return lost(source, hole) if hole is not None and hole.begin >= position.offset else None
 

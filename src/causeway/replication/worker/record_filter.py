@@ -30,7 +30,7 @@ class RecordFilter:
     def active(self) -> bool:
         return bool(self._filters) or self._not_back_to is not None
 
-    def sift(self, messages: Sequence[Any], lanes: PartitionStates) -> list[Any]:
+    def apply(self, messages: Sequence[Any], lanes: PartitionStates) -> list[Any]:
         """The messages to replicate, in their order."""
         kept = []
         for message in messages:

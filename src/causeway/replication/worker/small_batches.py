@@ -12,7 +12,7 @@ from typing import Any
 
 from causeway.kafka.partition_state import NEVER
 from causeway.kafka.producer import DestinationProducer
-from causeway.kafka.source_consumer import SourceConsumer, Taken
+from causeway.kafka.source_consumer import Polled, SourceConsumer
 from causeway.planning.rules.batch_limits import Room, wire_size
 
 TURN_SECONDS = 0.05
@@ -23,42 +23,42 @@ PROVENANCE_BYTES = 100
 class SmallBatches:
     """The source consumer of these partitions, and their turns."""
 
-    def __init__(self, intake: SourceConsumer, producer: DestinationProducer, provenance: bool) -> None:
-        self.intake = intake
+    def __init__(self, consumer: SourceConsumer, producer: DestinationProducer, provenance: bool) -> None:
+        self.consumer = consumer
         self._producer = producer
         self._more = PROVENANCE_BYTES if provenance else 0  # for the header that is added
         self._room = Room()
         self._begun = self._again_at = 0.0
         self._ends_at = 0.0
         self._waited = False
-        self._taken = 0
+        self._polled = 0
 
     def begin(self, *, busy: bool) -> None:
         """Begin a turn if one is due. It always is unless the other topics are `busy`."""
         now = time.monotonic()
-        self._begun, self._waited, self._taken = now, False, 0
+        self._begun, self._waited, self._polled = now, False, 0
         self._ends_at = now + TURN_SECONDS if not busy or now >= self._again_at else 0.0
 
     @property
     def has_turn(self) -> bool:
-        return self._taken < TURN_RECORDS and time.monotonic() < self._ends_at
+        return self._polled < TURN_RECORDS and time.monotonic() < self._ends_at
 
     def end(self) -> None:
         if self._ends_at:
             now = time.monotonic()
             self._again_at = now + (now - self._begun)
 
-    def take(self) -> Taken:
-        """Take the next record, once there is room for it."""
-        taken = self.intake.take(1, 0)
-        if taken.records:
-            self._taken += 1
+    def poll(self) -> Polled:
+        """Return the next record, once there is room for it."""
+        polled = self.consumer.poll(1, 0)
+        if polled.records:
+            self._polled += 1
             try:
-                self._make_room(taken.records)
+                self._make_room(polled.records)
             except BaseException:
-                self.intake.release(taken.records)
+                self.consumer.release(polled.records)
                 raise
-        return taken
+        return polled
 
     def acknowledged(self) -> None:
         """Everything that was produced is acknowledged."""
@@ -66,10 +66,10 @@ class SmallBatches:
 
     def _make_room(self, records: Any) -> None:
         message = records[0] if isinstance(records, list) else records.at(0)
-        lane = self.intake.open.get((message.topic(), message.partition()))
-        if lane is None or lane.lane.batch_limit is None:
+        state = self.consumer.open.get((message.topic(), message.partition()))
+        if state is None or state.lane.batch_limit is None:
             return
-        place, limit = lane.lane.place, lane.lane.batch_limit
+        place, limit = state.lane.place, state.lane.batch_limit
         spot, size = (place.topic, place.partition), self._size(message)
         if not self._room.fits(spot, size, limit):
             self._producer.drain()

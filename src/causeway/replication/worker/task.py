@@ -23,7 +23,7 @@ from causeway.core.task_order import TaskOrder
 from causeway.errors import CausewayError, ConfigError, IntegrityError, SecretMissing, Superseded
 from causeway.kafka.carrier import carrier
 from causeway.kafka.task_errors import Again, Fenced, Refused, Unfit
-from causeway.replication.worker.attempt import Attempt, looks
+from causeway.replication.worker.attempt import Attempt, record_inspection
 from causeway.replication.worker.reasons import Reasons
 from causeway.replication.worker.slice_handover import ended
 from causeway.replication.worker.task_state import TaskState
@@ -72,7 +72,7 @@ def settle_in(order: TaskOrder) -> None:
     """
     global _frozen
     with contextlib.suppress(ConfigError):
-        carrier(order.produce.carrier, looks(order))
+        carrier(order.produce.carrier, record_inspection(order))
     if len(sys.modules) > _frozen:
         _frozen = len(sys.modules)
         gc.collect()

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from causeway.core.position import Position, SourcePartition
 from causeway.core.topic import Spot
 from causeway.rules.holes import Hole
-from causeway.rules.integrity import Finding, UnreadableLog
+from causeway.rules.integrity import Finding
 from causeway.rules.positions import Waits
 from causeway.rules.repeats import ATTEMPTS, RecordFailure, Repeated, decided, repeated
+from causeway.rules.unreadable import UnreadableLog
 
 EVENTS_WAITING = 20
 
@@ -26,7 +27,7 @@ class TaskState:
     transactions: int = 0
     transaction_seconds: float = 0.0
     group_commits: int = 0
-    carrying: Waits = field(default_factory=Waits)  # from fetch to commit
+    fetch_to_commit: Waits = field(default_factory=Waits)
     event_number: int = 0
     events: list[tuple[str, str]] = field(default_factory=list)  # level and text, not yet in the ledger
     careful: set[SourcePartition] = field(default_factory=set)  # report each record, not each stretch
