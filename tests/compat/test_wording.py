@@ -119,17 +119,22 @@ class Failing:
         assert callable(say)
         say("m", EventView(0, "error", "stopped", todo="`causeway check CONFIG`"))
 
-    def prepare(self) -> None:
+    def prepare(self, cores: int) -> None:
         raise PlanRefused(
             "no", problems=("t: `causeway adopt`",), todo="`causeway adopt CONFIG --from group`"
         )
+
+    def end(self) -> None:
+        """There is nothing to end."""
+
+    stop = finish = release = end
 
 
 @pytest.mark.parametrize("log", ["json", "text"])
 def test_lines_and_objects_alike_are_in_the_tools_words(
     log: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(run_command, "Run", Failing)
+    monkeypatch.setattr("causeway.api.runner.Run", Failing)
     monkeypatch.setattr(run_command, "serving", lambda *_: nullcontext())
     overrides = [f"log.format={log}"]
     with pytest.raises((typer.Exit, CausewayError)) as caught:
@@ -149,7 +154,7 @@ def test_lines_and_objects_alike_are_in_the_tools_words(
 def test_without_a_compat_command_advice_is_unchanged(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(run_command, "Run", Failing)
+    monkeypatch.setattr("causeway.api.runner.Run", Failing)
     monkeypatch.setattr(run_command, "serving", lambda *_: nullcontext())
     with pytest.raises((typer.Exit, CausewayError)):
         run_settings(REO.settings(["log.format=json"], Path()), [], False)

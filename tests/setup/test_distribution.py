@@ -22,12 +22,14 @@ def test_the_wheel_is_kafka_causeway_with_the_command_and_the_package_causeway(t
         metadata = Parser().parsestr(packed.read(about).decode())
         commands = configparser.ConfigParser()
         commands.read_string(packed.read(about.replace("METADATA", "entry_points.txt")).decode())
+        typed = "causeway/py.typed" in packed.namelist()
         packages = {name.partition("/")[0] for name in packed.namelist() if ".dist-info/" not in name}
     assert wheel.name.startswith("kafka_causeway-")
     assert metadata["Name"] == "kafka-causeway"
     assert "fast" in metadata.get_all("Provides-Extra", [])
     assert dict(commands["console_scripts"]) == {"causeway": "causeway.cli.main:main"}
     assert packages == {"causeway"}
+    assert typed, "type checkers would ignore the annotations"
 
 
 def test_no_page_installs_the_other_project() -> None:

@@ -10,9 +10,9 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from causeway.checking.check import examine
+from causeway.api import check as api
+from causeway.api.arguments import load
 from causeway.cli.options import ConfigFile, Mirrors, Overrides
-from causeway.config import load
 from causeway.core.check_report import CheckReport, RemarkLevel
 from causeway.printable import printable
 
@@ -32,29 +32,29 @@ def check(
     override: Overrides = None,
 ) -> None:
     """Check both sides without writing; report what would prevent a mirror. Exit 0 if nothing does."""
-    checkup = examine(load(config, override or []), mirror or [])
+    report = api.check(load(config, override or []), mirrors=mirror or None)
     if output is CheckOutput.json:
-        typer.echo(json.dumps(checkup.to_json(), indent=2, ensure_ascii=False))
+        typer.echo(json.dumps(report.to_json(), indent=2, ensure_ascii=False))
     else:
-        _show(checkup)
-    if checkup.exit_code:
-        raise typer.Exit(checkup.exit_code)
+        _show(report)
+    if report.exit_code:
+        raise typer.Exit(report.exit_code)
 
 
-def _show(checkup: CheckReport) -> None:
+def _show(report: CheckReport) -> None:
     console = Console(highlight=False, soft_wrap=True)  # no wrapping: commands must stay copyable
-    for section in checkup.sections:
+    for section in report.sections:
         console.print(Text(f"{section.kind} {section.name}", style="bold"))
         for remark in section.remarks:
             level = remark.level.ljust(_WIDTH), _STYLES[remark.level]
             console.print(Text.assemble("  ", level, "  ", printable(remark.what)))
             if remark.todo:
                 console.print(Text.assemble(" " * (_WIDTH + 4), ("do: ", "dim"), printable(remark.todo)))
-    console.print(_summary(checkup))
+    console.print(_summary(report))
 
 
-def _summary(checkup: CheckReport) -> str:
-    counts = checkup.counts()
+def _summary(report: CheckReport) -> str:
+    counts = report.counts()
     levels: tuple[RemarkLevel, ...] = ("problem", "warning")
     said = [f"{counts[level]} {level}{'s' if counts[level] > 1 else ''}" for level in levels if counts[level]]
     return ", ".join(said) or "nothing is in the way"

@@ -9,7 +9,6 @@ from typing import Annotated
 
 import typer
 
-from causeway import __version__
 from causeway.cli import config, kafka, offsets
 from causeway.cli.adopt import adopt
 from causeway.cli.check import check
@@ -24,6 +23,7 @@ from causeway.cli.run import run
 from causeway.cli.status import status
 from causeway.cli.verify import verify
 from causeway.errors import CausewayError
+from causeway.version import __version__
 
 app = typer.Typer(
     name="causeway",
@@ -48,7 +48,7 @@ app.command(cls=GoCommand)(mirrormaker)
 app.command()(reo)
 app.add_typer(config.app, name="config", help="The configuration's reference.")
 app.add_typer(convert.app, name="convert", help="Other tools' configurations as Causeway's.")
-app.add_typer(offsets.app, name="offsets", help="How far partitions were carried, and moving them by hand.")
+app.add_typer(offsets.app, name="offsets", help="Show the positions of partitions, or move them.")
 app.add_typer(kafka.app, name="kafka", help="Real Kafka brokers on this machine, to try things out.")
 
 
@@ -71,6 +71,8 @@ def main() -> None:
     try:
         app()
     except CausewayError as error:
+        if type(error) is CausewayError and error.__cause__ is not None:
+            traceback.print_exception(error.__cause__)  # a bug in a thread: a report needs it
         for line in error.lines():
             print(line, file=sys.stderr)
         sys.exit(error.exit_code)

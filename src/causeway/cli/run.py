@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import sys
 import time
@@ -15,15 +16,16 @@ from rich.console import Console
 from rich.live import Live
 from rich.markup import escape
 
+from causeway.api.arguments import load
+from causeway.api.runner import Runner
 from causeway.cli.options import ConfigFile, Mirrors, Overrides, StopAtEnd
 from causeway.cli.serving import serving
 from causeway.cli.signals import handling
-from causeway.config import LogSettings, Settings, load
+from causeway.config import LogSettings, Settings
 from causeway.core.clock import now_ms
 from causeway.core.snapshot import EventView
 from causeway.errors import CausewayError, ConfigError
 from causeway.replication.event_log import SayEvent
-from causeway.replication.run import Run
 from causeway.reporting import lines
 from causeway.reporting.table import line, table
 
@@ -58,17 +60,17 @@ def run_settings(
         speak(name, replace(event, todo=reworded(event.todo, "")))
 
     try:
-        running = Run(settings, names, stop_at_end, say)
-        with serving(settings, running, say):
-            with _signals(running):
-                running.prepare()
-                running.start(lambda log: say("spark", _event(f"starting; Spark's own log is {log}")))
-            with _signals(running):  # again: Spark's start installs its own handler
-                if console.is_terminal and not structured:
-                    _show_table(running, console)
-                else:
-                    _show_lines(running, structured)
-                running.finish()
+        runner = Runner(settings, mirrors=names or None, stop_at_end=stop_at_end, on_event=say)
+        with serving(settings, runner, say), _signals(runner), runner:
+            # Everything loaded so far lives as long as the process. Every scrape creates ten thousand
+            # objects, which would make the garbage collector scan all of it again and again.
+            gc.collect()
+            gc.freeze()
+            if console.is_terminal and not structured:
+                _show_table(runner, console)
+            else:
+                _show_lines(runner, structured)
+            runner.wait()
     except CausewayError as error:
         error.todo = reworded(error.todo, error.cluster)
         if isinstance(error, ConfigError):
@@ -96,39 +98,35 @@ def _speaking(console: Console, structured: bool) -> SayEvent:
     return say
 
 
-def _event(what: str) -> EventView:
-    return EventView(now_ms(), "info", what)
-
-
-def _show_table(running: Run, console: Console) -> None:
-    with Live(table(running.progress()), console=console, auto_refresh=False) as live:
-        while running.running:
-            live.update(table(running.progress()), refresh=True)
+def _show_table(runner: Runner, console: Console) -> None:
+    with Live(table(runner.progress()), console=console, auto_refresh=False) as live:
+        while runner.running:
+            live.update(table(runner.progress()), refresh=True)
             time.sleep(TABLE_SECONDS)
-        live.update(table(running.progress()), refresh=True)
+        live.update(table(runner.progress()), refresh=True)
 
 
-def _show_lines(running: Run, structured: bool) -> None:
+def _show_lines(runner: Runner, structured: bool) -> None:
     every = OBJECT_SECONDS if structured else LINE_SECONDS
     said_at = time.monotonic()
-    while running.running:
+    while runner.running:
         time.sleep(0.1)
         if time.monotonic() - said_at >= every:
             said_at = time.monotonic()
-            _say_progress(running, structured)
-    _say_progress(running, structured)
+            _say_progress(runner, structured)
+    _say_progress(runner, structured)
 
 
-def _say_progress(running: Run, structured: bool) -> None:
-    for progress in running.progress():
+def _say_progress(runner: Runner, structured: bool) -> None:
+    for progress in runner.progress():
         said = lines.progress(progress, now_ms()) if structured else line(progress)
         print(said, file=sys.stderr, flush=True)
 
 
-def _signals(running: Run) -> AbstractContextManager[None]:
+def _signals(runner: Runner) -> AbstractContextManager[None]:
     """Ctrl-C and SIGTERM request a stop; both leave no open transaction and exit with 0."""
 
     def stop(_number: int, _frame: Any) -> None:
-        running.stop()
+        runner.stop()
 
     return handling({signal.SIGINT: stop, signal.SIGTERM: stop})

@@ -6,6 +6,7 @@ import contextlib
 import sys
 from collections.abc import Iterator
 
+from causeway.api.runner import Runner
 from causeway.cli.verify_jobs import Comparisons
 from causeway.config import Settings
 from causeway.config.observability import PORT
@@ -14,7 +15,6 @@ from causeway.core.job import Job
 from causeway.core.snapshot import EventView, Snapshot
 from causeway.errors import SetupError
 from causeway.replication.event_log import SayEvent
-from causeway.replication.run import Run
 from causeway.reporting.metrics import Metrics
 from causeway.web.app import application
 from causeway.web.serve import LOOPBACK, Server
@@ -23,25 +23,25 @@ from causeway.web.serve import LOOPBACK, Server
 class Served:
     """The mirrors of this process as the source of the web server."""
 
-    def __init__(self, settings: Settings, running: Run) -> None:
-        self._running = running
+    def __init__(self, settings: Settings, runner: Runner) -> None:
+        self._runner = runner
         self._comparisons = Comparisons(settings)
         chosen = settings.metrics
         self._metrics = Metrics(
-            running.snapshot, partitions=chosen.max_partitions or sys.maxsize, compat=chosen.compat
+            runner.status, partitions=chosen.max_partitions or sys.maxsize, compat=chosen.compat
         )
 
     def snapshot(self) -> Snapshot:
-        return self._running.snapshot()
+        return self._runner.status()
 
     def metrics(self) -> bytes:
         return self._metrics.exposition()
 
     def pause(self, mirror: str, by: str) -> None:
-        self._running.wish(mirror, paused=True, by=by)
+        self._runner.pause(mirror, by=by, timeout=0)
 
     def resume(self, mirror: str, by: str) -> None:
-        self._running.wish(mirror, paused=False, by=by)
+        self._runner.resume(mirror, by=by, timeout=0)
 
     def verify(self, mirror: str) -> str:
         state = next(one.state for one in self.snapshot().mirrors if one.name == mirror)
@@ -55,12 +55,12 @@ class Served:
 
 
 @contextlib.contextmanager
-def serving(settings: Settings, running: Run, say: SayEvent) -> Iterator[None]:
+def serving(settings: Settings, runner: Runner, say: SayEvent) -> Iterator[None]:
     """Serve inside this context if [web] is enabled; raises SetupError if the configured port is taken."""
     if not settings.web.enabled:
         yield
         return
-    served = Served(settings, running)
+    served = Served(settings, runner)
     server = _started(settings, served)
     say("web", EventView(now_ms(), "info", f"the page is at {server.address}"))
     try:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Annotated
 
@@ -14,14 +12,14 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from causeway.api import verify as api
+from causeway.api.arguments import load
 from causeway.cli.options import ConfigFile, Mirrors, Overrides
-from causeway.config import load
 from causeway.config.units import parse_duration
-from causeway.core.verify_report import DifferenceKind, VerifyReport
-from causeway.errors import UsageError, VerifyMismatch
+from causeway.core.verify_report import VerifyReport
+from causeway.errors import UsageError
 from causeway.reporting.bars import Watch
-from causeway.reporting.verify_report import summary, verdict_lines, verdict_table
-from causeway.verification.verify import verify as compare
+from causeway.reporting.verify_report import verdict_lines, verdict_table
 
 
 class VerifyOutput(StrEnum):
@@ -46,29 +44,21 @@ def verify(
     """Compare both sides record by record; exit 0 when they are equal, 9 when not."""
     settings = load(config, override or [])
     seconds = _seconds(timeout)
-    stopping = threading.Event()
-    with Watch("looking at both sides") as watch, ThreadPoolExecutor(1) as pool:
-        comparing = pool.submit(
-            compare,
+    with Watch("looking at both sides") as watch:
+        result = api.verify(
             settings,
-            mirror or [],
+            mirrors=mirror or None,
             wait=wait,
             timeout=seconds,
-            say=watch.say,
-            progress=watch.progress,
-            stopping=stopping,
+            on_step=watch.say,
+            on_progress=watch.progress,
         )
-        try:
-            reports = comparing.result()
-        except KeyboardInterrupt:
-            stopping.set()
-            raise
     if output is VerifyOutput.json:
-        equal = all(report.equal for report in reports)
-        print(json.dumps({"equal": equal, "mirrors": [report.to_json() for report in reports]}), flush=True)
+        told = {"equal": result.equal, "mirrors": [report.to_json() for report in result]}
+        print(json.dumps(told), flush=True)
     else:
-        _print(reports)
-    _judge(reports)
+        _print(result)
+    result.raise_if_different()
 
 
 def _seconds(timeout: str | None) -> float | None:
@@ -80,7 +70,7 @@ def _seconds(timeout: str | None) -> float | None:
         raise UsageError(f"--timeout {timeout}: {error}") from None
 
 
-def _print(reports: Sequence[VerifyReport]) -> None:
+def _print(reports: Iterable[VerifyReport]) -> None:
     console = Console(highlight=False)
     for report in reports:
         title = f"{report.mirror}: {', '.join(report.sources)} → {report.destination}"
@@ -96,35 +86,3 @@ def _print(reports: Sequence[VerifyReport]) -> None:
 def _width(table: Table) -> int:
     """As wide as it needs to be: topic names must not be cut."""
     return Console(width=10_000).measure(table).maximum
-
-
-def _judge(reports: Sequence[VerifyReport]) -> None:
-    different = [report for report in reports if not report.equal]
-    if different:
-        raise VerifyMismatch(
-            "; ".join(f"{_said(report)}: {summary(report)}" for report in different),
-            where=", ".join(f'mirror "{report.mirror}"' for report in different),
-            todo=_advice(different),
-        )
-
-
-def _advice(different: Sequence[VerifyReport]) -> str:
-    if any(report.lost for report in different):
-        return (
-            "let replicas lead that are whole; where there are none, declare what is lost:"
-            ' `causeway offsets skip`, or on_gap = "continue"'
-        )
-    if all(_kinds(report) == {"lagging"} for report in different):
-        return "run the mirror and verify with --wait"
-    if any("unreadable" in _kinds(report) for report in different):
-        return "compare the headers of the unreadable records with another client"
-    return ""
-
-
-def _said(report: VerifyReport) -> str:
-    unknown = _kinds(report) == {"unreadable"}
-    return "some headers could not be compared" if unknown else "both sides differ"
-
-
-def _kinds(report: VerifyReport) -> set[DifferenceKind]:
-    return {kind for kind, count in report.counts().items() if count}

@@ -1,6 +1,6 @@
 """Configuration: TOML, over it the environment, over that `-X`; secrets by reference."""
 
-from causeway.config.loading import load, settings_of
+from causeway.config.loading import load, load_text, settings_of
 from causeway.config.mirror import MirrorSettings
 from causeway.config.observability import LogSettings, MetricsSettings, WebSettings
 from causeway.config.schema import ClusterSettings, Settings, SparkSettings
@@ -14,5 +14,6 @@ __all__ = [
     "SparkSettings",
     "WebSettings",
     "load",
+    "load_text",
     "settings_of",
 ]

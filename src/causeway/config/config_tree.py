@@ -80,18 +80,29 @@ class Document:
 def read(path: Path) -> Document:
     """The file alone; raises ConfigError when it cannot be read or is not TOML."""
     try:
-        return Document(str(path), tomllib.loads(path.read_bytes().decode("utf-8")))
+        content = path.read_bytes()
     except OSError as error:
-        problem = f"{path}: {error.strerror or 'cannot be read'}"
+        raise _unreadable(f"{path}: {error.strerror or 'cannot be read'}") from None
+    return parse(content, str(path))
+
+
+def parse(content: bytes, name: str) -> Document:
+    """The document that this TOML is; `name` stands for it in problems."""
+    try:
+        return Document(name, tomllib.loads(content.decode("utf-8")))
     except UnicodeDecodeError as error:
-        problem = f"{path}: byte {error.start}: not UTF-8"
+        problem = f"{name}: byte {error.start}: not UTF-8"
     except RecursionError:
-        problem = f"{path}: nested too deeply"
+        problem = f"{name}: nested too deeply"
     except ValueError as error:  # TOMLDecodeError, and numbers too long to read
         placed = _PLACED.fullmatch(str(error))
         what, where = (placed[1], f"{placed[2]}: ") if placed else ("a value cannot be read", "")
-        problem = f"{path}: {where}not TOML: {what[:1].lower()}{what[1:]}"
-    raise ConfigError("the configuration cannot be read", problems=(problem,))
+        problem = f"{name}: {where}not TOML: {what[:1].lower()}{what[1:]}"
+    raise _unreadable(problem)
+
+
+def _unreadable(problem: str) -> ConfigError:
+    return ConfigError("the configuration cannot be read", problems=(problem,))
 
 
 def dotted(path: KeyPath) -> str:

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from causeway.config import secrets
 from causeway.config.checks import cross_check
-from causeway.config.config_tree import Document, KeyPath, read
+from causeway.config.config_tree import Document, KeyPath, parse, read
 from causeway.config.mirror import MirrorSettings
 from causeway.config.overrides import override, typed
 from causeway.config.problems import explain
@@ -32,6 +32,11 @@ _ON_COMMAND_LINE = (
 def load(path: Path, overrides: Sequence[str] = (), environ: Mapping[str, str] = os.environ) -> Settings:
     """The settings; raises ConfigError with every problem in the file, the environment and `-X`."""
     return settings_of(read(path), path.parent, overrides, environ)
+
+
+def load_text(text: str, overrides: Sequence[str] = (), environ: Mapping[str, str] = os.environ) -> Settings:
+    """The settings of a configuration that is not in a file; files that it names are relative to here."""
+    return settings_of(parse(text.encode("utf-8", "surrogateescape"), "the text"), Path(), overrides, environ)
 
 
 def settings_of(

@@ -56,6 +56,11 @@ class CheckReport:
         return [remark for section in self.sections for remark in section.remarks]
 
     @property
+    def ok(self) -> bool:
+        """Whether nothing prevents the mirrors from running; warnings may remain."""
+        return not self.exit_code
+
+    @property
     def exit_code(self) -> int:
         """Exit code of the gravest problem; 0 without problems."""
         codes = {remark.exit_code for remark in self.remarks if remark.level == "problem"}

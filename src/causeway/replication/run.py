@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import socket
 import threading
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 
-from causeway import __version__
 from causeway.config import Settings
 from causeway.core.clock import now_ms
 from causeway.core.executor import Executor
@@ -22,7 +20,10 @@ from causeway.planning.routing import Neighbours
 from causeway.replication.driver import Driver
 from causeway.replication.event_log import SayEvent
 from causeway.replication.slice_loop import serve
-from causeway.spark import executor, session
+from causeway.version import __version__
+
+OpenExecutor = Callable[[int, int, threading.Event], Executor]
+"""Called with the slots that are useful, those that are needed, and an event that ends a wait for them."""
 
 
 class Run:
@@ -35,15 +36,21 @@ class Run:
         self._drivers = [Driver(settings, mirror, stop_at_end, say) for mirror in chosen(settings, names)]
         self._errors: list[CausewayError] = []
         self._threads: list[threading.Thread] = []
+        self._finished: list[Driver] = []  # closed already, or closed by their threads
+        self._last: Snapshot | None = None
+        self._last_progress: Sequence[MirrorProgress] = ()
         self._executor: Executor | None = None
         self._prepared = False
         self._started_at = now_ms()
 
-    def prepare(self) -> None:
-        """Prepare every driver: whatever can fail at the start fails here, before Spark starts."""
+    def prepare(self, cores: int | None = None) -> None:
+        """Prepare every driver: whatever can fail at the start fails here, before Spark starts.
+
+        `cores`: how many shards a mirror gets if its settings do not say.
+        """
         for driver in self._drivers:
             driver.know_others(partial(self._others, driver))
-            driver.prepare(os.cpu_count() or 1)
+            driver.prepare(cores or os.cpu_count() or 1)
         self._prepared = True
 
     def _others(self, driver: Driver) -> Neighbours:
@@ -55,41 +62,40 @@ class Run:
             earlier=tuple(one.selection() for one in self._drivers[: self._drivers.index(driver)]),
         )
 
-    def start(self, on_spark: Callable[[Path], None]) -> None:
-        """Start Spark, and a thread for each mirror that has something to do."""
-        busy = [driver for driver in self._drivers if not driver.fulfilled]
+    def start(self, open_executor: OpenExecutor) -> None:
+        """Start a thread for each mirror that has something to do, in an executor that fits them all."""
         for driver in self._drivers:
-            if driver not in busy:
-                driver.settle("done")
+            if self._stopping.is_set() or driver.fulfilled:
+                driver.settle("stopped" if self._stopping.is_set() else "done")
                 driver.finish()
-        if not busy:
+                self._finished.append(driver)
+        waiting = [driver for driver in self._drivers if driver not in self._finished]
+        if not waiting:
             return
-        slots = sum(driver.shards for driver in busy)
-        log = session.log_directory(self._settings.spark) / f"spark-{os.getpid()}.log"
-        on_spark(log)
         # A tailing task holds its slot for the whole slice, so all shards must fit at once.
-        self._executor = executor.start(
-            self._settings.spark, slots, "causeway", log, needed=slots, stopping=self._stopping
-        )
-        for driver in busy:
+        slots = sum(driver.shards for driver in waiting)
+        self._executor = open_executor(slots, slots, self._stopping)
+        for driver in waiting:
             thread = threading.Thread(target=self._serve, args=(driver, self._executor), name=driver.name)
             self._threads.append(thread)
+            self._finished.append(driver)  # by its thread
             driver.settle("running")
             thread.start()
-        # Everything loaded so far lives as long as the process. Every scrape creates ten thousand objects,
-        # which would make the garbage collector scan all of it again and again.
-        gc.collect()
-        gc.freeze()
 
     def stop(self) -> None:
         self._stopping.set()
 
-    @property
-    def running(self) -> bool:
-        return any(thread.is_alive() for thread in self._threads)
+    def wait(self, seconds: float) -> bool:
+        """Wait up to `seconds`; return whether all mirrors have ended."""
+        deadline = time.monotonic() + seconds
+        for thread in self._threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+        return not any(thread.is_alive() for thread in self._threads)
 
     def snapshot(self) -> Snapshot:
         """All views. `at` is the oldest measurement among mirrors that are neither starting nor ended."""
+        if self._last is not None:
+            return self._last
         now = now_ms()
         awake = [one for one in self._drivers if one.state not in ("starting", *ENDED)]
         return Snapshot(
@@ -102,7 +108,7 @@ class Run:
             prepared=self._prepared,
         )
 
-    def wish(self, mirror: str, *, paused: bool, by: str) -> None:
+    def request(self, mirror: str, *, paused: bool, by: str) -> None:
         """Request a pause or a resume of a mirror; its state shows when it takes effect."""
         for driver in self._drivers:
             if driver.name == mirror:
@@ -111,18 +117,29 @@ class Run:
                 driver.request(paused, by)
 
     def progress(self) -> Sequence[MirrorProgress]:
-        return [driver.status.progress for driver in self._drivers]
+        return self._last_progress or [driver.status.progress for driver in self._drivers]
 
     def finish(self) -> None:
         """Wait for all mirrors, stop Spark, and raise the most serious error, if there was one."""
         for thread in self._threads:
             thread.join()
+        for driver in self._drivers:
+            if driver not in self._finished:
+                driver.leave()  # another mirror, or Spark, could not be started
         if self._executor is not None:
             self._executor.stop()
+            self._executor = None
         for kind in (Superseded, IntegrityError, DeliveryFailed, CausewayError):
             for error in self._errors:
                 if isinstance(error, kind):
                     raise error
+
+    def release(self) -> None:
+        """After the end: keep the last snapshot, and drop the drivers with their clients."""
+        self._last_progress, self._last = self.progress(), self.snapshot()
+        for driver in self._drivers:
+            driver.know_others(Neighbours)  # these refer to each other through this object
+        self._drivers, self._finished, self._threads = [], [], []
 
     def _serve(self, driver: Driver, executor: Executor) -> None:
         try:
@@ -132,9 +149,8 @@ class Run:
             self._errors.append(error)
             driver.report("error", f"this mirror has stopped: {error}", todo=error.todo)
             driver.publish()
-        except Exception as error:
-            self._errors.append(
-                CausewayError(f"unexpected: {type(error).__name__}: {error}", where=driver.name)
-            )
+        except Exception as error:  # noqa: BLE001 - `finish` raises it, with its traceback as the cause
+            unexpected = CausewayError(f"unexpected: {type(error).__name__}: {error}", where=driver.name)
+            unexpected.__cause__ = error
+            self._errors.append(unexpected)
             self._stopping.set()
-            raise

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyspark import InheritableThread
-from pyspark.sql import SparkSession
+from pyspark import InheritableThread, SparkContext
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.conversion import SparkConversionMixin
 
 from causeway.config import SparkSettings
 from causeway.core.executor import ArrowTask, Counter, Executor
@@ -28,7 +29,17 @@ def start(
     stopping: threading.Event | None = None,
 ) -> Executor:
     """Start Spark with `slots` concurrent tasks; raises SetupError if fewer than `needed` register."""
-    return SparkExecutor(session.start(settings, slots, app, log_file, needed=needed, stopping=stopping))
+    try:
+        spark = session.start(settings, slots, app, log_file, needed=needed, stopping=stopping)
+    except BaseException:
+        session.end()
+        raise
+    return SparkExecutor(spark)
+
+
+def in_use() -> bool:
+    """Whether this process has a running Spark application, ours or the user's."""
+    return SparkContext._active_spark_context is not None
 
 
 class SparkExecutor:
@@ -49,6 +60,7 @@ class SparkExecutor:
 
     def stop(self) -> None:
         session.stop(self._spark)
+        session.end()
 
 
 class SparkJob:
@@ -67,7 +79,7 @@ class SparkJob:
             # Before the job group is set: it belongs to the JVM thread, which a failed call may end.
             keep_scratch(self._spark)
             self._spark.sparkContext.setJobGroup(self._group, self._description)
-            made = self._spark.createDataFrame(self._table).mapInArrow(self._task, self._ddl)
+            made = _data_frame(self._spark, self._table).mapInArrow(self._task, self._ddl)
             self.rows = [row.asDict() for row in made.collect()]
         except Exception as error:  # noqa: BLE001 - cancelled, a dead worker, a lost JVM: the caller decides
             self.failure = self.failure or first_line(error)  # `cancel` has set the reason already
@@ -94,3 +106,15 @@ class SparkJob:
             self.failure = why
         with contextlib.suppress(*GONE):
             self._spark.sparkContext.cancelJobGroup(self._group)
+
+
+def _data_frame(spark: SparkSession, table: pa.Table) -> DataFrame:
+    """The table as a DataFrame of this session, which becomes the active one in this thread's JVM thread.
+
+    `SparkSession.createDataFrame` would make it the active one of the whole process: a user's code that asks
+    for the active session must get its own.
+    """
+    assert spark._jvm is not None
+    sessions = getattr(spark._jvm, "org.apache.spark.sql.classic.SparkSession")
+    sessions.setActiveSession(spark._jsparkSession)
+    return SparkConversionMixin.createDataFrame(spark, table)

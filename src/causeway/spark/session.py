@@ -10,6 +10,7 @@ import contextlib
 import logging
 import os
 import shutil
+import subprocess
 import sys
 import threading
 import time
@@ -18,6 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from py4j.protocol import Py4JError
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from causeway.config import SparkSettings, secrets
@@ -39,6 +41,15 @@ BLOCK_DIRECTORIES = 64
 """Spark's spark.diskStore.subDirectories: it creates each on first use, and never again."""
 
 _blocks: set[Path] = set()
+
+JVM_SECONDS = 10.0
+"""How long the JVM may take to exit before it is killed."""
+
+_PYTHON, _DRIVER = "PYSPARK_PYTHON", "CAUSEWAY_DRIVER_PID"
+_before: dict[str, str | None] = {}
+"""Environment variables that `start` has set, as they were before."""
+
+_QUIET = logging.NullHandler()
 
 SLOTS_SECONDS = 60.0
 """How long executors may take to register."""
@@ -110,11 +121,13 @@ def start(
     # cluster's executors, so there the user chooses it; from within Python, Spark reads it only from this
     # variable.
     python = sys.executable if is_local(settings) else settings.properties.get("spark.pyspark.python")
+    for name in (_PYTHON, _DRIVER):
+        _before.setdefault(name, os.environ.get(name))
     if python:
-        os.environ["PYSPARK_PYTHON"] = python
+        os.environ[_PYTHON] = python
     # py4j logs every call to a dead JVM with a traceback; Causeway reports it itself.
-    logging.getLogger().addHandler(logging.NullHandler())
-    os.environ["CAUSEWAY_DRIVER_PID"] = str(os.getpid())
+    logging.getLogger().addHandler(_QUIET)
+    os.environ[_DRIVER] = str(os.getpid())
     properties = {
         "spark.app.name": app,
         **_properties(settings, slots, log4j, shared_classes() if jvm is None else jvm),
@@ -166,6 +179,35 @@ def stop(spark: SparkSession) -> None:
     with contextlib.suppress(*GONE), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         spark.stop()
+
+
+def end() -> None:
+    """Undo what `start` did to this process, after `stop`: the JVM, the environment, the root logger.
+
+    A session that is created later would run in this JVM, with the options that were chosen for mirrors.
+    """
+    logging.getLogger().removeHandler(_QUIET)
+    for name, value in _before.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+    _before.clear()
+    _blocks.clear()
+    gateway = SparkContext._gateway
+    process: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
+    if gateway is None or process is None or SparkContext._active_spark_context is not None:
+        return  # it is not ours to end: the JVM started this process, or has another session
+    SparkContext._gateway = SparkContext._jvm = None
+    with contextlib.suppress(*GONE):
+        gateway.shutdown()
+    if process.stdin is not None:
+        process.stdin.close()  # the JVM exits when it reads the end of its input
+    try:
+        process.wait(JVM_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def keep_scratch(spark: SparkSession) -> None:

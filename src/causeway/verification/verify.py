@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Callable
 
 from causeway.config import Settings
 from causeway.core.executor import Executor
@@ -12,7 +13,6 @@ from causeway.core.pair import Pair
 from causeway.core.plural import counted
 from causeway.core.verify_report import Findings, PartitionVerdict, VerifyReport
 from causeway.planning.clusters import chosen
-from causeway.spark import executor
 from causeway.verification.catch_up import SayLine
 from causeway.verification.comparison_job import CompareProgress, compare_all
 from causeway.verification.rules.pairing import with_quarantine_mismatch
@@ -27,14 +27,14 @@ def verify(
     timeout: float | None = None,
     say: SayLine = lambda text: None,
     progress: CompareProgress = lambda done, total: None,
-    stopping: threading.Event | None = None,
+    stopping: threading.Event,
+    open_executor: Callable[[int], Executor],
 ) -> list[VerifyReport]:
     """Compare both sides of the mirrors with these names, or of all.
 
-    Raises KeyboardInterrupt soon after `stopping` is set. Where Ctrl-C matters, run it outside the main
-    thread: in the main thread Spark would handle Ctrl-C, in the middle of whatever it does.
+    `open_executor` is called with the number of slots that are useful. Raises KeyboardInterrupt soon after
+    `stopping` is set.
     """
-    stopping = stopping or threading.Event()
     plans = [VerifyPlan(settings, mirror, say, stopping, progress) for mirror in chosen(settings, names)]
     for plan in plans:
         plan.read(wait, timeout)
@@ -42,7 +42,7 @@ def verify(
     if not comparisons:
         return [_report(plan, [], 0.0) for plan in plans]
     say("starting Spark")
-    running = executor.start(settings.spark, min(comparisons, os.cpu_count() or 1), "causeway verify")
+    running = open_executor(min(comparisons, os.cpu_count() or 1))
     try:
         return [_compare(running, plan, say, progress, stopping) for plan in plans]
     finally:

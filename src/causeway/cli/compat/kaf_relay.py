@@ -22,6 +22,7 @@ from causeway.errors import AccessDenied, CausewayError, ConfigError, Unreachabl
 from causeway.kafka.admin import CONNECT_SECONDS, ClusterView
 from causeway.kafka.ledger import read_image
 from causeway.planning.clusters import cluster_of
+from causeway.version import __version__
 
 POOL_SECONDS = 3.0
 """How long a node may take to respond when there are others."""
