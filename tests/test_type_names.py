@@ -6,7 +6,14 @@ import ast
 from collections import defaultdict
 from pathlib import Path
 
-PACKAGE = Path(__file__).parents[1] / "src" / "causeway"
+import pytest
+
+ROOT = Path(__file__).parents[1]
+TREES = {
+    "product": (("src/causeway/**/*.py",), 300),
+    "fault harness": (("tests/faults/*.py", "tests/support/*.py"), 60),
+}
+"""Files whose types share one set of names, and how many names there are at least."""
 
 
 def names(tree: ast.Module) -> set[str]:
@@ -18,10 +25,12 @@ def names(tree: ast.Module) -> set[str]:
     return {name for name in found if name[0].isupper() and not name.isupper()}
 
 
-def test_no_type_name_is_defined_twice() -> None:
+@pytest.mark.parametrize(("patterns", "least"), TREES.values(), ids=TREES)
+def test_no_type_name_is_defined_twice(patterns: tuple[str, ...], least: int) -> None:
     defined: dict[str, list[str]] = defaultdict(list)
-    for path in sorted(PACKAGE.rglob("*.py")):
-        for name in names(ast.parse(path.read_text())):
-            defined[name].append(str(path.relative_to(PACKAGE)))
-    assert len(defined) > 300
+    for path in sorted(path for pattern in patterns for path in ROOT.glob(pattern)):
+        if not path.name.startswith(("test_", "conftest")):
+            for name in names(ast.parse(path.read_text())):
+                defined[name].append(str(path.relative_to(ROOT)))
+    assert len(defined) > least
     assert {name: places for name, places in defined.items() if len(places) > 1} == {}

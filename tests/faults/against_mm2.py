@@ -31,7 +31,7 @@ from causeway.local_kafka import DEFAULT_VERSION, EmbeddedCluster
 from faults.contenders import CONTENDERS, Contender, Entry
 from faults.events import Fault, Lag
 from faults.invariant_result import Report
-from faults.outcome import Outcome, examples, said, table
+from faults.outcome import FaultOutcome, examples, said, table
 from faults.scenario import Scenario
 from faults.schedules import SCHEDULE, TOPICS, MirrorTarget, Scheduled
 from support.process import eventually
@@ -78,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return exit_code(done)
 
 
-def put_through(arena: Arena, fault: Scheduled, entry: Entry) -> Outcome:
+def put_through(arena: Arena, fault: Scheduled, entry: Entry) -> FaultOutcome:
     """Run one mirror through one fault, in a scenario of its own."""
     arena.proxy.heal()
     arena.destination.start_brokers()
@@ -98,7 +98,7 @@ def put_through(arena: Arena, fault: Scheduled, entry: Entry) -> Outcome:
     except (AssertionError, KafkaException) as error:
         trouble = str(error).splitlines()[0]
     recoveries = [took for _, took in report.recoveries] if report else []
-    outcome = Outcome(
+    outcome = FaultOutcome(
         fault.name,
         entry.name,
         arena.seed,
@@ -147,14 +147,14 @@ def come_to_rest(scenario: Scenario, mirror: Contender, patience: float) -> bool
     return scenario.unseen.count() == 0 and mirror.alive
 
 
-def exit_code(outcomes: Sequence[Outcome]) -> int:
+def exit_code(outcomes: Sequence[FaultOutcome]) -> int:
     """1 if Causeway shows an anomaly or could not be checked; other mirrors do not count."""
     return int(any(not one.clean for one in outcomes if one.mirror == OURS))
 
 
 def show(directory: Path) -> None:
     """Print the table of everything that was run into a directory, and write results.json."""
-    outcomes = [Outcome.read(path) for path in sorted(directory.glob(f"*/*/{RESULT}"))]
+    outcomes = [FaultOutcome.read(path) for path in sorted(directory.glob(f"*/*/{RESULT}"))]
     (directory / "results.json").write_text(json.dumps([asdict(one) for one in outcomes], indent=1))
     faults, mirrors = ([(one.name, one.title) for one in group] for group in (SCHEDULE, CONTENDERS))
     Console(width=None if sys.stdout.isatty() else 160).print(table(outcomes, faults, mirrors))

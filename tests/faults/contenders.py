@@ -30,7 +30,7 @@ class Contender(Mirror, Protocol):
         """Failures of the mirror as a whole."""
 
 
-class Causeway(CausewayMirror):
+class ComparedCauseway(CausewayMirror):
     def say(self, scenario: Scenario) -> None:
         _note(
             scenario,
@@ -73,7 +73,7 @@ class Entry:
 def _causeway(
     directory: Path, source: EmbeddedCluster, destination: EmbeddedCluster, proxied: bool
 ) -> Contender:
-    return Causeway(
+    return ComparedCauseway(
         directory, source, destination, proxied=["destination"] if proxied else [],
         transaction_timeout=f"{TRANSACTION_TIMEOUT_MS}ms",
     )  # fmt: skip

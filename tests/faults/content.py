@@ -15,7 +15,7 @@ from dataclasses import dataclass
 TOKEN_HEADER = "token"
 _TOKEN = re.compile(rb"~([a-z0-9-]+)\.(\d+)\.([0-9a-f]{6})~")
 
-Headers = Iterable[tuple[str, bytes | None]]
+HeaderPairs = Iterable[tuple[str, bytes | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ def fingerprint(data: bytes | None) -> str | None:
 
 
 def content(
-    key: bytes | None, value: bytes | None, headers: Headers, timestamp: int, clock: str = ""
+    key: bytes | None, value: bytes | None, headers: HeaderPairs, timestamp: int, clock: str = ""
 ) -> Content:
     printed = tuple((name, fingerprint(data)) for name, data in headers)
     return Content(fingerprint(key), fingerprint(value), printed, timestamp, clock)
@@ -44,7 +44,7 @@ def token(producer: str, number: int) -> str:
     return f"~{producer}.{number}.{_check(producer.encode(), str(number).encode())}~"
 
 
-def token_in(key: bytes | None, value: bytes | None, headers: Headers) -> str:
+def token_in(key: bytes | None, value: bytes | None, headers: HeaderPairs) -> str:
     """The token in a record; empty if there is none."""
     places = [data for name, data in headers if name == TOKEN_HEADER]
     for data in (*places, key, value):

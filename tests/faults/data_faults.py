@@ -22,7 +22,7 @@ from confluent_kafka.admin import (
 )
 
 from faults.content import TOKEN_HEADER, content, token
-from faults.events import DeliveryReport, Drained, Ended, Sent, Side
+from faults.events import DeliveryReport, Drained, Sent, Side, TransactionEnded
 from faults.mirror_reports import MirrorReports
 from faults.mirrors import CausewayMirror
 from faults.processes import held
@@ -264,7 +264,7 @@ class Hanging:
         else:
             eventually(lambda: self._stable() > self.offset, "its coordinator has aborted it")
         outcome: Literal["committed", "aborted"] = "committed" if how == "committed" else "aborted"
-        journal.add(Ended(journal.now(), self.transaction, outcome, how))
+        journal.add(TransactionEnded(journal.now(), self.transaction, outcome, how))
 
     def _stable(self) -> int:
         spot = {TopicPartition(self.topic, 0): OffsetSpec.latest()}

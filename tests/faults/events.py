@@ -34,7 +34,7 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A record was given to a producer. DeliveryReport, and Ended for its transaction, tell its outcome."""
+    """A record was given to a producer. DeliveryReport and TransactionEnded tell its outcome."""
 
     at: int
     token: str
@@ -55,7 +55,7 @@ class DeliveryReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class TransactionEnded:
     """A transaction's end as its producer knows it."""
 
     at: int
@@ -234,6 +234,6 @@ class Exited:
 
 
 KINDS: tuple[type[Any], ...] = (
-    Terms, Route, Sent, DeliveryReport, Ended, Seen, Drained, LedgerPosition, Mapped, Translated, Verdict,
-    Fault, Damage, Lag, Usage, Topics, Scanned, Applied, Exited,
+    Terms, Route, Sent, DeliveryReport, TransactionEnded, Seen, Drained, LedgerPosition, Mapped, Translated,
+    Verdict, Fault, Damage, Lag, Usage, Topics, Scanned, Applied, Exited,
 )  # fmt: skip

@@ -12,7 +12,6 @@ from faults.events import (
     Damage,
     DeliveryReport,
     Drained,
-    Ended,
     Exited,
     Fault,
     Lag,
@@ -24,6 +23,7 @@ from faults.events import (
     Sent,
     Terms,
     Topics,
+    TransactionEnded,
     Translated,
     Usage,
     Verdict,
@@ -105,7 +105,7 @@ class HistoryBuilder:
             if step.kind not in ("failed", "vanished"):
                 self._ends[step.partition] += 1
         if transaction:
-            self._add(Ended(self.now, transaction, step.kind))  # type: ignore[arg-type]
+            self._add(TransactionEnded(self.now, transaction, step.kind))  # type: ignore[arg-type]
             self._ends[step.partition] += 1  # the marker
 
     def _arrived(self, partition: int) -> list[tuple[int, int, str, Content]]:

@@ -27,7 +27,7 @@ SUMMARIES = ("not-converged", "lag-left")
 
 
 @dataclass(frozen=True)
-class Outcome:
+class FaultOutcome:
     fault: str
     mirror: str
     seed: int
@@ -45,8 +45,8 @@ class Outcome:
         path.write_text(json.dumps(asdict(self), indent=1))
 
     @staticmethod
-    def read(path: Path) -> Outcome:
-        return Outcome(**json.loads(path.read_text()))
+    def read(path: Path) -> FaultOutcome:
+        return FaultOutcome(**json.loads(path.read_text()))
 
     @property
     def clean(self) -> bool:
@@ -74,7 +74,7 @@ def said(history: History) -> list[str]:
     ]
 
 
-def cell(outcome: Outcome) -> list[str]:
+def cell(outcome: FaultOutcome) -> list[str]:
     """The lines of a cell."""
     counts: Counter[str] = Counter()
     told = {"lost", "unseen"} & outcome.anomalies.keys()
@@ -95,7 +95,7 @@ def cell(outcome: Outcome) -> list[str]:
 
 
 def table(
-    outcomes: Iterable[Outcome], faults: Sequence[tuple[str, str]], mirrors: Sequence[tuple[str, str]]
+    outcomes: Iterable[FaultOutcome], faults: Sequence[tuple[str, str]], mirrors: Sequence[tuple[str, str]]
 ) -> Table:
     """Faults down, mirrors across; (name, title) of each, omits those that were never run."""
     found = {(one.fault, one.mirror): one for one in outcomes}

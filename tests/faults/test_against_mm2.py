@@ -17,7 +17,7 @@ from faults.against_mm2 import exit_code, show
 from faults.contenders import CONTENDERS, MirrorMaker
 from faults.events import Verdict
 from faults.history import Journal
-from faults.outcome import WORDS, Outcome, cell, table
+from faults.outcome import WORDS, FaultOutcome, cell, table
 from faults.scenario import Scenario
 from faults.schedules import SCHEDULE
 from support.mirrormaker2 import Flow, Setting, failed, properties
@@ -29,12 +29,12 @@ TOO_LARGE = (
 )
 
 
-def outcome(fault: str = "kill", mirror: str = "mm2", **facts: Any) -> Outcome:
+def outcome(fault: str = "kill", mirror: str = "mm2", **facts: Any) -> FaultOutcome:
     known: dict[str, Any] = {
         "seed": 1, "acknowledged": 10, "anomalies": {}, "examples": [], "said": [], "failures": [],
         "recovery_ms": None,
     }  # fmt: skip
-    return Outcome(fault, mirror, **{**known, **facts})
+    return FaultOutcome(fault, mirror, **{**known, **facts})
 
 
 # MirrorMaker 2's settings

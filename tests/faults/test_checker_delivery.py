@@ -6,7 +6,17 @@ from dataclasses import replace
 
 from faults.checker import RECORDS, check
 from faults.content import Content, token
-from faults.events import DeliveryReport, Drained, Ended, Fault, Route, Seen, Sent, Terms, Translated
+from faults.events import (
+    DeliveryReport,
+    Drained,
+    Fault,
+    Route,
+    Seen,
+    Sent,
+    Terms,
+    TransactionEnded,
+    Translated,
+)
 from faults.history import History
 from faults.history_builder import TO, TOPIC
 
@@ -147,7 +157,7 @@ def test_what_lost_its_identity_is_known_by_its_place_and_by_what_is_left_of_it(
 def test_an_aborted_record_in_the_place_of_another_is_not_taken_for_it() -> None:
     first, second, third = contents(3, 3)
     aborted = replace(second, value="1:other")
-    sent = [Sent(0, "~a~", TOPIC, 0, aborted, "tx"), Ended(0, "tx", "aborted")]
+    sent = [Sent(0, "~a~", TOPIC, 0, aborted, "tx"), TransactionEnded(0, "tx", "aborted")]
     assert without_tokens([first, aborted, third], *sent, token_there="~a~") == {
         "aborted-delivered copy[0]@1", "lost orders[0]@1",
     }  # fmt: skip

@@ -13,7 +13,7 @@ import pytest
 
 from faults.conftest import NewScenario
 from faults.content import Content
-from faults.events import DeliveryReport, Ended, Route, Seen, Sent, Side, Verdict
+from faults.events import DeliveryReport, Route, Seen, Sent, Side, TransactionEnded, Verdict
 from faults.history import History, Journal
 from faults.processes import held, is_held, kill, usage
 from faults.unseen import PendingRecords
@@ -62,14 +62,20 @@ def test_a_transaction_is_owed_when_it_is_committed_and_then_as_a_whole(
     journal.add(sent("a", "x"), sent("b", "x"), sent("c", "y"), sent("d", "z"))
     journal.add(*(DeliveryReport(10, token, "ok", 0) for token in "abcd"))
     assert owed.count() == 0
-    journal.add(Ended(20, "x", "committed"), Ended(21, "y", "aborted"), Ended(22, "z", "unknown"))
+    journal.add(
+        TransactionEnded(20, "x", "committed"),
+        TransactionEnded(21, "y", "aborted"),
+        TransactionEnded(22, "z", "unknown"),
+    )
     assert (owed.count(before=19), owed.count()) == (0, 2)
 
 
 def test_what_a_reader_of_the_source_has_seen_is_owed_whatever_its_producer_was_told(
     journal: Journal, owed: PendingRecords
 ) -> None:
-    journal.add(sent("a"), DeliveryReport(10, "a", "unknown"), sent("b", "z"), Ended(11, "z", "unknown"))
+    journal.add(
+        sent("a"), DeliveryReport(10, "a", "unknown"), sent("b", "z"), TransactionEnded(11, "z", "unknown")
+    )
     journal.add(*(Seen(30, "source", "t", 0, n, token, CONTENT) for n, token in enumerate("ab")))
     assert owed.count() == 2
     owed.arrived |= {"a", "b"}

@@ -13,7 +13,7 @@ from confluent_kafka import KafkaError
 from causeway.local_kafka import EmbeddedCluster
 from faults.checker import RECORDS, check
 from faults.content import content, token, token_in
-from faults.events import DeliveryReport, Ended, Route, Seen, Sent, Terms
+from faults.events import DeliveryReport, Route, Seen, Sent, Terms, TransactionEnded
 from faults.history import History, Journal
 from faults.history_builder import records_of, replaced
 from faults.ledger_events import note_ledger, note_offset_map, note_topics, topic_ids
@@ -84,13 +84,16 @@ def test_an_abort_is_believed_when_the_connection_held_until_its_markers_were_th
         workload = Workload(world.servers["source"], {world.topic("t", 2): 2}, journal, seed=1)
         workload._transaction(3, commit=False)
         assert workload._transactional is not None
-        assert not journal.history().of(Ended), "the response alone is not certain"
+        assert not journal.history().of(TransactionEnded), "the response alone is not certain"
         workload._transactional.connection.shaken = shaken
         if by == "the next transaction":
             workload._transaction(3, commit=True)
-            assert [event.outcome for event in journal.history().of(Ended)] == [outcome, "committed"]
+            assert [event.outcome for event in journal.history().of(TransactionEnded)] == [
+                outcome,
+                "committed",
+            ]
         workload.settle()
-        assert journal.history().of(Ended)[0].outcome == outcome
+        assert journal.history().of(TransactionEnded)[0].outcome == outcome
 
 
 def test_one_mirror_run_holds_every_promise_about_records_and_positions(world: World, tmp_path: Path) -> None:
@@ -127,7 +130,7 @@ def test_one_mirror_run_holds_every_promise_about_records_and_positions(world: W
     one = records_of(history, "destination")[100]
     less = {a.name for a in check(replaced(history, [(one, None)])).anomalies if a.invariant in RECORDS}
     assert less in ({"lost"}, {"unseen"})
-    aborted = {event.transaction for event in history.of(Ended) if event.outcome == "aborted"}
+    aborted = {event.transaction for event in history.of(TransactionEnded) if event.outcome == "aborted"}
     never = next(sent for sent in history.of(Sent) if sent.transaction in aborted)
     more = Seen(1, "destination", never.topic, never.partition, 10**6, never.token, never.content)
     assert {a.name for a in check(History([*history.events, more])).anomalies} == {"aborted-delivered"}

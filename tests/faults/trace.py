@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from faults.content import Content, alike
-from faults.events import DeliveryReport, Drained, Ended, Route, Seen, Sent
+from faults.events import DeliveryReport, Drained, Route, Seen, Sent, TransactionEnded
 from faults.history import History
 
 Fate = Literal["visible", "hidden", "unknown"]
@@ -86,7 +86,7 @@ class Trace:
 def trace(history: History) -> Trace:
     sent = {event.token: event for event in history.of(Sent)}
     reports = {event.token: event for event in history.of(DeliveryReport)}
-    ended = {event.transaction: event for event in history.of(Ended)}
+    ended = {event.transaction: event for event in history.of(TransactionEnded)}
     traced = Trace(
         routes={route.topic: route for route in history.of(Route)},
         sent=sent,
@@ -109,7 +109,7 @@ def trace(history: History) -> Trace:
 
 
 def _fates(
-    sent: dict[str, Sent], reports: dict[str, DeliveryReport], ended: dict[str, Ended]
+    sent: dict[str, Sent], reports: dict[str, DeliveryReport], ended: dict[str, TransactionEnded]
 ) -> dict[str, Fate]:
     def fate(record: Sent) -> Fate:
         if record.transaction:
@@ -121,7 +121,7 @@ def _fates(
 
 
 def _originals(
-    traced: Trace, shown: dict[Log, dict[int, Seen]], ended: dict[str, Ended]
+    traced: Trace, shown: dict[Log, dict[int, Seen]], ended: dict[str, TransactionEnded]
 ) -> dict[Log, list[Original]]:
     found: dict[Log, list[Original]] = defaultdict(list)
     tokens: set[str] = set()

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
 
 from faults.content import token_in
-from faults.events import DeliveryReport, Ended, Route, Seen, Sent, Verdict
+from faults.events import DeliveryReport, Route, Seen, Sent, TransactionEnded, Verdict
 from faults.history import Journal
 
 _QUIET = logging.Logger("follower")
@@ -100,7 +100,7 @@ class PendingRecords:
                         self._open_offsets[event.token] = event.offset
                     else:
                         self._owe(event.token, event.at, event.offset)
-                case Ended():
+                case TransactionEnded():
                     for token in self._in_transaction.pop(event.transaction, ()):
                         offset = self._open_offsets.pop(token, -1)
                         if event.outcome == "committed":

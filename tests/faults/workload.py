@@ -26,7 +26,7 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from faults.content import content, token
-from faults.events import DeliveryReport, Ended, Sent
+from faults.events import DeliveryReport, Sent, TransactionEnded
 from faults.history import Journal
 from faults.record_generator import random_record
 
@@ -221,7 +221,7 @@ class Workload:
     def _end(self, transaction: str, outcome: Any, records: int, why: str = "") -> None:
         self.counts[outcome] += 1
         self.counts[f"{outcome} records"] += records
-        self._journal.add(Ended(self._journal.now(), transaction, outcome, why))
+        self._journal.add(TransactionEnded(self._journal.now(), transaction, outcome, why))
 
     def _fenced(self) -> _Transactional | None:
         """A producer with a new epoch; None while the brokers are down."""
