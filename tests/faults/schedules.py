@@ -108,7 +108,7 @@ def recreated_meanwhile(target: MirrorTarget) -> None:
     scenario, mirror = target.scenario, target.mirror
     _all_replicated(target)
     assert mirror.stop() == 0
-    with scenario.fault("topic recreated while the mirror was away"):
+    with scenario.fault("topic recreated while the mirror was down"):
         _recreate(scenario)
         mirror.start()
     scenario.write(scenario.topics)
@@ -141,8 +141,8 @@ SCHEDULE = (
     Scheduled("hold", "SIGSTOP of the mirror, longer than its transactions live", held),
     Scheduled("broker", "kill -9 of the destination's broker, and back", broker_killed),
     Scheduled("cut", "the destination cut off for some seconds", cut, proxied=True),
-    Scheduled("overtaken", "records deleted from the source while the mirror was away", overtaken),
-    Scheduled("recreated-away", "topic recreated while the mirror was away", recreated_meanwhile),
+    Scheduled("overtaken", "records deleted from the source while the mirror was down", overtaken),
+    Scheduled("recreated-away", "topic recreated while the mirror was down", recreated_meanwhile),
     Scheduled("recreated", "topic recreated while the mirror runs", recreated_under_it),
     Scheduled("too-large", "a record too large for the destination", too_large),
 )

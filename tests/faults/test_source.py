@@ -63,7 +63,7 @@ def test_a_gap_and_a_longer_new_topic_stop_a_mirror_and_are_gone_over_where_that
         scenario.start()
         data_faults.all_replicated()
         assert mirror.stop() == 0, mirror.output
-        with scenario.fault("records deleted and a topic recreated while the mirror was away"):
+        with scenario.fault("records deleted and a topic recreated while the mirror was down"):
             replicated = data_faults.position("u", 1)
             data_faults.write_more(200, "t", "u")
             removed = data_faults.delete_records("u", 1)
