@@ -9,7 +9,7 @@ import pyarrow as pa
 from causeway.core.executor import Executor
 from causeway.core.receipt import Receipt
 from causeway.core.task_order import TaskOrder
-from causeway.replication.worker.task import relay
+from causeway.replication.worker.task import serve_orders
 
 ORDERS = pa.schema([("shard", pa.int32()), ("order", pa.string())])
 RECEIPTS_DDL = "shard int, receipt string"
@@ -35,7 +35,7 @@ class Slice:
         )
         group = f"causeway.{of.mirror}.{of.lease}.{of.number}"
         self._executor = executor
-        self._job = executor.submit(relay, table, RECEIPTS_DDL, group, description)
+        self._job = executor.submit(serve_orders, table, RECEIPTS_DDL, group, description)
         self.wait = self._job.wait
         self.ended_tasks = self._job.ended_tasks
         self.cancel = self._job.cancel

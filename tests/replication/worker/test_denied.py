@@ -17,7 +17,7 @@ from causeway.core.topic import TopicFacts
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.quarantine import ensure_quarantine
 from causeway.local_kafka import EmbeddedCluster
-from causeway.replication.worker.task import carry
+from causeway.replication.worker.task import serve_order
 from causeway.replication.worker.task_state import TaskState
 from support.ordering import Patience, TooManyAttempts, order_of
 from support.rights import Rights, cluster_with_rights
@@ -71,7 +71,7 @@ def test_a_topic_that_may_not_be_written_to_stops_alone_and_goes_on_when_it_may(
     rights.deny(closed, AclOperation[right])
 
     for _ in range(2):
-        receipt = carry(order, pause=Patience(5))
+        receipt = serve_order(order, pause=Patience(5))
 
         assert (receipt.outcome, receipt.stopped) == ("done", 2)
         for found in world.ledger().stopped.values():
@@ -83,7 +83,7 @@ def test_a_topic_that_may_not_be_written_to_stops_alone_and_goes_on_when_it_may(
         order = next_slice(order)
 
     rights.grant(closed)
-    receipt = carry(order, pause=Patience(5))
+    receipt = serve_order(order, pause=Patience(5))
 
     assert (receipt.outcome, receipt.stopped) == ("done", 0)
     assert not any(one.verdict for one in world.ledger().stopped.values())
@@ -98,12 +98,12 @@ def test_a_right_that_is_taken_away_stops_what_was_replicated_before(
     world: World, rights: Rights, delivery: str, right: str
 ) -> None:
     closed, open_, order = two_topics(world, rights, delivery=delivery)
-    assert carry(order, pause=Patience(5)).stopped == 0
+    assert serve_order(order, pause=Patience(5)).stopped == 0
     for name in (closed, open_):
         world.produce(name, world.numbers(COUNT, 2, COUNT))
     rights.deny(closed, AclOperation[right])
 
-    receipt = carry(next_slice(order, COUNT), pause=Patience(5))
+    receipt = serve_order(next_slice(order, COUNT), pause=Patience(5))
 
     assert (receipt.outcome, receipt.stopped) == ("done", 2)
     assert {one.expected for one in world.ledger().stopped.values()} == {COUNT // 2}
@@ -121,7 +121,7 @@ def test_a_quarantine_that_may_not_be_written_to_stops_the_partition_instead(
     ensure_quarantine(ClusterView(order.destination), world.mirror, 1, 0)
     rights.deny(order.quarantine)
 
-    receipt = carry(replace(order, destination=rights.as_user("destination")), pause=Patience(10))
+    receipt = serve_order(replace(order, destination=rights.as_user("destination")), pause=Patience(10))
 
     assert (receipt.outcome, receipt.stopped) == ("done", 1)
     (found,) = world.ledger().stopped.values()
@@ -138,13 +138,13 @@ def test_an_offset_map_that_may_not_be_written_to_is_named_and_repeats_nothing(
     rights.deny(order.offset_map)
 
     with pytest.raises(TooManyAttempts):
-        carry(order, pause=Patience(5))
+        serve_order(order, pause=Patience(5))
 
     assert f"topic {order.offset_map} on destination must not be written to" in said[-1]
     there = [len(records) for topic in (closed, open_) for records in world.read(topic).values()]
     assert sum(there) <= 2 * COUNT, "no more than one attempt has produced them"
     rights.grant(order.offset_map)
-    assert carry(order, pause=Patience(5)).outcome == "done"
+    assert serve_order(order, pause=Patience(5)).outcome == "done"
     assert (delivered(world, closed), delivered(world, open_)) == ([10, 10], [10, 10])
 
 
@@ -162,7 +162,7 @@ def test_where_brokers_do_not_tell_what_a_user_may_do_the_denial_names_the_topic
     rights.deny(closed)
 
     for _ in range(2):
-        receipt = carry(order, pause=Patience(5))
+        receipt = serve_order(order, pause=Patience(5))
 
         assert (receipt.outcome, receipt.stopped) == ("done", 2)
         assert (delivered(world, closed), delivered(world, open_)) == ([0, 0], [10, 10])
@@ -176,7 +176,7 @@ def test_where_the_client_does_not_name_the_topic_the_brokers_do(
     closed, open_, order = two_topics(world, rights)
     rights.deny(closed)
 
-    receipt = carry(order, pause=Patience(5))
+    receipt = serve_order(order, pause=Patience(5))
 
     assert (receipt.outcome, receipt.stopped) == ("done", 2)
     assert (delivered(world, closed), delivered(world, open_)) == ([0, 0], [10, 10])

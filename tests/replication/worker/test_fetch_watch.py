@@ -18,7 +18,7 @@ from causeway.core.filtering import FilterSpec
 from causeway.core.task_order import Limits, TaskOrder
 from causeway.kafka.carrier import carrier as chosen
 from causeway.replication.worker import fetch_watch
-from causeway.replication.worker.task import carry
+from causeway.replication.worker.task import serve_order
 from causeway.rules.fetch_sizes import FULL, SMALLEST, Fetched, at_level, budget
 from support.ordering import Patience, order_of
 from support.plain_order import plain_order
@@ -80,7 +80,7 @@ def test_a_change_in_the_middle_loses_repeats_and_reorders_nothing(
         replace(lane, batch_limit=SMALL_BATCH if lane.source.topic == small else None) for lane in order.lanes
     )
 
-    receipt = carry(replace(order, lanes=tuple(lanes)), pause=Patience(3))
+    receipt = serve_order(replace(order, lanes=tuple(lanes)), pause=Patience(3))
 
     assert (receipt.outcome, receipt.restarts, receipt.stopped) == ("done", 0, 0)
     assert receipt.records == 3 * 6_000
@@ -119,7 +119,7 @@ def test_a_filter_sees_each_record_once_and_what_stopped_stays_so(
     even = FilterSpec("even.py:Even", {"path": str(asked), "stops": stops}, "stop", ASKED)
     order = to_the_ends(world, order_of(world, topic, 0, limits=LIMITS, filters=(even,)))
 
-    receipt = carry(order, pause=Patience(3))
+    receipt = serve_order(order, pause=Patience(3))
 
     assert (receipt.outcome, receipt.restarts, receipt.stopped) == ("done", 0, len(stops))
     assert len(changes) > SMALLEST
@@ -140,16 +140,16 @@ def test_a_filter_sees_each_record_once_and_what_stopped_stays_so(
 CHILD = """
 import sys
 from causeway.core.task_order import TaskOrder
-from causeway.replication.worker.task import carry, settle_in
+from causeway.replication.worker.task import serve_order, warm_up
 
 def memory(name):
     lines = open("/proc/self/status").read().splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(name))
 
 order = TaskOrder.from_json(open(sys.argv[1]).read())
-settle_in(order)
+warm_up(order)
 before = memory("VmRSS")
-receipt = carry(order)
+receipt = serve_order(order)
 print(receipt.outcome, receipt.records, receipt.restarts, memory("VmHWM") - before)
 """
 ZEROS = bytes(1_000_000)

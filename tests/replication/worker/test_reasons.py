@@ -11,7 +11,7 @@ from causeway.core.cluster import Cluster
 from causeway.core.ledger_record import Event
 from causeway.replication.worker import reasons
 from causeway.replication.worker.reasons import AGAIN_SECONDS, SILENT_SECONDS, Reasons
-from causeway.replication.worker.task import carry
+from causeway.replication.worker.task import serve_order
 from causeway.replication.worker.task_state import TaskState
 from support.ordering import Patience, TooManyAttempts, order_of
 from support.process import eventually
@@ -93,7 +93,7 @@ def test_the_reason_is_in_the_ledger_although_no_transaction_can_begin(
     limits = replace(order.limits, transaction_timeout=1_000)
 
     with pytest.raises(TooManyAttempts):
-        carry(replace(order, limits=limits), pause=Patience(3))
+        serve_order(replace(order, limits=limits), pause=Patience(3))
 
     eventually(lambda: world.ledger().events, "the driver can read why")
     (event, *_) = world.ledger().events.values()

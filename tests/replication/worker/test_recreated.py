@@ -9,7 +9,7 @@ import pytest
 
 from causeway.core.choices import CarrierChoice
 from causeway.kafka.admin import ClusterView
-from causeway.replication.worker.task import carry
+from causeway.replication.worker.task import serve_order
 from support.ordering import Patience, TooManyAttempts, order_of
 from support.topics import delete_topic
 from support.world import World
@@ -23,7 +23,7 @@ def test_records_of_a_recreated_topic_are_not_committed_although_a_broker_descri
     world.topic("t", 1, on="destination")
     world.produce(topic, world.numbers(5))
     order = order_of(world, topic, 5, carrier=carrier)
-    assert carry(order, pause=Patience(3)).outcome == "done"
+    assert serve_order(order, pause=Patience(3)).outcome == "done"
     delete_topic(world.admin(), topic)
     world.topic("t", 1)
     world.produce(topic, world.numbers(10))
@@ -41,7 +41,7 @@ def test_records_of_a_recreated_topic_are_not_committed_although_a_broker_descri
     lanes = tuple(replace(lane, until=10) for lane in order.lanes)
 
     with pytest.raises(TooManyAttempts):
-        carry(replace(order, lanes=lanes, slice=replace(order.slice, number=2)), pause=Patience(3))
+        serve_order(replace(order, lanes=lanes, slice=replace(order.slice, number=2)), pause=Patience(3))
 
     assert len(world.read(topic)[0]) == 5
     (position,) = world.ledger().positions.values()

@@ -18,7 +18,7 @@ from causeway.core.ledger_record import Stopped
 from causeway.core.task_order import Limits, TaskOrder
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.quarantine import ensure_quarantine
-from causeway.replication.worker.task import carry
+from causeway.replication.worker.task import serve_order
 from support.ordering import Patience, order_of
 from support.records import Rec
 from support.world import World, now_ms
@@ -76,7 +76,7 @@ def stopped(world: World) -> Stopped:
 def test_a_record_that_can_never_arrive_is_named(world: World, case: Case, carrier: CarrierChoice) -> None:
     order = bad_order(world, case, carrier=carrier)
 
-    receipt = carry(order, pause=Patience(20))
+    receipt = serve_order(order, pause=Patience(20))
 
     assert (receipt.outcome, receipt.stopped) == ("done", 1)
     found = stopped(world)
@@ -92,7 +92,7 @@ def test_what_the_client_refuses_stops_although_there_is_a_quarantine(world: Wor
     order = bad_order(world, CLIENT, on_poison="quarantine")
     ensure_quarantine(ClusterView(order.destination), world.mirror, 1, 0)
 
-    receipt = carry(order, pause=Patience(20))
+    receipt = serve_order(order, pause=Patience(20))
 
     assert (receipt.outcome, receipt.stopped) == ("done", 1)
     assert (stopped(world).verdict, stopped(world).expected) == ("poison", BEFORE)
@@ -102,7 +102,7 @@ def test_what_no_segment_takes_is_quarantined(world: World) -> None:
     order = bad_order(world, SEGMENT, on_poison="quarantine")
     ensure_quarantine(ClusterView(order.destination), world.mirror, 1, 0)
 
-    receipt = carry(order, pause=Patience(20))
+    receipt = serve_order(order, pause=Patience(20))
 
     assert (receipt.outcome, receipt.stopped) == ("done", 0)
     tallies = {source.partition: one.tally for source, one in world.ledger().positions.items()}
@@ -126,7 +126,7 @@ def test_what_a_filter_says_fits_into_the_ledger(world: World) -> None:
     loud = FilterSpec("loud.py:Loud", {}, "stop", LOUD)
     order = bad_order(world, Case("filter", "", "", size=10), filters=(loud,), carrier="object")
 
-    receipt = carry(order, pause=Patience(5))
+    receipt = serve_order(order, pause=Patience(5))
 
     assert (receipt.outcome, receipt.stopped) == ("done", 1)
     assert (stopped(world).verdict, stopped(world).expected) == ("filter", BEFORE)
@@ -151,7 +151,7 @@ def test_an_error_that_names_no_record_is_traced_to_it(
     if policy == "quarantine":
         ensure_quarantine(ClusterView(order.destination), world.mirror, 1, 0)
 
-    receipt = carry(order, pause=Patience(40))
+    receipt = serve_order(order, pause=Patience(40))
 
     assert receipt.outcome == "done"
     tallies = {source.partition: one.tally for source, one in world.ledger().positions.items()}
@@ -173,7 +173,7 @@ def test_a_refusal_for_an_unknown_reason_stops_its_partition_alone(
     order = bad_order(world, SEGMENT, delivery=delivery, on_poison="quarantine")
     ensure_quarantine(ClusterView(order.destination), world.mirror, 1, 0)
 
-    receipt = carry(order, pause=Patience(40))
+    receipt = serve_order(order, pause=Patience(40))
 
     assert (receipt.outcome, receipt.stopped) == ("done", 1)
     found = stopped(world)

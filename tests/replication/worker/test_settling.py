@@ -9,16 +9,16 @@ PROGRAM = """
 import gc, sys
 from causeway.core.cluster import Cluster
 from causeway.core.task_order import Limits, SliceId, TaskOrder
-from causeway.replication.worker.task import settle_in
+from causeway.replication.worker.task import warm_up
 limits = Limits(1_000, 1 << 20, 1, 10, 1 << 20, 1_000, 100_000, 1)
 there = Cluster("x", {})
 order = TaskOrder(SliceId("m", 7, 1, 1), 1, (), 1.0, {}, there, "l", limits)
-settle_in(order)
+warm_up(order)
 print("numba" in sys.modules, gc.get_freeze_count() > 50_000, len(gc.get_objects()) < 1_000)
 before = gc.get_freeze_count()
 class Left: pass
 one = Left(); one.itself = one; del one
-settle_in(order)
+warm_up(order)
 print(gc.get_freeze_count() <= before, gc.collect() > 0)
 """
 
@@ -31,9 +31,9 @@ def test_all_that_was_loaded_is_left_alone_and_garbage_is_not() -> None:
 RECEIPT = """
 import sys
 from causeway.core.receipt import Receipt, TaskError
-from causeway.replication.worker.task import RECEIPTS, written
+from causeway.replication.worker.task import RECEIPTS, receipt_row
 receipt = Receipt(3, "broken", 1 << 40, error=TaskError("integrity", '"café" ' * 1_000))
-row = written(receipt)
+row = receipt_row(receipt)
 row.validate(full=True)
 (found,) = row.to_pylist()
 print("pandas" in sys.modules, row.schema == RECEIPTS, found == {"shard": 3, "receipt": receipt.to_json()})

@@ -9,7 +9,7 @@ import pytest
 from causeway.core.choices import CarrierChoice
 from causeway.core.route import BY_KEY
 from causeway.core.task_order import Limits
-from causeway.replication.worker.task import carry
+from causeway.replication.worker.task import serve_order
 from support.ordering import Patience, order_of
 from support.world import World
 
@@ -41,7 +41,7 @@ def test_both_arrive_and_nothing_is_refused_on_the_way(
         for lane in order.lanes
     ]
 
-    receipt = carry(replace(order, lanes=tuple(lanes)), pause=Patience(3))
+    receipt = serve_order(replace(order, lanes=tuple(lanes)), pause=Patience(3))
 
     assert (receipt.outcome, receipt.records, receipt.restarts) == ("done", 23_000, 0)
     for topic in (small, other):

@@ -8,7 +8,7 @@ import pytest
 
 from causeway.kafka.task_errors import Again
 from causeway.replication.worker.attempt import Attempt
-from causeway.replication.worker.task import carry
+from causeway.replication.worker.task import serve_order
 from causeway.replication.worker.task_state import TaskState
 from support.ordering import order_of
 from support.world import World
@@ -19,11 +19,11 @@ def test_a_ledger_that_shows_less_than_was_committed_is_not_gone_on_from(world: 
     world.topic("t", on="destination")
     world.produce(topic, world.numbers(100))
     order = order_of(world, topic, 100)
-    assert carry(order).outcome == "done"
+    assert serve_order(order).outcome == "done"
     world.produce(topic, world.numbers(50))
     (lane,) = order.lanes
 
-    ahead = carry(replace(order, lanes=(replace(lane, until=150, reached=101),)), pause=lambda _: None)
+    ahead = serve_order(replace(order, lanes=(replace(lane, until=150, reached=101),)), pause=lambda _: None)
 
     assert ahead.outcome == "broken"
     assert ahead.error is not None
@@ -32,7 +32,7 @@ def test_a_ledger_that_shows_less_than_was_committed_is_not_gone_on_from(world: 
     assert "at 100, it was at 101 before" in ahead.error.why
     assert ahead.error.todo
     assert len(world.read(topic)[0]) == 100
-    as_known = carry(replace(order, lanes=(replace(lane, until=150, reached=100),)))
+    as_known = serve_order(replace(order, lanes=(replace(lane, until=150, reached=100),)))
     assert as_known.outcome == "done"
     assert world.read(topic) == world.read(topic, "source")
 
@@ -43,7 +43,7 @@ def test_a_ledger_that_shows_nothing_of_what_is_known_is_not_begun_anew(world: W
     world.produce(topic, world.numbers(10))
     order = order_of(world, topic, 10)
     (lane,) = order.lanes
-    known = carry(replace(order, lanes=(replace(lane, reached=0),)), pause=lambda _: None)
+    known = serve_order(replace(order, lanes=(replace(lane, reached=0),)), pause=lambda _: None)
     assert known.outcome == "broken"
     assert known.error is not None
     assert "at no offset" in known.error.why

@@ -51,20 +51,20 @@ class Committer:
         order: TaskOrder,
         producer: DestinationProducer,
         destination: ClusterView,
-        memory: TaskState,
+        task: TaskState,
         carrier: str,
     ) -> None:
         self._order = order
         self._producer = producer
         self._destination = destination
-        self._memory = memory
+        self._task = task
         self._carrier = carrier
         self._heartbeat_at = 0.0
 
     @property
     def due(self) -> bool:
         """Whether a heartbeat or an event must be committed although no record was produced."""
-        return time.monotonic() >= self._heartbeat_at or bool(self._memory.events)
+        return time.monotonic() >= self._heartbeat_at or bool(self._task.events)
 
     def commit(
         self,
@@ -78,22 +78,22 @@ class Committer:
         """Commit what the lanes produced, with further ledger records; returns how long the flush took."""
         moved = [lane for lane in lanes if lane.next > lane.position.offset]
         replicated = [lane for lane in moved if lane.delivered or lane.filtered or lane.quarantined]
-        producer, memory = self._producer, self._memory
+        producer, task = self._producer, self._task
         asked = self._ask(moved, sources)
         count, size = producer.records, producer.size
         flushed = producer.flush() if producer.open else 0.0
-        check_reports(replicated, self._producer, memory)
+        check_reports(replicated, self._producer, task)
         self._check_topics(moved, asked)
         _check_fetched(moved, fetched)
         at = now_ms()
         settled = [(lane, *self._settle(lane, at)) for lane in moved]
         gaps: list[LedgerRecord] = []
-        memory.looks = 0
+        task.looks = 0
         deadline = looks_until(self._order)
         for number, (lane, position, landed) in enumerate(settled):
             if position.tally.holes != lane.position.tally.holes:
                 view = sources[lane.lane.source.cluster]
-                position, passed = check_holes(self._order, view, lane, position, landed, memory, deadline)
+                position, passed = check_holes(self._order, view, lane, position, landed, task, deadline)
                 settled[number] = (lane, position, landed)
                 gaps += passed
         entries = [self._entry(gap) for gap in gaps]  # first: without transactions a crash may come between
@@ -109,18 +109,16 @@ class Committer:
             seconds = producer.seconds if producer.open else 0.0
             began = time.monotonic()
             producer.commit(entries, mapped)
-            memory.transactions += 1
-            memory.transaction_seconds += seconds + time.monotonic() - began
-        memory.events = []
-        memory.records += count
-        memory.bytes += size
+            task.transactions += 1
+            task.transaction_seconds += seconds + time.monotonic() - began
+        task.events = []
+        task.records += count
+        task.bytes += size
         for lane, position, _ in settled:
             lane.committed(position)
-            ahead = [
-                part for part in memory.explained.pop(lane.lane.source, ()) if part.end > position.offset
-            ]
+            ahead = [part for part in task.explained.pop(lane.lane.source, ()) if part.end > position.offset]
             if ahead:
-                memory.explained[lane.lane.source] = ahead
+                task.explained[lane.lane.source] = ahead
         return flushed
 
     def _settle(self, lane: PartitionState, at: int) -> tuple[Position, dict[int, list[OffsetRun]]]:
@@ -128,7 +126,7 @@ class Committer:
             position, landed = lane.settled(at)
             return replace(position, lease=self._order.slice.lease), landed
         except Unmapped:
-            self._memory.careful.add(lane.lane.source)
+            self._task.careful.add(lane.lane.source)
             place = lane.lane.place
             raise Again(
                 f"another producer writes to {place.topic}[{place.partition}]: mapping each record"
@@ -163,19 +161,19 @@ class Committer:
                 raise Again(f"the destination topic {place.topic} changed while it was written")
 
     def _signs_of_life(self, at: int, final: bool) -> list[LedgerRecord]:
-        order, memory = self._order, self._memory
+        order, task = self._order, self._task
         signs: list[LedgerRecord] = []
-        for level, what in memory.events:
-            memory.event_number += 1
-            signs.append(Event(order.shard, memory.event_number, at, level, what))
+        for level, what in task.events:
+            task.event_number += 1
+            signs.append(Event(order.shard, task.event_number, at, level, what))
         if final or time.monotonic() >= self._heartbeat_at:
             self._heartbeat_at = time.monotonic() + order.limits.heartbeat
             host = socket.gethostname()
             sign = Heartbeat(
                 order.shard, order.slice.lease, order.slice.number, at, host, os.getpid(), self._carrier,
-                memory.transactions, int(memory.transaction_seconds * 1_000), memory.records,
-                memory.restarts, memory.group_commits, memory.fetch_to_commit.counts,
-                memory.fetch_to_commit.total, final, int((time.monotonic() - memory.began) * 1_000),
+                task.transactions, int(task.transaction_seconds * 1_000), task.records,
+                task.restarts, task.group_commits, task.fetch_to_commit.counts,
+                task.fetch_to_commit.total, final, int((time.monotonic() - task.began) * 1_000),
             )  # fmt: skip
             signs.append(sign)
         return signs

@@ -29,7 +29,7 @@ ENOUGH = 2
 too."""
 
 
-def find_hanging(order: TaskOrder, destination: ClusterView, memory: TaskState) -> OpenTransactions:
+def find_hanging(order: TaskOrder, destination: ClusterView, task: TaskState) -> OpenTransactions:
     """The partitions of this shard in which a transaction is still open after the fence.
 
     Places that did not respond must be checked again before anything is written to them. Raises Again if a
@@ -61,14 +61,14 @@ def find_hanging(order: TaskOrder, destination: ClusterView, memory: TaskState) 
         sight.unseen.update(spot for spot in places if spot[0] in denied)
         sight.all_seen(destination, needed)
         if _ledger(order) in sight.opened:
-            _count(_ledger(order), sight, memory)
+            _count(_ledger(order), sight, task)
             ended = hanging_transactions.end_ledger(
                 destination, order.slice.mirror, order.shard, order.limits, sight
             )
             # The commit may have returned OK, so that this task counts it: a coordinator responds before it
             # writes the markers. Nothing of it was ever visible, and its records are replicated again.
             for source in ended.aborted:
-                memory.positions.pop(source, None)
+                task.positions.pop(source, None)
             raise Again(ended.what)
     return sight
 
@@ -87,7 +87,7 @@ def end_hanging(
     sight: OpenTransactions,
     found: Mapping[SourcePartition, Position],
     hidden: Iterable[Hidden],
-    memory: TaskState,
+    task: TaskState,
 ) -> list[LedgerRecord]:
     """With the ledger read to its end: abort what it does not count; what it counts must be there.
 
@@ -98,7 +98,7 @@ def end_hanging(
     places = {spot: at for spot, at in sight.opened.items() if spot != _map(order)}
     with _unanswered():
         if _map(order) in sight.opened:
-            _count(_map(order), sight, memory)
+            _count(_map(order), sight, task)
             _end_map(order, destination, sight, found)
         known = known_to(found.values())
         by_key = {lane.place.topic for lane in order.lanes if lane.place.partition < 0}
@@ -106,17 +106,17 @@ def end_hanging(
         last = last_landed(destination, _map(order), asked) if asked else {}
         known |= {spot: KnownPlace.of(one) for spot, one in last.items()}
         left = to_abort(places, known)
-        mine = {spot: at for spot, at in left.items() if memory.ended[spot] < ENOUGH}
+        mine = {spot: at for spot, at in left.items() if task.ended[spot] < ENOUGH}
         if mine:
             _abort(order, destination, sight, mine)
-            memory.ended.update(mine.keys())
+            task.ended.update(mine.keys())
             where = ", ".join(f"{_name(spot)} from {offset}" for spot, offset in mine.items())
             raise Again(f"a transaction without an end was aborted, if it was ours: {where}")
-    memory.ended.clear()
+    task.ended.clear()
     written = {one.spot: one.end for one in hidden}
     for spot in places.keys() - left.keys():
         if written.get(spot) != known[spot].end:
-            records.append(_hide(spot, places[spot], known[spot], memory))
+            records.append(_hide(spot, places[spot], known[spot], task))
     return records
 
 
@@ -147,9 +147,9 @@ def _abort(
     )
 
 
-def _hide(spot: Spot, at: int, known: KnownPlace, memory: TaskState) -> Hidden:
+def _hide(spot: Spot, at: int, known: KnownPlace, task: TaskState) -> Hidden:
     what = f"{_name(spot)} at the destination is hidden from offset {at} on: a transaction is open there,"
-    memory.say("warning", f"{what} before offset {known.end}, up to which it was carried")
+    task.say("warning", f"{what} before offset {known.end}, up to which it was carried")
     return known.hidden(spot, now_ms())
 
 
@@ -210,11 +210,11 @@ def _discarded(spot: Spot, end: int, source: SourcePartition, offset: int) -> In
     )
 
 
-def _count(spot: Spot, sight: OpenTransactions, memory: TaskState) -> None:
+def _count(spot: Spot, sight: OpenTransactions, task: TaskState) -> None:
     """Count the aborts. Only the mirror writes here: what its shard cannot end was the driver's."""
-    if memory.ended[spot] >= ENOUGH:
+    if task.ended[spot] >= ENOUGH:
         hanging_transactions.refuse_foreign(spot, sight.opened[spot])
-    memory.ended[spot] += 1
+    task.ended[spot] += 1
 
 
 @contextmanager

@@ -22,14 +22,14 @@ LOOKS = 5
 """How many attempts in a row must miss it: a broker may not know a topic, or its end, for a moment."""
 
 
-def find_ledger(order: TaskOrder, destination: ClusterView, memory: TaskState) -> None:
+def find_ledger(order: TaskOrder, destination: ClusterView, task: TaskState) -> None:
     """Check that the ledger exists, and that it is the topic that the order was made with."""
     try:
         found = destination.describe([order.ledger]).get(order.ledger)
         check_ledger(order.ledger, order.ledger_id, found, order.destination.alias)
     except LedgerGone as error:
-        memory.without_ledger += 1
-        if memory.without_ledger < LOOKS:
+        task.without_ledger += 1
+        if task.without_ledger < LOOKS:
             raise
         raise IntegrityError(
             "the ledger was deleted under the mirror",
@@ -38,15 +38,15 @@ def find_ledger(order: TaskOrder, destination: ClusterView, memory: TaskState) -
             todo="its positions are gone: replicate under a new mirror name, or take over what is there:"
             f" delete topic {order.offset_map} and `causeway adopt`",
         ) from None
-    memory.without_ledger = 0
+    task.without_ledger = 0
 
 
-def check_rights(order: TaskOrder, destination: ClusterView, memory: TaskState) -> None:
+def check_rights(order: TaskOrder, destination: ClusterView, task: TaskState) -> None:
     """After a denied write: check that the mirror's own topics are writable, before anything else is written.
 
     Without transactions each attempt would repeat its records and could not record them in the ledger.
     """
-    if not memory.denied:
+    if not task.denied:
         return
     for name, facts in destination.describe([order.ledger, order.offset_map], rights=True).items():
         if facts.writable is False:
@@ -82,21 +82,21 @@ def positions(order: TaskOrder, image: LedgerState) -> dict[SourcePartition, Pos
     return {source: position for source, position in found.items() if source in mine}
 
 
-def check_reached(order: TaskOrder, found: Mapping[SourcePartition, Position], memory: TaskState) -> None:
+def check_reached(order: TaskOrder, found: Mapping[SourcePartition, Position], task: TaskState) -> None:
     """What was read now must include what this task has committed and what the driver has read.
 
     Brokers and clients have reported an empty end for an end that they did not know. Continuing from there
     would replicate everything again.
     """
     for lane in order.lanes:
-        position, committed = found.get(lane.source), memory.positions.get(lane.source)
+        position, committed = found.get(lane.source), task.positions.get(lane.source)
         known = [(lane.topic_id, lane.reached)] if lane.reached is not None else []
         known += [(committed.topic_id, committed.offset)] if committed else []
         if any(falls_short(position, topic_id, offset) for topic_id, offset in known):
             told = f"the ledger shows {lane.source} at {position.offset if position else 'no offset'}"
             least = f"it was at {max(offset for _, offset in known)} before"
-            memory.short_ledger += 1
-            if memory.short_ledger < LOOKS:
+            task.short_ledger += 1
+            if task.short_ledger < LOOKS:
                 raise Again(f"{told}, {least}: reading it again")
             raise IntegrityError(
                 "the ledger has lost what was committed to it",
@@ -105,4 +105,4 @@ def check_reached(order: TaskOrder, found: Mapping[SourcePartition, Position], m
                 todo="it was changed, or cut off by an unclean election: going on would repeat records;"
                 " replicate under a new mirror name, or `causeway adopt` under it",
             )
-    memory.short_ledger = 0
+    task.short_ledger = 0

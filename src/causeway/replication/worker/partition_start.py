@@ -49,7 +49,7 @@ def open_lanes(
     destination: ClusterView,
     positions: Mapping[SourcePartition, Position],
     stopped_before: Mapping[SourcePartition, Stopped],
-    memory: TaskState,
+    task: TaskState,
 ) -> PartitionStarts:
     """Judge the waiting partitions. Raises CausewayError if the source does not respond."""
     waiting = dict(consumer.waiting)
@@ -71,7 +71,7 @@ def open_lanes(
         lane = waiting[source]
         if lane.place.topic in denied:  # nothing is known about its topic, so nothing else is judged
             position = positions.get(source)
-            _close(opening, order, lane, _no_access(order, lane, "DESCRIBE", position), position, memory)
+            _close(opening, order, lane, _no_access(order, lane, "DESCRIBE", position), position, task)
             continue
         settled = settle(
             lane,
@@ -83,19 +83,19 @@ def open_lanes(
         )
         position, finding, before = settled.position, settled.finding, stopped_before.get(source)
         if settled.gaps:
-            memory.unreadable.pop(source, None)  # it was for another offset, or for another log
-            memory.holes.pop(source, None)
-            memory.explained.pop(source, None)
+            task.unreadable.pop(source, None)  # it was for another offset, or for another log
+            task.holes.pop(source, None)
+            task.explained.pop(source, None)
         elif finding is None and position is not None:
-            finding = _cut_off(position, found, before, memory) or _damaged(position, before, memory)
-        hole = _hole(order, consumer, position, before, memory) if finding is None and position else None
+            finding = _cut_off(position, found, before, task) or _damaged(position, before, task)
+        hole = _hole(order, consumer, position, before, task) if finding is None and position else None
         if hole is not None and position is not None and hole.expected == position.offset:
             finding = hole
         finding = finding or takes_nothing(lane, position)
-        if finding is None and _is_denied(lane, places, before, memory):
+        if finding is None and _is_denied(lane, places, before, task):
             finding = _no_access(order, lane, "WRITE", position)
         if finding is not None:
-            _close(opening, order, lane, finding, position, memory)
+            _close(opening, order, lane, finding, position, task)
             continue
         if position is None:
             if found.log_start < 0:
@@ -110,7 +110,7 @@ def open_lanes(
             if found.missing:
                 opening.closed.append(source)
                 opening.records += _cleared(order, before, at)
-                memory.stopped.pop(source, None)
+                task.stopped.pop(source, None)
                 continue
         if (known := with_ids(position, found)) != position:
             position = replace(known, lease=order.slice.lease)
@@ -118,16 +118,16 @@ def open_lanes(
         if position.place != lane.place:
             position = _moved(position, lane.place, _end(ends, lane.place))
         if before is not None and before.verdict == "refused":
-            _expect(before, memory)
-        poison = _poison(order, position, before, memory)
+            _expect(before, task)
+        poison = _poison(order, position, before, task)
         if before is not None and before.verdict in ("truncated", "corrupt"):
             opening.doubtful[source] = _cleared(order, before, at)
         elif not poison:
             opening.records += _cleared(order, before, at)
-        memory.stopped.pop(source, None)
-        careful = memory.single or lane.shared or source in memory.careful
-        quarantine = order.quarantine if _quarantines(order, source, memory) else ""
-        resumed = resume(position, found.log_start, compacted=source in memory.compacted)
+        task.stopped.pop(source, None)
+        careful = task.single or lane.shared or source in task.careful
+        quarantine = order.quarantine if _quarantines(order, source, task) else ""
+        resumed = resume(position, found.log_start, compacted=source in task.compacted)
         opening.lanes.append(PartitionState(lane, position, careful, poison, quarantine, resumed, hole))
     return opening
 
@@ -138,11 +138,11 @@ def _close(
     lane: Lane,
     finding: Finding,
     position: Position | None,
-    memory: TaskState,
+    task: TaskState,
 ) -> None:
     opening.closed.append(lane.source)
     opening.records.append(stopped(order, lane, finding, position))
-    memory.stopped[lane.source] = finding
+    task.stopped[lane.source] = finding
 
 
 def stopped(order: TaskOrder, lane: Lane, finding: Finding, position: Position | None) -> Stopped:
@@ -160,9 +160,7 @@ def stopped(order: TaskOrder, lane: Lane, finding: Finding, position: Position |
     )
 
 
-def _cut_off(
-    position: Position, found: LogFacts, before: Stopped | None, memory: TaskState
-) -> Finding | None:
+def _cut_off(position: Position, found: LogFacts, before: Stopped | None, task: TaskState) -> Finding | None:
     """Whether the log was truncated before this position, even if it has grown beyond it since.
 
     The last record seen shows whether it is the old log again. If that cannot be compared (the record has no
@@ -170,22 +168,22 @@ def _cut_off(
     An operator must clear it.
     """
     source = position.source
-    if source in memory.truncated:
-        return diverged(source, position.offset, memory.truncated[source])
+    if source in task.truncated:
+        return diverged(source, position.offset, task.truncated[source])
     _, epoch = resume(position, found.log_start)
     if before is not None and before.verdict == "truncated" and epoch < 0:
         return Finding("truncated", before.what, before.todo, before.expected, before.found, before.gone)
     return None
 
 
-def _damaged(position: Position, before: Stopped | None, memory: TaskState) -> Finding | None:
+def _damaged(position: Position, before: Stopped | None, task: TaskState) -> Finding | None:
     """The verdict on a log that could not be read at this position, if that happened often enough."""
     known = before is not None and (before.verdict, before.expected) == ("corrupt", position.offset)
-    return corrupt(position.source, position.offset, memory.unreadable.get(position.source), known=known)
+    return corrupt(position.source, position.offset, task.unreadable.get(position.source), known=known)
 
 
 def _hole(
-    order: TaskOrder, consumer: SourceConsumer, position: Position, before: Stopped | None, memory: TaskState
+    order: TaskOrder, consumer: SourceConsumer, position: Position, before: Stopped | None, task: TaskState
 ) -> Finding | None:
     """Lost offsets at or after the position, before which the partition must stop.
 
@@ -194,7 +192,7 @@ def _hole(
     source = position.source
     if order.policies.on_gap == "continue":
         return None
-    hole = memory.holes.get(source)
+    hole = task.holes.get(source)
     if hole is None and before is not None and (before.verdict, before.expected) == ("gap", position.offset):
         hole = Hole(before.expected, before.found)
         if not is_still_lost(consumer.view, source, hole):
@@ -202,13 +200,11 @@ def _hole(
     return lost(source, hole) if hole is not None and hole.begin >= position.offset else None
 
 
-def _is_denied(
-    lane: Lane, places: Mapping[str, TopicFacts], before: Stopped | None, memory: TaskState
-) -> bool:
+def _is_denied(lane: Lane, places: Mapping[str, TopicFacts], before: Stopped | None, task: TaskState) -> bool:
     facts = places.get(lane.place.topic)
     refused_before = before is not None and before.verdict == "refused"
     writable = facts.writable if facts else None
-    return is_denied(lane.place.topic, writable, memory.denied, refused_before=refused_before)
+    return is_denied(lane.place.topic, writable, task.denied, refused_before=refused_before)
 
 
 def _no_access(order: TaskOrder, lane: Lane, rights: str, position: Position | None) -> Finding:
@@ -223,18 +219,18 @@ def _cleared(order: TaskOrder, before: Stopped | None, at: int) -> list[LedgerRe
     return [Stopped(*before.source, verdict="", what="", todo="", at=at, lease=order.slice.lease)]
 
 
-def _quarantines(order: TaskOrder, source: SourcePartition, memory: TaskState) -> bool:
-    barred = source in memory.no_quarantine or order.quarantine in memory.denied
+def _quarantines(order: TaskOrder, source: SourcePartition, task: TaskState) -> bool:
+    barred = source in task.no_quarantine or order.quarantine in task.denied
     return order.policies.on_poison == "quarantine" and not barred
 
 
-def _expect(before: Stopped, memory: TaskState) -> None:
+def _expect(before: Stopped, task: TaskState) -> None:
     """Try a record that was rejected repeatedly in another slice only once, not as often as before."""
-    memory.repeated.setdefault(before.source, Repeated(before.expected, "", ATTEMPTS - 1))
+    task.repeated.setdefault(before.source, Repeated(before.expected, "", ATTEMPTS - 1))
 
 
 def _poison(
-    order: TaskOrder, position: Position, before: Stopped | None, memory: TaskState
+    order: TaskOrder, position: Position, before: Stopped | None, task: TaskState
 ) -> dict[int, Finding]:
     """Rejected records at or after the position, by offset.
 
@@ -244,8 +240,8 @@ def _poison(
     source = position.source
     if before is not None and before.verdict == "poison" and before.lease == order.slice.lease:
         finding = Finding("poison", before.what, before.todo, before.expected)
-        memory.poison.setdefault(source, {}).setdefault(before.expected, finding)
-    known = memory.poison.get(source, {})
+        task.poison.setdefault(source, {}).setdefault(before.expected, finding)
+    known = task.poison.get(source, {})
     return {offset: finding for offset, finding in known.items() if offset >= position.offset}
 
 

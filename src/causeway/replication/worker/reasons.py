@@ -21,29 +21,29 @@ Write = Callable[[Cluster, str, Event], None]
 
 
 class Reasons:
-    def __init__(self, order: TaskOrder, memory: TaskState, write: Write = write_event) -> None:
+    def __init__(self, order: TaskOrder, task: TaskState, write: Write = write_event) -> None:
         self._order = order
-        self._memory = memory
+        self._task = task
         self._write = write
         self._committed = 0
-        self._since = memory.began
+        self._since = task.began
         self._said, self._said_at = "", 0.0
         self._writing: threading.Thread | None = None
 
     def failed(self, why: str) -> None:
         """An attempt failed: report it if nothing was committed for long and it was not just reported."""
-        now, memory = time.monotonic(), self._memory
-        if memory.transactions > self._committed:
-            self._committed, self._since = memory.transactions, now
+        now, task = time.monotonic(), self._task
+        if task.transactions > self._committed:
+            self._committed, self._since = task.transactions, now
         silent, rest = now - self._since, now - self._said_at
         if silent < SILENT_SECONDS or rest < (AGAIN_SECONDS if why == self._said else SILENT_SECONDS):
             return
         if self._writing is not None and self._writing.is_alive():
             return
         self._said, self._said_at = why, now
-        memory.event_number += 1
+        task.event_number += 1
         what = f"nothing could be committed for {silent:.0f} s: {why}"
-        event = Event(self._order.shard, memory.event_number, now_ms(), "warning", what, uncommitted=True)
+        event = Event(self._order.shard, task.event_number, now_ms(), "warning", what, uncommitted=True)
         # In its own thread: a destination that does not respond must not delay the attempts.
         self._writing = threading.Thread(
             target=self._write,

@@ -23,7 +23,7 @@ LOOKS_SHARE = 0.25
 """The share of the transaction timeout that a commit may spend on checking holes in source logs."""
 
 
-def is_cut_off(view: ClusterView, lane: PartitionState, memory: TaskState) -> bool:
+def is_cut_off(view: ClusterView, lane: PartitionState, task: TaskState) -> bool:
     """Whether the last record seen, which the fetch did not return, is gone because its log was truncated.
 
     Retention deletes records too, perhaps between the check of the log start and the fetch: then the
@@ -42,7 +42,7 @@ def is_cut_off(view: ClusterView, lane: PartitionState, memory: TaskState) -> bo
     if is_compacted(view, source.topic) is False:
         lane.absent = False  # confirmed: it was truncated
         return True
-    memory.compacted.add(source)
+    task.compacted.add(source)
     return False
 
 
@@ -61,7 +61,7 @@ def looks_until(order: TaskOrder) -> float:
 
 
 def look_ahead(
-    order: TaskOrder, view: ClusterView, holes: Iterable[tuple[PartitionState, Hole]], memory: TaskState
+    order: TaskOrder, view: ClusterView, holes: Iterable[tuple[PartitionState, Hole]], task: TaskState
 ) -> None:
     """Without transactions: check holes before anything after them is produced, as it is visible at once.
 
@@ -69,19 +69,19 @@ def look_ahead(
     """
     if order.policies.on_gap == "continue":
         return
-    memory.looks, deadline = 0, looks_until(order)
+    task.looks, deadline = 0, looks_until(order)
     for lane, hole in holes:
         source = lane.lane.source
-        if hole.size <= lane.position.ordinary or not _unknown(hole, source, memory):
+        if hole.size <= lane.position.ordinary or not _unknown(hole, source, task):
             continue
-        if memory.compacted_topics.get((source.cluster, source.topic), False):
+        if task.compacted_topics.get((source.cluster, source.topic), False):
             continue
-        if _takes_records(view, source, memory):
+        if _takes_records(view, source, task):
             continue
-        for part in _unknown(hole, source, memory):
-            missing, usual = _look_into(view, source, part, memory, deadline)
-            if missing and not _takes_records(view, source, memory):
-                memory.holes[source] = missing[0]
+        for part in _unknown(hole, source, task):
+            missing, usual = _look_into(view, source, part, task, deadline)
+            if missing and not _takes_records(view, source, task):
+                task.holes[source] = missing[0]
                 raise Again(lost(source, missing[0]).what)
             if part == hole:
                 ordinary_now = max(lane.position.ordinary, usual)
@@ -94,7 +94,7 @@ def check_holes(
     lane: PartitionState,
     position: Position,
     runs: Mapping[int, Sequence[OffsetRun]],
-    memory: TaskState,
+    task: TaskState,
     deadline: float,
 ) -> tuple[Position, list[Gap]]:
     """Check that something explains the offsets without records that this position passes.
@@ -108,51 +108,51 @@ def check_holes(
     next attempt gets further: one hole may hold thousands of aborted transactions.
     """
     source = position.source
-    if memory.compacted_topics.get((source.cluster, source.topic), False):
+    if task.compacted_topics.get((source.cluster, source.topic), False):
         return position, []
     large = [hole for hole in lane.holes(runs) if hole.size > position.ordinary]
-    large = [hole for hole in large if _unknown(hole, source, memory)]
-    if not large or _takes_records(view, source, memory):
+    large = [hole for hole in large if _unknown(hole, source, task)]
+    if not large or _takes_records(view, source, task):
         return position, []
     missing: list[Hole] = []
     for hole in large:
         if hole.size > position.ordinary:
-            for part in _unknown(hole, source, memory):
-                found, usual = _look_into(view, source, part, memory, deadline)
+            for part in _unknown(hole, source, task):
+                found, usual = _look_into(view, source, part, task, deadline)
                 missing += found
                 if part == hole:
                     position = replace(position, ordinary=max(position.ordinary, usual))
         if missing and order.policies.on_gap != "continue":
             break
     # Check again, now that it matters: the topic may have become compacted a moment ago.
-    if not missing or _takes_records(view, source, memory):
+    if not missing or _takes_records(view, source, task):
         return position, []
     if order.policies.on_gap == "continue":
         return passed_holes(position, missing)
-    memory.holes[source] = missing[0]
+    task.holes[source] = missing[0]
     raise Again(lost(source, missing[0]).what)
 
 
-def _takes_records(view: ClusterView, source: SourcePartition, memory: TaskState) -> bool:
+def _takes_records(view: ClusterView, source: SourcePartition, task: TaskState) -> bool:
     """Whether compaction may explain what is missing. If the policy cannot be read: warn, and return True."""
     compacted = is_compacted(view, source.topic)
     if compacted is None:
         what = (
             f"the configuration of {source.topic} must not be read: what its log lost may pass for compaction"
         )
-        memory.say("warning", what)
-    memory.compacted_topics[source.cluster, source.topic] = compacted is not False
+        task.say("warning", what)
+    task.compacted_topics[source.cluster, source.topic] = compacted is not False
     return compacted is not False
 
 
-def _unknown(hole: Hole, source: SourcePartition, memory: TaskState) -> list[Hole]:
+def _unknown(hole: Hole, source: SourcePartition, task: TaskState) -> list[Hole]:
     """The parts of a hole that are not explained yet."""
-    known = memory.explained.get(source, ())
+    known = task.explained.get(source, ())
     return unexplained(hole, [LogBatch(part.begin, part.end - 1, False) for part in known])
 
 
 def _look_into(
-    view: ClusterView, source: SourcePartition, hole: Hole, memory: TaskState, deadline: float
+    view: ClusterView, source: SourcePartition, hole: Hole, task: TaskState, deadline: float
 ) -> tuple[list[Hole], int]:
     """The parts of a hole that nothing explains, and the size up to which holes are ordinary there.
 
@@ -161,22 +161,22 @@ def _look_into(
     begin, missing = hole.begin, list[Hole]()
     batches: list[LogBatch] = []
     while begin < hole.end:
-        if memory.looks and time.monotonic() > deadline:
-            memory.looks = 0
+        if task.looks and time.monotonic() > deadline:
+            task.looks = 0
             raise Again(f"offsets without records of {source} are compared with its log, up to {begin}")
-        memory.looks += 1
+        task.looks += 1
         try:
             read = batches_between(view.cluster, source.topic, source.partition, begin, hole.end, deadline)
         except Unread as error:
             raise Again(f"offsets {begin} to {hole.end - 1} of {source} were not read: {error}") from None
         if read is None:
-            memory.say(
+            task.say(
                 "warning", "this version of the client does not tell what holes of source logs consist of"
             )
             return [], 0
         lost_here = unexplained(Hole(begin, read.end), read.batches)
         explained = holes_between(begin, read.end, ((part.begin, part.size) for part in lost_here))
-        memory.explained.setdefault(source, []).extend(explained)
+        task.explained.setdefault(source, []).extend(explained)
         missing += lost_here
         batches += read.batches
         begin = read.end

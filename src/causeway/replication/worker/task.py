@@ -39,16 +39,16 @@ SECRET_SECONDS = 5.0
 """Grace period before a missing secret is reported; the other shards continue meanwhile."""
 
 
-def relay(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def serve_orders(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The function for `mapInArrow`: an order in, a receipt out."""
     for batch in batches:
         for row in batch.to_pylist():
             order = TaskOrder.from_json(row["order"])
-            settle_in(order)
-            yield written(carry(order))
+            warm_up(order)
+            yield receipt_row(serve_order(order))
 
 
-def written(receipt: Receipt) -> pa.RecordBatch:
+def receipt_row(receipt: Receipt) -> pa.RecordBatch:
     """Encode a receipt as one row.
 
     Arrow converts Python values with the help of pandas, and loads it for that: half a second on a busy
@@ -64,7 +64,7 @@ def written(receipt: Receipt) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(made, schema=RECEIPTS)
 
 
-def settle_in(order: TaskOrder) -> None:
+def warm_up(order: TaskOrder) -> None:
     """Load the carrier, and exclude everything loaded so far from garbage collection.
 
     Spark has its workers collect garbage between two tasks, while records wait. Scanning every module then
@@ -79,49 +79,49 @@ def settle_in(order: TaskOrder) -> None:
         gc.freeze()
 
 
-def carry(order: TaskOrder, pause: Callable[[float], None] = time.sleep) -> Receipt:
+def serve_order(order: TaskOrder, pause: Callable[[float], None] = time.sleep) -> Receipt:
     """Serve an order to its end, however many attempts it takes."""
-    memory = TaskState()
-    reasons = Reasons(order, memory)
+    task = TaskState()
+    reasons = Reasons(order, task)
     parent = os.getppid()
-    ends_at = None if order.tail is None else memory.began + order.tail
+    ends_at = None if order.tail is None else task.began + order.tail
     backoff = FIRST_BACKOFF_SECONDS
     patience = min(SECRET_SECONDS, order.tail or SECRET_SECONDS)
     missed_at: float | None = None  # since when a secret is missing
     while True:
-        carried = memory.records
+        records = task.records
         try:
-            return _receipt(order, memory, _serve(Attempt(order, memory, ends_at), order))
+            return _receipt(order, task, _serve(Attempt(order, task, ends_at), order))
         except Fenced as error:
-            return _receipt(order, memory, "fenced", str(error))
+            return _receipt(order, task, "fenced", str(error))
         except Superseded as error:
-            return _receipt(order, memory, "superseded", str(error))
+            return _receipt(order, task, "superseded", str(error))
         except SecretMissing as error:
             # Without the secret there is no client, so no event either: only the receipt can report it.
             now = time.monotonic()
             missed_at = now if missed_at is None else missed_at
             if now - missed_at > patience:
-                return _receipt(order, memory, "unready", str(error))
+                return _receipt(order, task, "unready", str(error))
             pause(FIRST_BACKOFF_SECONDS)
         except (IntegrityError, ConfigError) as error:
-            return _receipt(order, memory, "broken", error=TaskError.of(error))
+            return _receipt(order, task, "broken", error=TaskError.of(error))
         except Exception as error:  # noqa: BLE001 - a failed task ends the other tasks of its job
             if os.getppid() != parent:
                 # Its executor is dead. Fencing again would disturb the task that serves the shard now.
-                return _receipt(order, memory, "superseded", "the executor that started this task is dead")
-            memory.restarts += 1
-            memory.single |= isinstance(error, Refused)
+                return _receipt(order, task, "superseded", "the executor that started this task is dead")
+            task.restarts += 1
+            task.single |= isinstance(error, Refused)
             known = isinstance(error, (Again, CausewayError))
             why = str(error) if known else repr(error)
-            memory.say("warning", f"starting again: {why}")
+            task.say("warning", f"starting again: {why}")
             reasons.failed(why)
-            memory.fruitless = 0 if memory.records > carried else memory.fruitless + 1
-            if not memory.fruitless:
-                memory.unexplained = ("", 0)  # it counts attempts in a row
+            task.fruitless = 0 if task.records > records else task.fruitless + 1
+            if not task.fruitless:
+                task.unexplained = ("", 0)  # it counts attempts in a row
             if not known:
-                memory.failed_somewhere(type(error).__name__)
-            decided = isinstance(error, Unfit) and memory.failed_at(error.failure)
-            if decided or not memory.fruitless:
+                task.failed_somewhere(type(error).__name__)
+            decided = isinstance(error, Unfit) and task.failed_at(error.failure)
+            if decided or not task.fruitless:
                 backoff = FIRST_BACKOFF_SECONDS
             pause(backoff)
             backoff = min(LAST_BACKOFF_SECONDS, backoff * 2)
@@ -143,7 +143,7 @@ def _serve(attempt: Attempt, order: TaskOrder) -> Outcome:
 
 def _receipt(
     order: TaskOrder,
-    memory: TaskState,
+    task: TaskState,
     outcome: Outcome,
     why: str | None = None,
     error: TaskError | None = None,
@@ -151,11 +151,11 @@ def _receipt(
     return Receipt(
         shard=order.shard,
         outcome=outcome,
-        records=memory.records,
-        bytes=memory.bytes,
-        transactions=memory.transactions,
-        restarts=memory.restarts,
-        stopped=len(memory.stopped),
+        records=task.records,
+        bytes=task.bytes,
+        transactions=task.transactions,
+        restarts=task.restarts,
+        stopped=len(task.stopped),
         why=why,
         error=error,
     )
