@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from causeway import __version__
+from support import typed
 
 CONFIG = """
 [clusters.paris]
@@ -48,7 +49,7 @@ def test_help_names_every_command_with_a_sentence() -> None:
         "kafka", "ktm", "mirrormaker", "kaf-relay", "reo", "convert",
     }  # fmt: skip
     for name, _ in commands:
-        assert causeway(name, "--help").returncode == 0
+        assert typed.causeway(name, "--help").returncode == 0
 
 
 @pytest.mark.parametrize("command", ["run", "check", "verify"])
@@ -72,7 +73,7 @@ def test_a_broken_configuration_is_one_error_with_all_problems(tmp_path: Path) -
         CONFIG.format(paris="a:1", tokyo="b:1").replace("topics", "topix").replace("tokyo", "toky", 1)
     )
 
-    ended = causeway("run", config)
+    ended = typed.causeway("run", config)
 
     assert ended.returncode == 3
     assert 'did you mean "topics"?' in ended.stderr
@@ -83,7 +84,7 @@ def test_a_broken_configuration_is_one_error_with_all_problems(tmp_path: Path) -
 def test_an_unknown_mirror_is_a_usage_error(tmp_path: Path) -> None:
     config = tmp_path / "mirror.toml"
     config.write_text(CONFIG.format(paris="a:1", tokyo="b:1"))
-    ended = causeway("run", config, "--mirror", "nobody")
+    ended = typed.causeway("run", config, "--mirror", "nobody")
     assert ended.returncode == 2
     assert "no mirror is named nobody" in ended.stderr
     assert "Traceback" not in ended.stderr

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +12,7 @@ from causeway.compat.translation import Translation
 from causeway.config import load
 from causeway.errors import ConfigError
 from support.kaf_relay import NEWER, OLDER
+from support.typed import causeway
 
 CANARY = "cAnArY"
 MM2 = f"""\
@@ -57,8 +56,7 @@ def test_no_secret_is_printed_and_the_variables_are_named(
     here: Path, arguments: list[str], variables: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("STORE_PASSWORD", "s")
-    command = [sys.executable, "-m", "causeway", "convert", *arguments]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    ended = causeway("convert", *arguments)
     if "mm2" in arguments:
         assert "${env:STORE_PASSWORD}" in ended.stdout, "a reference of its own stays"
     assert ended.returncode == 0, ended.stderr

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from causeway import __version__
 from causeway.config import load
+from support import typed
 from support.kaf_relay import NEWER, PLAIN
 
 CLOSED = "127.0.0.1:1"
@@ -24,8 +24,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def causeway(*arguments: str) -> subprocess.CompletedProcess[str]:
     environ = {name: value for name, value in os.environ.items() if not name.startswith("CAUSEWAY__")}
-    command = [sys.executable, "-m", "causeway", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environ)
+    return typed.causeway(*arguments, environ=environ)
 
 
 def test_the_version_is_printed_and_no_file_is_read(here: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from causeway.compat.kafka_topic_mirror import DEFAULTS, NAMES, REQUIRED, transl
 from causeway.compat.translation import Translation
 from causeway.config import Settings, load
 from causeway.errors import ConfigError
+from support import typed
 
 TOPICS = {"INPUT_TOPIC": "orders", "OUTPUT_TOPIC": "orders-copy"}
 
@@ -280,11 +280,7 @@ def causeway(
     *arguments: str, environ: Mapping[str, str], directory: Path
 ) -> subprocess.CompletedProcess[str]:
     inherited = {name: value for name, value in os.environ.items() if name not in NAMES}
-    return subprocess.run(
-        [sys.executable, "-m", "causeway", *arguments],
-        capture_output=True, text=True, timeout=60, check=False,
-        cwd=directory, env={**inherited, **environ},
-    )  # fmt: skip
+    return typed.causeway(*arguments, environ={**inherited, **environ}, directory=directory)
 
 
 @pytest.mark.parametrize("command", [("ktm",), ("convert", "ktm")])

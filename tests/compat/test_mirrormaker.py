@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -15,6 +13,7 @@ from causeway.compat.go_mirrormaker.command import FLAGS, RUN_FLAGS, help_text, 
 from causeway.compat.go_mirrormaker.files import CONSUMER, PRODUCER
 from causeway.config import MirrorSettings, load
 from support.go_mirrormaker import FILES, mirror, problems, refused, settings, translated, write, write_files
+from support.typed import causeway
 
 INTERNAL = 'topics that begin with "__" never match, unlike in MirrorMaker'
 BY_KEY = (
@@ -267,11 +266,6 @@ def test_a_group_that_kafka_would_not_take() -> None:
 
 
 # --- the commands --------------------------------------------------------------------------------
-
-
-def causeway(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "causeway", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
 def test_what_is_converted_loads_to_the_same_settings(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

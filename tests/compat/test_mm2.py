@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +13,7 @@ from causeway.config import Settings, load
 from causeway.errors import ConfigError
 from causeway.planning.rules.naming import destination_name
 from causeway.planning.rules.selection import select
+from support.typed import causeway
 
 TWO = "clusters = A, B\nA.bootstrap.servers = a:9092\nB.bootstrap.servers = b:9092\n"
 ONE_WAY = f"{TWO}A->B.enabled = true\n"
@@ -304,11 +303,6 @@ def test_a_comment_behind_the_clusters_is_found_out() -> None:
 
 
 # --- the command ---------------------------------------------------------------------------------
-
-
-def causeway(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "causeway", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
 def test_what_is_converted_loads_to_the_same_settings(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

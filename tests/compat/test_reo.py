@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from causeway.compat.kafka_reo.keys import (
 from causeway.compat.translation import Translation
 from causeway.config import Settings, load
 from causeway.errors import ConfigError
+from support import typed
 
 SHIPPED = """\
 application:
@@ -416,11 +416,7 @@ def causeway(
         for name, value in os.environ.items()
         if name not in VARIABLES and not name.startswith(OWN_PREFIXES)
     }
-    return subprocess.run(
-        [sys.executable, "-m", "causeway", *arguments],
-        capture_output=True, text=True, timeout=60, check=False,
-        cwd=directory, env={**inherited, **environ},
-    )  # fmt: skip
+    return typed.causeway(*arguments, environ={**inherited, **environ}, directory=directory)
 
 
 @pytest.mark.parametrize("command", [("reo",), ("convert", "reo")])
