@@ -59,6 +59,8 @@ def test_the_quick_start_can_be_pasted(tmp_path: Path) -> None:
         assert copies == read_all(servers["paris"], "orders")
         assert sum(map(len, copies.values())) == 10_000
         assert "10,000" in output
+        (program,) = blocks(section("From Python"), "python")
+        pasted(f"python - <<'END'\n{program}END\n", tmp_path)
         pasted(remove, tmp_path)
         assert registry.clusters() == []
         assert not (tmp_path / "causeway.toml").exists()
