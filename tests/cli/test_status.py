@@ -1,4 +1,4 @@
-"""`causeway status`: what people read, what scripts get, and what it says when nobody answers."""
+"""`causeway status`: its output for people and for scripts, and its errors."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def failed() -> Snapshot:
     return snapshot(mirror(state="failed", events=(event,)))
 
 
-def test_words_come_first_then_a_row_then_what_would_be_missing(status: Callable[..., Any]) -> None:
+def test_findings_come_first_then_figures(status: Callable[..., Any]) -> None:
     view = made.healthy()
     said = status(replace(view, mirrors=(replace(view.mirrors[0], latency=made.latency(1_000)),)))
 
@@ -93,7 +93,7 @@ def test_words_come_first_then_a_row_then_what_would_be_missing(status: Callable
         ),
     ],
 )
-def test_the_exit_code_tells_whether_somebody_has_to_act(
+def test_the_exit_code_is_not_zero_when_an_operator_must_act(
     status: Callable[..., Any], view: Snapshot, code: int, words: list[str]
 ) -> None:
     said = status(view)
@@ -116,13 +116,13 @@ def test_partitions_beyond_the_first_of_a_kind_are_listed_with_their_remedies(
     assert "stopped partitions" not in status(made.stopped()).out, "the first line said it already"
 
 
-def test_a_topic_that_is_called_stopped_does_not_stand_still(status: Callable[..., Any]) -> None:
+def test_a_topic_named_stopped_is_not_stopped(status: Callable[..., Any]) -> None:
     view = snapshot(mirror([stopped_partition(0), stopped_partition(1), partition(2, "stopped-orders")]))
     details = json.loads(status(view, "-o", "json").out)["details"]["paris-to-tokyo"]
     assert [one["name"] for one in details["stopped_partitions"]] == ["orders[0]", "orders[1]"]
 
 
-def test_why_a_shard_is_not_carried_by_the_native_carrier_is_said(status: Callable[..., Any]) -> None:
+def test_the_reason_for_the_object_carrier_is_shown(status: Callable[..., Any]) -> None:
     slow = shard(2, carrier="object (filters look at each record)")
     said = status(snapshot(mirror(shards=(shard(1), slow, shard(3, carrier="", host="", pid=0))))).out
     assert "3 native, object\n" in said
@@ -162,7 +162,7 @@ def test_gaps_and_quarantine_are_shown_for_ever_with_the_command_that_shows_each
     status: Callable[..., Any], tmp_path: Path
 ) -> None:
     said = status(snapshot(mirror([partition(0, quarantined=1_234)], gaps=(gap(20, 30), gap(1_000, 6_000)))))
-    assert said.code == 0, "nobody has to act"
+    assert said.code == 0, "no action is needed"
     show = f"causeway offsets show {tmp_path / 'mirror.toml'}"
     assert f"\n2 gaps (5,010 offsets skipped), 1,234 records in quarantine: {show}\n" in said.out
     assert "2 gaps" not in status(made.healthy()).out
@@ -182,7 +182,7 @@ def test_what_gaps_are_made_of(status: Callable[..., Any], gaps: tuple[GapView, 
     assert f"\n{words}: causeway offsets show " in status(snapshot(mirror(gaps=gaps))).out
 
 
-def test_gaps_of_several_mirrors_are_told_apart(status: Callable[..., Any], tmp_path: Path) -> None:
+def test_gaps_of_several_mirrors_have_their_names(status: Callable[..., Any], tmp_path: Path) -> None:
     view = snapshot(mirror(gaps=(gap(),)), mirror(name="b c", gaps=(gap(0, 1),)), mirror(name="healthy"))
     out = status(view, names=("paris-to-tokyo", "other")).out
     show = f"causeway offsets show {tmp_path / 'mirror.toml'} --mirror paris-to-tokyo"
@@ -209,7 +209,7 @@ def test_of_several_mirrors_each_line_says_which(status: Callable[..., Any]) -> 
     assert "info     back: slice 3 started" in said.out
 
 
-def test_only_the_mirrors_that_are_asked_for_are_shown_and_judged(status: Callable[..., Any]) -> None:
+def test_only_the_requested_mirrors_are_shown_and_judged(status: Callable[..., Any]) -> None:
     said = status(two(), "--mirror", "back")
     assert said.code == 0
     assert said.out.startswith("ok       Healthy")
@@ -276,7 +276,7 @@ def test_a_table_is_never_wider_than_the_terminal(serve: Serve) -> None:
     assert looks[1, False] <= 100, "an ordinary terminal shows a row"
 
 
-def test_a_moment_is_a_line(serve: Serve) -> None:
+def test_the_status_as_one_line(serve: Serve) -> None:
     report = status_report(ApiClient(serve(Shown(made.stopped()))), ["paris-to-tokyo"], {}, only=False)
     assert re.sub(r"p(50|99) [^,]*", r"p\1 –", line(report)) == (
         "2026-09-21 14:13:20 UTC error: orders[1] is stopped (gap): offsets 50 to 69 (20) were deleted"
@@ -289,7 +289,7 @@ def test_a_moment_is_a_line(serve: Serve) -> None:
 def test_watching_without_a_terminal_is_a_line_each_second_until_interrupted(
     configure: Configure, tmp_path: Path, output: str
 ) -> None:
-    """Who goes away meanwhile is waited for."""
+    """A process that stops responding is waited for."""
     shown = Shown(made.healthy())
     server = Server(application(shown), port=0)
     server.start()
@@ -304,10 +304,10 @@ def test_watching_without_a_terminal_is_a_line_each_second_until_interrupted(
     try:
         watching.until(lambda: len(lines()) >= 2, "two lines")
         server.stop()
-        watching.until(lambda: "no mirror responds" in lines()[-1], "it says that nobody answers")
+        watching.until(lambda: "no mirror responds" in lines()[-1], "it reports the failure")
         server = Server(application(shown), port=port)
         server.start()
-        watching.until(lambda: "paris-to-tokyo" in lines()[-1], "it goes on")
+        watching.until(lambda: "paris-to-tokyo" in lines()[-1], "it continues")
         assert watching.interrupt() == 0
     finally:
         watching.kill()
@@ -320,11 +320,11 @@ def test_watching_without_a_terminal_is_a_line_each_second_until_interrupted(
         assert all(re.match(r"\d{4}-\d\d-\d\d |error: no mirror responds", text) for text in lines())
 
 
-def test_who_does_not_answer_at_first_is_not_watched(typed: Type, configure: Configure, nobody: str) -> None:
+def test_watching_needs_a_first_response(typed: Type, configure: Configure, nobody: str) -> None:
     assert typed("status", configure(), "--url", nobody, "--watch").code == 5
 
 
-def test_watching_on_a_terminal_draws_again_and_ends_well(serve: Serve, configure: Configure) -> None:
+def test_watching_on_a_terminal_redraws_and_ends_with_0(serve: Serve, configure: Configure) -> None:
     shown = Shown(made.healthy())
     ours, theirs = pty.openpty()
     process = subprocess.Popen(

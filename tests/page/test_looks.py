@@ -91,7 +91,7 @@ def test_counts_agree_with_their_nouns(serve: Serve, page: Page) -> None:
     assert page.js(counted) == ["0 shards", "1 shard", "2 shards", "1,234 shards"]
 
 
-def test_what_changes_is_seen_without_a_reload(serve: Serve, page: Page) -> None:
+def test_changes_are_shown_without_a_reload(serve: Serve, page: Page) -> None:
     shown = Shown(made.healthy())
     page.go(serve(shown))
     page.until("document.querySelector('#health').dataset.level === 'ok'", "it is healthy")

@@ -37,7 +37,7 @@ def samples(shown: Snapshot, compat: Sequence[Compat], partitions: int = 1000) -
     return [line for line in lines(shown, compat, partitions) if not line.startswith("#")]
 
 
-def test_nobody_gets_other_names_without_asking() -> None:
+def test_other_names_are_off_by_default() -> None:
     assert lines(REPLICATED, ()) == []
 
 

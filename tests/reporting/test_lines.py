@@ -33,7 +33,7 @@ def test_a_stop_at_the_first_offset_with_nothing_gone_says_so() -> None:
 
 
 def test_what_does_not_apply_is_left_out() -> None:
-    said = json.loads(lines.structured("m", EventView(AT, "info", "carried by: native")))
+    said = json.loads(lines.structured("m", EventView(AT, "info", "carrier: native")))
     assert set(said) == {"at", "level", "what", "mirror"}
 
 

@@ -138,7 +138,7 @@ def test_the_process_and_the_state_of_each_mirror() -> None:
     assert value(series, "group_commits_total", mirror="n") == 7
 
 
-def test_verdicts_are_counted_also_those_that_nobody_here_knows() -> None:
+def test_verdicts_are_counted_also_unknown_ones() -> None:
     stopped = [partition(n, verdict=verdict) for n, verdict in enumerate(("gap", "gap", "poison", "new"))]
     series = scraped(snapshot(mirror(*stopped, gaps=(gap("gap"), gap("skip"), gap("skip"), gap("new")))))
 
@@ -260,7 +260,7 @@ def test_buckets_are_cumulative_and_agree_with_count_and_sum(waits: list[int]) -
     assert value(series, "replication_latency_seconds_sum", mirror="m") == sum(waits) / 1000
 
 
-def test_above_the_limit_partitions_are_given_by_topic_and_it_is_said() -> None:
+def test_above_the_limit_partitions_are_aggregated_by_topic() -> None:
     shown = snapshot(
         mirror(
             partition(0, position=10, log_end=15, lag_records=5, lag_bytes=50, lag_seconds=7.0),

@@ -13,7 +13,7 @@ counts = st.integers(0, 10**12)
 
 
 @pytest.mark.parametrize(
-    ("seconds", "words"),
+    ("seconds", "text"),
     [
         (0.2, "1 s left"),
         (12, "12 s left"),
@@ -28,12 +28,12 @@ counts = st.integers(0, 10**12)
         (72 * 3_600, "3 d left"),
     ],
 )
-def test_a_time_is_said_in_words(seconds: float, words: str) -> None:
-    assert time_left(seconds) == words
+def test_time_left_as_text(seconds: float, text: str) -> None:
+    assert time_left(seconds) == text
 
 
 @given(st.floats(0, LONGEST_SECONDS))
-def test_no_time_is_said_to_be_shorter_than_it_is_by_more_than_an_hour(seconds: float) -> None:
+def test_time_left_is_never_more_than_an_hour_too_short(seconds: float) -> None:
     sizes = {"s": 1, "min": 60, "h": 3_600, "d": 86_400}
     said = sum(int(n) * sizes[unit] for n, unit in re.findall(r"(\d+) (s|min|h|d)\b", time_left(seconds)))
     assert seconds - 3_600 < said < seconds + 3_600
@@ -41,7 +41,7 @@ def test_no_time_is_said_to_be_shorter_than_it_is_by_more_than_an_hour(seconds: 
 
 
 @pytest.mark.parametrize(
-    ("backlog", "words"),
+    ("backlog", "text"),
     [
         (Backlog(1_200, 5_000, 100.0), "12 s left"),
         (Backlog(1_200, 5_000, -1.0), "lag grows"),
@@ -53,8 +53,8 @@ def test_no_time_is_said_to_be_shorter_than_it_is_by_more_than_an_hour(seconds: 
         (Backlog(1_200, 5_000, 0.0, moves=False, bounded=True), "no progress"),
     ],
 )
-def test_what_will_become_of_a_backlog(backlog: Backlog, words: str) -> None:
-    assert backlog_text(backlog) == words
+def test_the_backlog_as_text(backlog: Backlog, text: str) -> None:
+    assert backlog_text(backlog) == text
 
 
 @given(counts, counts, st.none() | st.floats(-1e9, 1e9), st.booleans(), st.booleans())
@@ -73,13 +73,13 @@ def test_a_mirror_that_does_not_run_has_no_bar(state: str) -> None:
     assert bar_of(MirrorProgress("m", state, (), 1, Backlog(10, 10, 1.0))) is None
 
 
-def test_a_hundred_percent_are_said_of_what_is_done() -> None:
+def test_only_finished_work_shows_a_hundred_percent() -> None:
     bar = bar_of(MirrorProgress("m", "running", (), 1, Backlog(1, 1_000_000, 1.0)))
     assert bar is not None
     assert bar.percent == "99 %"
 
 
-def test_work_in_pieces_is_told_with_rate_and_time() -> None:
+def test_progress_has_a_rate_and_the_time_left() -> None:
     pace = ProgressRate()
     pace.update(10.0, 0, 8_000)
     assert pace.text(11.0) == "0 of 8,000 offsets"
@@ -90,7 +90,7 @@ def test_work_in_pieces_is_told_with_rate_and_time() -> None:
     assert pace.text(26.0) == "8,000 of 8,000 offsets, 500/s"
 
 
-def test_what_is_overdue_takes_as_long_again() -> None:
+def test_an_overdue_piece_takes_as_long_again() -> None:
     pace = ProgressRate()
     pace.update(0.0, 0, 200)
     pace.update(10.0, 100, 200)
@@ -98,7 +98,7 @@ def test_what_is_overdue_takes_as_long_again() -> None:
     assert pace.left(70.0) == 60.0
 
 
-def test_other_work_begins_anew() -> None:
+def test_new_work_starts_over() -> None:
     pace = ProgressRate()
     pace.update(0.0, 0, 100)
     pace.update(1.0, 100, 100)
@@ -110,7 +110,7 @@ def test_other_work_begins_anew() -> None:
 
 
 @given(st.lists(st.tuples(st.floats(0, 100), counts, counts), max_size=30))
-def test_no_work_takes_less_than_no_time(seen: list[tuple[float, int, int]]) -> None:
+def test_time_left_is_never_negative(seen: list[tuple[float, int, int]]) -> None:
     pace, now = ProgressRate(), 0.0
     for seconds, done, more in seen:
         now += seconds

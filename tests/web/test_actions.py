@@ -66,14 +66,14 @@ def test_nothing_without_the_token(
     assert shown.asked == []
 
 
-def test_without_the_token_nobody_learns_which_mirrors_there_are(client: TestClient) -> None:
-    assert client.post("/api/v1/mirrors/nobody/pause").status_code == 401
-    assert client.post("/api/v1/mirrors/nobody/pause", headers=BEARER).status_code == 404
+def test_without_the_token_mirror_names_are_not_revealed(client: TestClient) -> None:
+    assert client.post("/api/v1/mirrors/unknown/pause").status_code == 401
+    assert client.post("/api/v1/mirrors/unknown/pause", headers=BEARER).status_code == 404
 
 
 @pytest.mark.parametrize("what", ACTIONS)
 @pytest.mark.parametrize("sent", ["", "Bearer ", "Bearer x"])
-def test_where_no_token_is_configured_nothing_is_accepted_and_the_way_is_told(
+def test_without_a_configured_token_every_action_is_rejected_with_a_remedy(
     shown: Shown, what: str, sent: str
 ) -> None:
     client = TestClient(application(shown))
@@ -133,14 +133,14 @@ def test_a_name_is_short_and_has_no_control_characters(client: TestClient, shown
     assert len(by) == 100
 
 
-def test_what_the_mirror_cannot_do_is_said_with_its_remedy(client: TestClient, shown: Shown) -> None:
+def test_an_impossible_action_is_a_409_with_a_remedy(client: TestClient, shown: Shown) -> None:
     shown.error = refusal()
     response = client.post(f"{ONE}/pause", headers=BEARER)
     assert response.status_code == 409
     assert response.json() == {"error": "the mirror is about to end", "todo": "start it again"}
 
 
-def test_a_bug_is_an_answer_too_and_tells_nothing(shown: Shown) -> None:
+def test_a_bug_is_a_500_without_details(shown: Shown) -> None:
     shown.error = ValueError("secret")
     client = TestClient(application(shown, TOKEN), raise_server_exceptions=False)
     response = client.post(f"{ONE}/pause", headers=BEARER)

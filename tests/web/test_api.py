@@ -14,30 +14,30 @@ ONE = "/api/v1/mirrors/paris-to-tokyo"
 
 
 def test_mirrors(client: TestClient) -> None:
-    answer = client.get("/api/v1/mirrors").json()
+    content = client.get("/api/v1/mirrors").json()
 
-    assert (answer["at"], answer["host"], answer["pid"]) == (NOW, "mirror-1", 4711)
-    assert answer["findings"][0]["what"] == "Healthy: 1,234 records/s, lag 0.4 s."
-    assert answer["rpo"] == "If the source were lost now, 6 records (0.4 s) would be lost."
-    (one,) = answer["mirrors"]
+    assert (content["at"], content["host"], content["pid"]) == (NOW, "mirror-1", 4711)
+    assert content["findings"][0]["what"] == "Healthy: 1,234 records/s, lag 0.4 s."
+    assert content["rpo"] == "If the source were lost now, 6 records (0.4 s) would be lost."
+    (one,) = content["mirrors"]
     assert (one["name"], one["lag_records"], one["partitions"]) == ("paris-to-tokyo", 6, 2)
     assert one["catch_up"] == {"seconds": 0.0, "text": "caught up"}
 
 
 def test_a_mirror(client: TestClient) -> None:
-    answer = client.get(ONE).json()
+    content = client.get(ONE).json()
 
-    assert answer["lease"] == 7
-    assert len(answer["latency"]["counts"]) == len(answer["latency"]["bounds_ms"]) + 1
+    assert content["lease"] == 7
+    assert len(content["latency"]["counts"]) == len(content["latency"]["bounds_ms"]) + 1
 
 
 def test_partitions(client: TestClient, shown: Shown) -> None:
     shown.view = made.thousand()
 
-    answer = client.get(f"{ONE}/partitions", params={"q": "TOPIC-4[5", "limit": 3}).json()
+    content = client.get(f"{ONE}/partitions", params={"q": "TOPIC-4[5", "limit": 3}).json()
 
-    assert (answer["total"], answer["matching"], len(answer["partitions"])) == (1_000, 11, 3)
-    assert answer["partitions"][0]["name"] == "topic-4[5]"
+    assert (content["total"], content["matching"], len(content["partitions"])) == (1_000, 11, 3)
+    assert content["partitions"][0]["name"] == "topic-4[5]"
     assert len(client.get(f"{ONE}/partitions").json()["partitions"]) == 1_000
 
 
@@ -104,30 +104,30 @@ def test_a_stopped_partition_has_its_offsets(client: TestClient, shown: Shown) -
 
 
 def test_history_has_a_column_for_each_field(client: TestClient) -> None:
-    def answer() -> dict[str, list[int]]:
+    def content() -> dict[str, list[int]]:
         found: dict[str, list[int]] = client.get("/api/v1/history?mirror=paris-to-tokyo").json()
         return found
 
-    eventually(lambda: answer()["at"], "the first sample is there")
+    eventually(lambda: content()["at"], "the first sample is there")
 
-    assert answer()["at"] == [NOW]
+    assert content()["at"] == [NOW]
     assert client.get(f"/api/v1/history?mirror=paris-to-tokyo&since={NOW + 1}").json()["at"] == []
 
 
 def test_a_job(client: TestClient, shown: Shown) -> None:
     shown.jobs["7"] = Job("7", "paris-to-tokyo", "different", NOW, NOW + 1, ("orders[0]: missing: 1",))
 
-    answer = client.get("/api/v1/jobs/7").json()
+    content = client.get("/api/v1/jobs/7").json()
 
-    assert (answer["state"], answer["lines"]) == ("different", ["orders[0]: missing: 1"])
+    assert (content["state"], content["lines"]) == ("different", ["orders[0]: missing: 1"])
     assert client.get("/api/v1/jobs/8").status_code == 404
 
 
 @pytest.mark.parametrize(
     ("path", "code"),
     [
-        ("/api/v1/mirrors/nobody", 404),
-        ("/api/v1/mirrors/nobody/partitions", 404),
+        ("/api/v1/mirrors/unknown", 404),
+        ("/api/v1/mirrors/unknown/partitions", 404),
         ("/api/v1/history", 404),
         ("/api/v1/nothing", 404),
         ("/nothing", 404),
@@ -137,14 +137,14 @@ def test_a_job(client: TestClient, shown: Shown) -> None:
         ("/api/v1/history?mirror=paris-to-tokyo&since=²", 400),
     ],
 )
-def test_what_cannot_be_answered_says_why(client: TestClient, path: str, code: int) -> None:
+def test_errors_have_a_reason(client: TestClient, path: str, code: int) -> None:
     response = client.get(path)
     assert response.status_code == code
     assert set(response.json()) == {"error", "todo"}
     assert response.json()["error"]
 
 
-def test_metrics_are_handed_on(client: TestClient) -> None:
+def test_metrics_come_from_the_source(client: TestClient) -> None:
     response = client.get("/metrics")
     assert response.content == b"causeway_records_total 1\n"
     assert response.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"

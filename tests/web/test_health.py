@@ -1,4 +1,4 @@
-"""Probes: what they answer, and what they must not depend on."""
+"""Probes: what they return, and what they must not depend on."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_ready(client: TestClient, shown: Shown, view: Snapshot, reasons: list[s
     assert response.json() == {"ready": not reasons, "reasons": reasons}
 
 
-def test_all_reasons_are_told() -> None:
+def test_all_reasons_are_listed() -> None:
     view = replace(made.waiting(), prepared=False, at=NOW - 60_000)
     assert len(unready(view, NOW)) == 3
 

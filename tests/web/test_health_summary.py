@@ -32,13 +32,13 @@ def said(view: MirrorView, trend: float | None = 0.0) -> HealthFinding:
     return findings(view, NOW, trend)[0]
 
 
-def test_all_is_well() -> None:
+def test_a_healthy_mirror() -> None:
     assert first(made.healthy()) == HealthFinding("ok", "Healthy: 1,234 records/s, lag 0.4 s.")
     two = snapshot(mirror(), mirror(name="back", records_per_second=1.0))
     assert first(two).what == "Healthy: 2 mirrors, 1,236 records/s, lag at most 0.4 s."
 
 
-def test_nothing_to_do_is_well_too() -> None:
+def test_an_idle_or_finished_mirror_is_healthy_too() -> None:
     idle = mirror([partition(lag_records=0, lag_seconds=0.0)], records_per_second=0.0)
     assert first(snapshot(idle)).what == "Healthy: caught up, no new records."
     assert said(mirror(state="done")).what == "Done: everything up to the end is replicated."
@@ -60,7 +60,7 @@ def test_many_partitions_of_one_verdict_are_one_thing_to_do() -> None:
     assert one.what.startswith("paris:orders[0] and 39 others are stopped (gap): ")
 
 
-def test_each_reason_of_a_refusal_is_told() -> None:
+def test_each_reason_of_a_refusal_is_a_finding() -> None:
     """Topics without a place differ in what helps them; of one topic all partitions are one thing to do."""
     refused = [
         stopped_partition(number, topic=topic, verdict="unroutable", what=what, todo=f"help {topic}")
@@ -87,7 +87,7 @@ def test_waiting_names_the_cluster() -> None:
 
 @pytest.mark.parametrize("state", ["running", "waiting"])
 def test_a_destination_that_rejects_records_is_named_with_its_reason_alone(state: Any) -> None:
-    """Not that it does not answer, nor that more shards would help."""
+    """Not that it does not respond, nor that more shards would help."""
     view = mirror([FAR], state=state, blocked="too few replicas", blocked_todo="start brokers")
     assert [(one.level, one.what, one.todo) for one in findings(view, NOW, 1_200.0)] == [
         ("error", "Waiting: too few replicas.", "start brokers")
@@ -115,14 +115,14 @@ def test_a_lag_that_grows_is_a_warning_and_one_that_shrinks_is_not() -> None:
     assert said(mirror([FAR]), -0.001).level == "warning"
 
 
-def test_an_old_snapshot_is_never_well() -> None:
+def test_an_old_snapshot_is_never_healthy() -> None:
     found = first(made.healthy(), NOW + 34_000)
     assert found.level == "error"
     assert found.what == "No status from the driver for 34 s: all figures are old."
     assert found.todo == "check process 4711 on mirror-1, and its log"
 
 
-def test_a_shard_that_nobody_hears_of_is_named() -> None:
+def test_a_shard_without_heartbeats_is_named() -> None:
     silent = mirror(shards=(shard(1), shard(2, heartbeat_at=NOW - 200_000), shard(3, heartbeat_at=-1)))
     assert said(silent).what == "No heartbeat from shard 2 for 3 min."
     assert "process 4002 on worker-1" in said(silent).todo
@@ -143,17 +143,17 @@ def test_a_failure_tells_the_last_error() -> None:
     ("state", "level", "begins"),
     [("starting", "notice", "Starting"), ("stopped", "warning", "Stopped"), ("failed", "error", "Failed")],
 )
-def test_a_mirror_that_carries_nothing_says_so(state: Any, level: str, begins: str) -> None:
+def test_a_mirror_that_does_not_replicate_says_so(state: Any, level: str, begins: str) -> None:
     found = said(mirror(state=state))
     assert found.level == level
     assert found.what.startswith(begins)
 
 
-def test_a_mirror_is_not_well_before_every_shard_has_reported() -> None:
+def test_a_mirror_is_not_healthy_before_every_shard_has_reported() -> None:
     """The first look at the log's end was 5 s ago, and one shard has said nothing."""
     shards = (shard(1), shard(2, heartbeat_at=-1), shard(3, heartbeat_at=-1, partitions=0))
-    behind = partition(0, lag_records=2_907, lag_seconds=5.0, lag_older=True)
-    young = mirror([behind], state="starting", shards=shards)
+    lagging = partition(0, lag_records=2_907, lag_seconds=5.0, lag_older=True)
+    young = mirror([lagging], state="starting", shards=shards)
     assert said(young) == HealthFinding(
         "notice", "Starting: no heartbeat yet from 1 of 3 shards.", mirror="paris-to-tokyo"
     )
@@ -161,10 +161,10 @@ def test_a_mirror_is_not_well_before_every_shard_has_reported() -> None:
 
 
 def test_a_backlog_from_before_the_start_is_not_caught_up_however_young_it_seems() -> None:
-    behind = mirror([partition(0, lag_records=2_907, lag_seconds=5.0, lag_older=True)])
-    assert catch_up_text(behind, None) == "not known yet"
-    assert said(behind, None).what == "Lagging: 2,907 records, the oldest waiting for at least 5.0 s."
-    assert said(behind, -1_000.0).what.startswith("Catching up, about 2.9 s left: ")
+    lagging = mirror([partition(0, lag_records=2_907, lag_seconds=5.0, lag_older=True)])
+    assert catch_up_text(lagging, None) == "not known yet"
+    assert said(lagging, None).what == "Lagging: 2,907 records, the oldest waiting for at least 5.0 s."
+    assert said(lagging, -1_000.0).what.startswith("Catching up, about 2.9 s left: ")
 
 
 def test_topics_that_match_nothing_are_a_warning_that_names_the_nearest() -> None:
@@ -210,17 +210,17 @@ def test_the_worst_comes_first_whichever_mirror_has_it() -> None:
     assert [(one.mirror, one.level) for one in found] == [("c", "error"), ("b", "warning"), ("a", "notice")]
 
 
-def test_what_would_be_missing() -> None:
-    behind = mirror([partition(0, lag_records=1_200, lag_seconds=2.1), partition(1, lag_records=34)])
-    assert rpo([behind]) == "If the source were lost now, 1,234 records (2.1 s) would be lost."
+def test_what_would_be_lost() -> None:
+    lagging = mirror([partition(0, lag_records=1_200, lag_seconds=2.1), partition(1, lag_records=34)])
+    assert rpo([lagging]) == "If the source were lost now, 1,234 records (2.1 s) would be lost."
     none = mirror([partition(lag_records=0, lag_seconds=0.0)])
     assert rpo([none]) == "If the source were lost now, no records would be lost."
-    both = [behind, mirror([partition(lag_records=1)], sources=("rome",))]
+    both = [lagging, mirror([partition(lag_records=1)], sources=("rome",))]
     assert rpo(both) == "If the sources were lost now, 1,235 records (2.1 s) would be lost."
     unseen = rpo(made.waiting().mirrors)
     assert unseen.startswith("As of the last response of paris: if the source were lost now, 6 records")
     assert "not known yet" in rpo(made.starting().mirrors)
-    assert "not known yet" in rpo([behind, mirror([])])
+    assert "not known yet" in rpo([lagging, mirror([])])
 
 
 def test_the_time_to_catch_up() -> None:
@@ -258,5 +258,5 @@ def test_a_stopped_partition_does_not_count_as_backlog() -> None:
         (200_000, "2 d 7 h"),
     ],
 )
-def test_times_are_said_as_people_say_them(seconds: float, words: str) -> None:
+def test_durations_have_at_most_two_units(seconds: float, words: str) -> None:
     assert span(seconds) == words

@@ -17,8 +17,8 @@ START = NOW - NOW % COARSE_MS
 counts = st.lists(st.integers(0, 1_000), min_size=27, max_size=27)
 
 
-def after(track: Track, *, seconds: int, lag: int = 0, carried: int = 0) -> None:
-    view = mirror([partition(lag_records=lag, lag_seconds=lag / 10)], latency=latency(carried))
+def after(track: Track, *, seconds: int, lag: int = 0, replicated: int = 0) -> None:
+    view = mirror([partition(lag_records=lag, lag_seconds=lag / 10)], latency=latency(replicated))
     track.add(view, START + seconds * 1000)
 
 
@@ -85,7 +85,7 @@ def test_the_median_is_never_above_the_99th(buckets: list[int]) -> None:
 
 def test_latencies_are_of_the_last_seconds_alone() -> None:
     track = Track()
-    track.add(mirror(latency=latency(1_000_000, bucket=25)), START)  # what was carried before is not counted
+    track.add(mirror(latency=latency(1_000_000, bucket=25)), START)  # earlier records are not counted
     assert track.last is not None and track.last.p50_ms is None
 
     fast = tuple(a + b for a, b in zip(latency(1_000_000, bucket=25), latency(10), strict=True))
@@ -97,12 +97,12 @@ def test_latencies_are_of_the_last_seconds_alone() -> None:
     assert track.last.p50_ms is None
 
 
-def test_counts_that_begin_anew_are_no_latency() -> None:
+def test_counts_that_restart_are_no_latency() -> None:
     track = Track()
-    after(track, seconds=0, carried=500)
-    after(track, seconds=1, carried=10)
+    after(track, seconds=0, replicated=500)
+    after(track, seconds=1, replicated=10)
     assert track.last is not None and track.last.p50_ms is None
-    after(track, seconds=2, carried=20)
+    after(track, seconds=2, replicated=20)
     assert track.last.p50_ms is not None
 
 
@@ -156,14 +156,14 @@ def test_there_is_no_trend_before_there_is_something_to_compare() -> None:
     assert track.trend is None
 
 
-def test_a_partition_that_stands_still_is_lag_and_no_backlog() -> None:
+def test_a_stopped_partition_is_lag_but_not_backlog() -> None:
     track = Track()
     track.add(mirror([partition(lag_records=3), stopped_partition(lag_records=500)]), START)
     assert track.last is not None
     assert (track.last.lag_records, track.last.backlog) == (503, 3)
 
 
-def test_mirrors_that_are_gone_are_forgotten() -> None:
+def test_removed_mirrors_are_forgotten() -> None:
     history = History()
     history.add(snapshot(mirror(name="a"), mirror(name="b")))
     history.add(snapshot(mirror(name="b"), at=NOW + 1000))

@@ -23,7 +23,7 @@ PAGES = sorted(TEMPLATES.glob("*.html"))
 SITUATIONS = (
     "healthy", "lagging", "stopped", "paused", "waiting", "starting", "thousand", "markup", "snapshot",
 )  # fmt: skip
-# A name space, which nobody loads, and the address in the licence line of uPlot.
+# A name space, which is not loaded, and the address in the licence line of uPlot.
 HARMLESS = ('xmlns="http://www.w3.org/2000/svg"', "/*! https://github.com/leeoniya/uPlot (v1.6.32) */")
 
 
@@ -64,7 +64,7 @@ def test_without_a_token_the_page_says_how_to_have_one(client: TestClient, shown
 @pytest.mark.parametrize(
     "path", ["/", "/livez", "/metrics", "/static/main.js", "/api/v1/mirrors", "/nothing", "/static/nothing"]
 )
-def test_every_answer_has_its_headers(client: TestClient, path: str) -> None:
+def test_every_response_has_the_security_headers(client: TestClient, path: str) -> None:
     headers = client.get(path).headers
     assert headers["content-security-policy"].startswith("default-src 'self';")
     assert "unsafe" not in headers["content-security-policy"]
@@ -77,7 +77,7 @@ def test_every_answer_has_its_headers(client: TestClient, path: str) -> None:
     assert "access-control-allow-origin" not in headers
 
 
-def test_answers_are_not_kept_and_files_are_asked_for_again(client: TestClient) -> None:
+def test_responses_are_not_cached_and_files_are_revalidated(client: TestClient) -> None:
     assert client.get("/api/v1/mirrors").headers["cache-control"] == "no-store"
     first = client.get("/static/main.js")
     assert first.headers["cache-control"] == "no-cache"

@@ -60,7 +60,7 @@ def test_by_default_it_is_for_this_machine_alone() -> None:
     assert (HOST, PORT) == ("127.0.0.1", 7081)
 
 
-def test_any_free_port_is_told(server: Server) -> None:
+def test_the_address_has_the_actual_port(server: Server) -> None:
     assert server.address.startswith("http://127.0.0.1:")
     assert not server.address.endswith(":0")
     assert httpx.get(f"{server.address}/livez").json() == {"live": True}
@@ -150,13 +150,13 @@ def test_the_stream_shows_what_changes(server: Server, shown: Shown) -> None:
     raise AssertionError("the stopped partition never came")
 
 
-def test_a_client_that_goes_is_forgotten(server: Server) -> None:
+def test_a_client_that_disconnects_is_forgotten(server: Server) -> None:
     for _ in range(3):
         with httpx.stream("GET", f"{server.address}/api/v1/stream", timeout=SECONDS) as response:
-            coming = events(response)  # kept: a generator that nobody holds closes the connection
+            coming = events(response)  # kept: a generator without a reference closes the connection
             next(coming)
             assert feed(server).clients > 0
-    eventually(lambda: feed(server).clients == 0, "nobody watches any more", SECONDS)
+    eventually(lambda: feed(server).clients == 0, "no client is connected", SECONDS)
 
 
 def test_not_more_watch_than_there_is_room_for(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,7 +186,7 @@ def test_stop_ends_streams_that_are_open(shown: Shown) -> None:
     assert feed(server).clients == 0
 
 
-def test_stop_hangs_up_on_a_client_that_does_not_read(shown: Shown) -> None:
+def test_stop_disconnects_a_client_that_does_not_read(shown: Shown) -> None:
     server = Server(application(shown), port=0)
     server.start()
     with closing(socket.socket()) as client:
@@ -224,7 +224,7 @@ SLOW = {
 
 
 @pytest.mark.parametrize("slow", SLOW)
-def test_a_client_that_does_not_finish_its_request_is_hung_up_on(
+def test_a_client_that_does_not_finish_its_request_is_disconnected(
     shown: Shown, monkeypatch: pytest.MonkeyPatch, slow: str
 ) -> None:
     """Also one that sends byte by byte. It holds no thread, and a mirror can be paused meanwhile."""
@@ -254,7 +254,7 @@ def test_a_client_that_does_not_finish_its_request_is_hung_up_on(
         server.stop()
 
 
-def test_a_body_that_does_not_come_is_answered(
+def test_a_body_that_does_not_arrive_gets_a_408(
     shown: Shown, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(actions, "BODY_SECONDS", 0.2)
@@ -263,8 +263,8 @@ def test_a_body_that_does_not_come_is_answered(
     try:
         with closing(connected(server)) as client:
             client.sendall(SLOW["body"])
-            answer = client.recv(65_536)
-        assert answer.startswith(b"HTTP/1.1 408 "), answer
+            response = client.recv(65_536)
+        assert response.startswith(b"HTTP/1.1 408 "), response
     finally:
         server.stop()
     assert not caplog.records
@@ -297,7 +297,7 @@ def test_there_is_room_for_so_many_connections(server: Server, monkeypatch: pyte
         assert httpx.get(f"{server.address}/livez", timeout=SECONDS).status_code == 200
 
 
-def test_a_source_that_fails_once_is_asked_again(
+def test_a_source_that_fails_is_retried(
     server: Server, shown: Shown, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     asked: list[Any] = []
@@ -308,13 +308,13 @@ def test_a_source_that_fails_once_is_asked_again(
 
     with monkeypatch.context() as patch:
         patch.setattr(shown, "snapshot", broken)
-        eventually(lambda: len(asked) > 1, "it was asked twice", SECONDS)
+        eventually(lambda: len(asked) > 1, "it was called twice", SECONDS)
     with httpx.stream("GET", f"{server.address}/api/v1/stream", timeout=SECONDS) as response:
         assert len(list(islice(events(response), 3))) == 3
     assert "taking a snapshot failed" in caplog.text
 
 
-def test_under_another_name_it_does_not_answer(server: Server) -> None:
+def test_another_host_name_is_rejected(server: Server) -> None:
     """A site whose name is made to mean 127.0.0.1 would otherwise read everything in a visitor's browser."""
     assert httpx.get(f"{server.address}/api/v1/mirrors", headers={"Host": "evil.example"}).status_code == 400
     for name in ("localhost:7081", "127.0.0.1", "[::1]:7081"):

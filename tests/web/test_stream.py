@@ -25,11 +25,11 @@ async def until(condition: Callable[[], object]) -> None:
 
 async def silence() -> Message:
     await asyncio.Event().wait()
-    raise AssertionError("nobody sends anything")
+    raise AssertionError("the client sends nothing")
 
 
-def test_a_client_that_does_not_read_is_sent_the_present_when_it_does() -> None:
-    """A thousand moments pass while its first one is on the way: none of them is kept for it."""
+def test_a_slow_client_gets_the_current_status() -> None:
+    """A thousand snapshots are taken while it reads its first event: none is queued for it."""
 
     async def scenario() -> list[bytes]:
         feed, sent, gate = Feed(Shown(made.healthy()), lambda: NOW), list[bytes](), asyncio.Event()
@@ -55,13 +55,13 @@ def test_a_client_that_does_not_read_is_sent_the_present_when_it_does() -> None:
     assert asyncio.run(scenario()) == [b"id: 1", b"id: 1001"]
 
 
-def test_a_moment_is_encoded_once_for_all() -> None:
+def test_an_event_is_encoded_once_for_all_clients() -> None:
     feed = Feed(Shown(made.healthy()), lambda: NOW)
     feed.take_snapshot()
     assert feed.event() is feed.event()
 
 
-def test_it_goes_on_while_nothing_new_comes_and_says_that_it_is_old() -> None:
+def test_an_old_snapshot_is_sent_and_marked_stale() -> None:
     now = NOW
     feed = Feed(Shown(made.healthy()), lambda: now)
     feed.take_snapshot()
@@ -70,7 +70,7 @@ def test_it_goes_on_while_nothing_new_comes_and_says_that_it_is_old() -> None:
     assert _data(feed)["stale"] is True
 
 
-def test_a_moment_is_small_with_a_thousand_partitions() -> None:
+def test_an_event_is_small_with_a_thousand_partitions() -> None:
     feed = Feed(Shown(made.thousand()), lambda: NOW)
     feed.take_snapshot()
 
@@ -82,29 +82,29 @@ def test_a_moment_is_small_with_a_thousand_partitions() -> None:
     assert len(feed.event()) < 10_000
 
 
-def test_a_partition_that_was_not_begun_with_has_no_heat() -> None:
+def test_a_partition_without_a_position_has_no_lag() -> None:
     feed = Feed(Shown(snapshot(mirror([partition(position=-1), partition(1)]))), lambda: NOW)
     feed.take_snapshot()
     assert _data(feed)["mirrors"][0]["partition_lag_seconds"] == [None, 0.4]
 
 
-def test_a_mark_changes_with_what_it_stands_for() -> None:
+def test_a_version_changes_with_its_content() -> None:
     shown = Shown(made.healthy())
     feed = Feed(shown, lambda: NOW)
 
-    def marks() -> dict[str, str]:
+    def versions() -> dict[str, str]:
         feed.take_snapshot()
         found: dict[str, str] = _data(feed)["mirrors"][0]["versions"]
         return found
 
-    before = marks()
-    assert marks() == before
+    before = versions()
+    assert versions() == before
     shown.view = made.stopped()
-    changed = marks()
+    changed = versions()
     assert {name for name in before if before[name] != changed[name]} == {"events", "gaps"}
     shown.view = snapshot(mirror([partition(0)], configuration="x = 1"))
-    assert marks()["layout"] != before["layout"]
-    assert marks()["configuration"] != before["configuration"]
+    assert versions()["layout"] != before["layout"]
+    assert versions()["configuration"] != before["configuration"]
 
 
 def _data(feed: Feed) -> dict[str, Any]:

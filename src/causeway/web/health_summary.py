@@ -36,25 +36,25 @@ def findings(mirror: MirrorView, now: int, trend: float | None) -> tuple[HealthF
 
     `trend`: records per second by which its backlog grows, None if unknown.
     """
-    found = [*_ended(mirror), *_stopped(mirror), *_waiting(mirror, now), *_silent_shards(mirror, now)]
-    found += [*_paused(mirror, now), *_lagging(mirror, trend), *_starting(mirror), *_unmatched(mirror)]
-    found += _quarantined(mirror)
-    found.sort(key=lambda finding: LEVELS.index(finding.level))
-    return tuple(replace(finding, mirror=mirror.name) for finding in found or [_healthy((mirror,))])
+    problems = [*_ended(mirror), *_stopped(mirror), *_waiting(mirror, now), *_silent_shards(mirror, now)]
+    problems += [*_paused(mirror, now), *_lagging(mirror, trend), *_starting(mirror), *_unmatched(mirror)]
+    problems += _quarantined(mirror)
+    problems.sort(key=lambda finding: LEVELS.index(finding.level))
+    return tuple(replace(finding, mirror=mirror.name) for finding in problems or [_healthy((mirror,))])
 
 
 def all_findings(
     snapshot: Snapshot, now: int, trends: Mapping[str, float | None]
 ) -> tuple[HealthFinding, ...]:
     """Findings of all mirrors of the process. The first one is the headline of the page."""
-    found = [
+    problems = [
         finding
         for mirror in snapshot.mirrors
         for finding in findings(mirror, now, trends.get(mirror.name))
         if finding.level != "ok"
     ]
     if stale(snapshot, now):
-        found.append(
+        problems.append(
             HealthFinding(
                 "error",
                 f"No status from the driver for {span((now - snapshot.at) / 1000)}: all figures are old.",
@@ -62,9 +62,9 @@ def all_findings(
             )
         )
     if not snapshot.mirrors:
-        found.append(HealthFinding("notice", "No mirrors yet."))
-    found.sort(key=lambda finding: LEVELS.index(finding.level))
-    return tuple(found) or (_healthy(snapshot.mirrors),)
+        problems.append(HealthFinding("notice", "No mirrors yet."))
+    problems.sort(key=lambda finding: LEVELS.index(finding.level))
+    return tuple(problems) or (_healthy(snapshot.mirrors),)
 
 
 def stale(snapshot: Snapshot, now: int) -> bool:
