@@ -81,7 +81,7 @@ def _mirror(first: MirrorView | None, last: MirrorView) -> MirrorResult:
         quarantined=added("quarantined"),
         skipped=added("skipped"),
         lag_records=last.lag_records,
-        stopped=last.standing,
+        stopped=last.stopped_partitions,
     )
 
 

@@ -108,7 +108,7 @@ class GapView:
     begin: int
     end: int
     by: str
-    told: str
+    text: str
     why: str
     skipped: int  # skipped offsets; negative for a move back, 0 if the topic was recreated
 
@@ -156,7 +156,7 @@ class MirrorView:
         return max((one.lag_seconds for one in self.partitions), default=0.0)
 
     @property
-    def standing(self) -> tuple[PartitionView, ...]:
+    def stopped_partitions(self) -> tuple[PartitionView, ...]:
         """Partitions that are stopped until an operator acts."""
         return tuple(one for one in self.partitions if one.verdict)
 

@@ -94,7 +94,7 @@ def _put_mirror(sheet: Sheet, mirror: MirrorView) -> None:
             "causeway_group_commits_total": mirror.group_commits,
         },
     )
-    stopped = Counter(partition.verdict for partition in mirror.standing)
+    stopped = Counter(partition.verdict for partition in mirror.stopped_partitions)
     for verdict in dict.fromkeys((*STOPS, *stopped)):
         labels = {"mirror": mirror.name, "verdict": verdict}
         sheet.put("causeway_partitions_stopped", labels, stopped[verdict])
@@ -106,7 +106,7 @@ def _put_stopped(sheet: Sheet, mirror: MirrorView, *, limit: int) -> None:
     Only the first `limit` if thousands are stopped, as after a topic was deleted: that needs one action, and
     another series has the count anyway.
     """
-    for partition in mirror.standing[:limit]:
+    for partition in mirror.stopped_partitions[:limit]:
         labels = {**_labels(mirror.name, partition), "verdict": partition.verdict}
         # Every stopped partition has this series, whatever the verdict, so that each one is named.
         sheet.put("causeway_partition_stopped_gone_offsets", labels, partition.gone)

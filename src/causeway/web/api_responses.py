@@ -165,7 +165,7 @@ def _mirror(mirror: MirrorView, history: History, now: int) -> dict[str, Any]:
         "quarantined": sum(partition.quarantined for partition in mirror.partitions),
         "skipped": sum(partition.skipped for partition in mirror.partitions),
         "partitions": len(mirror.partitions),
-        "stopped": len(mirror.standing),
+        "stopped": len(mirror.stopped_partitions),
         "shards": len(mirror.shards),
         "gaps": len(mirror.gaps),
         "waiting_for": mirror.waiting_for,
@@ -234,7 +234,7 @@ def _partition(mirror: MirrorView, view: PartitionView) -> ApiPartition:
 
 
 def _gap(view: GapView) -> ApiGap:
-    return ApiGap(**asdict(view), offsets=view.end - view.begin, text=view.told)
+    return ApiGap(**asdict(view), offsets=view.end - view.begin)
 
 
 def _searched(view: PartitionView) -> str:

@@ -142,7 +142,7 @@ def _stopped(mirror: MirrorView) -> Iterator[HealthFinding]:
     Planning's reasons differ from topic to topic, so there is one finding for each reason.
     """
     by_reason: dict[tuple[str, str], list[PartitionView]] = {}
-    for partition in mirror.standing:
+    for partition in mirror.stopped_partitions:
         reason = partition.what if partition.verdict == UNROUTABLE else ""
         by_reason.setdefault((partition.verdict, reason), []).append(partition)
     for (verdict, _), stopped in sorted(by_reason.items()):
