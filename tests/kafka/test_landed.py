@@ -56,7 +56,7 @@ def settled(landed: list[ProducedRecords], place: int) -> tuple[dict[int, list[O
     runs: dict[int, list[OffsetRun]] = {}
     waits = Waits()
     for one in landed:
-        one.settle(place, AT, runs, waits)
+        one.collect(place, AT, runs, waits)
     return runs, waits
 
 

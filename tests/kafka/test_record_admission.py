@@ -28,6 +28,7 @@ from causeway.kafka.native.producer_handle import NativeProducer, arguments
 from causeway.kafka.native.source_consumer import NativeBatch
 from causeway.kafka.partition_state import NEVER, PartitionState
 from causeway.kafka.producer import OBJECT, DestinationProducer
+from causeway.kafka.record_findings import no_timestamp
 from causeway.kafka.transaction import Transaction
 from causeway.replication.worker.record_filter import RecordFilter
 from causeway.rules.header_names import MOST_HEADERS
@@ -250,14 +251,14 @@ def by_rule(messages: list[Consumed], lane: PartitionState) -> Written:
         decision = lane.admit(offset, epoch, stamp, headers_usable=message.plain)
         if decision is Admission.REPLICATE:
             client.produce(PLACE.topic, message.value() or b"")
-            lane.moved(1, offset + 1, epoch, 1)
+            lane.add_produced(1, offset + 1, epoch, 1)
         elif decision is not Admission.IGNORE and lane.quarantine:
             client.produce(lane.quarantine, message.value() or b"")
             lane.add_quarantined(offset, epoch, 1)
         elif decision is Admission.BARRIER:
             lane.stop(offset, lane.poison[lane.barrier])
         elif decision is Admission.NO_TIMESTAMP:
-            lane.stop(offset, lane.why_not(offset, stamp))
+            lane.stop(offset, no_timestamp(SOURCE, offset, stamp))
         elif decision is Admission.HEADERS:
             lane.stop(offset, Finding("poison", "headers", "", offset))
     return written(client, lane)
@@ -330,7 +331,7 @@ def test_the_object_carrier_does_what_the_rule_says(
             some = record_filter.apply(some, {("t", 0): lane})
         producer.replicate(some, {("t", 0): lane})
         if filtered:
-            record_filter.settle()
+            record_filter.finish()
 
     assert same(written(producer.client.handle, lane), by_rule(messages, state()))
 
@@ -348,17 +349,17 @@ def test_the_record_filter_judges_what_the_rule_admits(
     lane, record_filter = state(), RecordFilter([], "there")
     for begin in range(0, len(messages), chunk):
         assert record_filter.apply(messages[begin : begin + chunk], {("t", 0): lane}) == []
-        record_filter.settle()
+        record_filter.finish()
 
     expected, dropped = state(), []
     for message in messages:
         offset, epoch = message.offset(), message.leader_epoch()
         decision = expected.admission(offset, epoch, expected.limit)
-        if decision is Admission.BARRIER and not expected.lift(offset):
-            expected.stop(*expected.barred(offset))
+        if decision is Admission.BARRIER and not expected.lift_hole(offset):
+            expected.stop(*expected.stop_before(offset))
         elif decision is not Admission.IGNORE:
-            expected.sifted([offset], epoch, 0)
+            expected.add_filtered([offset], epoch, 0)
             dropped.append(offset)
-    assert [first + n for first, length in lane.taken_out for n in range(length)] == dropped
+    assert [first + n for first, length in lane.filtered_ranges for n in range(length)] == dropped
     assert (lane.next, lane.recognized) == (expected.next, expected.recognized)
     assert (lane.finding, lane.filtered) == (expected.finding, len(dropped))

@@ -15,7 +15,7 @@ def refused(offset: int, code: int = 99, source: SourcePartition = SOURCE) -> Re
 
 
 def times(memory: TaskState, *failures: RecordFailure) -> list[bool]:
-    return [memory.failed_at(failure) for failure in failures]
+    return [memory.count_failure(failure) for failure in failures]
 
 
 def test_the_same_failure_at_one_offset_becomes_a_verdict() -> None:
@@ -35,13 +35,13 @@ def test_another_failure_or_another_offset_starts_anew() -> None:
 def test_partitions_are_counted_apart() -> None:
     memory = TaskState()
     assert not any(times(memory, *[refused(7), refused(7, source=OTHER)] * (ATTEMPTS - 1)))
-    assert memory.failed_at(refused(7))
+    assert memory.count_failure(refused(7))
     assert OTHER not in memory.poison
 
 
 def test_what_no_retry_can_help_with_is_decided_at_once() -> None:
     memory = TaskState()
-    assert memory.failed_at(too_large_for_queue(SOURCE, 3, 2_000, 1_000))
+    assert memory.count_failure(too_large_for_queue(SOURCE, 3, 2_000, 1_000))
     assert memory.poison[SOURCE][3].verdict == "poison"
     assert SOURCE not in memory.no_quarantine
 
@@ -61,17 +61,17 @@ def test_what_may_lie_outside_of_the_record_empties_no_partition_into_the_quaran
 
 def test_a_verdict_of_an_earlier_slice_needs_one_more_failure_alone() -> None:
     memory = TaskState(repeated={SOURCE: Repeated(7, "", ATTEMPTS - 1)})
-    assert memory.failed_at(refused(7))
+    assert memory.count_failure(refused(7))
 
 
 def test_an_error_that_names_no_record_is_looked_for_one_record_at_a_time() -> None:
     memory = TaskState()
     for _ in range(ATTEMPTS - 1):
-        memory.failed_somewhere("ValueError")
-    memory.failed_somewhere("KeyError")
-    assert not memory.apart
+        memory.count_unexplained_failure("ValueError")
+    memory.count_unexplained_failure("KeyError")
+    assert not memory.one_at_a_time
     for _ in range(ATTEMPTS - 1):
-        memory.failed_somewhere("KeyError")
-    assert memory.apart
+        memory.count_unexplained_failure("KeyError")
+    assert memory.one_at_a_time
     assert any(times(memory, *[raised(SOURCE, 5, KeyError("k"))] * ATTEMPTS))
-    assert not memory.apart
+    assert not memory.one_at_a_time

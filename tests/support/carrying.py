@@ -107,7 +107,7 @@ class Carrying:
             if taken.records:
                 self.producer.replicate(taken.records, self.consumer.open)
             for lane, offset in taken.ends:
-                lane.passed(offset)
+                lane.advance_to(offset)
                 ended.add(lane)
             return all(lane in ended or lane.finding for lane in self.lanes)
 
@@ -116,7 +116,7 @@ class Carrying:
     def settled(self, at: int = 1) -> list[tuple[Position, dict[int, list[OffsetRun]]]]:
         """Where the lanes stand, and where their records landed; all is committed."""
         self.producer.flush()
-        found = [lane.settled(at) for lane in self.lanes]
+        found = [lane.next_position(at) for lane in self.lanes]
         self.producer.commit([])
         return found
 

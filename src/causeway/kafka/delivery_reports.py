@@ -42,7 +42,7 @@ class Stretch:
     def rejected(self) -> list[tuple[int, KafkaError]]:
         return [(self.source, self.error)] if self.error is not None else []
 
-    def settle(self, place: int, at: int, runs: dict[int, list[OffsetRun]], waits: Waits) -> None:
+    def collect(self, place: int, at: int, runs: dict[int, list[OffsetRun]], waits: Waits) -> None:
         if not contiguous(self.first, self.last, self.length):
             raise Unmapped
         landed = self.partition if place == BY_KEY else place
@@ -59,7 +59,7 @@ class ProducedRecords(Protocol):
     def rejected(self) -> list[tuple[int, KafkaError]]:
         """Return source offset and error of each rejected record."""
 
-    def settle(self, place: int, at: int, runs: dict[int, list[OffsetRun]], waits: Waits) -> None:
+    def collect(self, place: int, at: int, runs: dict[int, list[OffsetRun]], waits: Waits) -> None:
         """Add where they landed, by partition, and how long they took. Raises Unmapped."""
 
 

@@ -35,26 +35,26 @@ def runs_of(messages: Iterable[Any]) -> Iterator[RecordRun]:
 def holes_ahead(
     runs: Iterable[RecordRun],
     ends: Iterable[tuple[PartitionState, int]],
-    lanes: Mapping[tuple[str, int], PartitionState],
+    states: Mapping[tuple[str, int], PartitionState],
 ) -> Iterator[tuple[PartitionState, Hole]]:
     """Yield the offsets that partitions will pass without a record; `ends` apply after the records."""
     reached: dict[tuple[str, int], int] = {}
-    reads = ((lane.lane.source, offset) for lane, offset in ends)
+    reads = ((state.lane.source, offset) for state, offset in ends)
     marks = (RecordRun((source.topic, source.partition), offset, 0) for source, offset in reads)
     for at, first, length in chain(runs, marks):
-        lane = lanes.get(at)
-        if lane is None or lane.finding is not None:
+        state = states.get(at)
+        if state is None or state.finding is not None:
             continue
-        if at not in reached and lane.awaited and first >= lane.next:
+        if at not in reached and state.awaited and first >= state.next:
             reached[at] = -1  # the last record seen does not come: the partition stops
-        upto = reached.get(at, lane.next)
+        upto = reached.get(at, state.next)
         if upto < 0:
             continue
-        if lane.hole is not None and first > lane.wall:
+        if state.hole is not None and first > state.hole_start:
             reached[at] = -1  # the partition stops at the wall; what lies after it is known
-            if upto < lane.wall:
-                yield lane, Hole(upto, lane.wall)
+            if upto < state.hole_start:
+                yield state, Hole(upto, state.hole_start)
             continue
         if first > upto:
-            yield lane, Hole(upto, first)
+            yield state, Hole(upto, first)
         reached[at] = max(upto, first + length)

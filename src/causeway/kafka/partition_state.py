@@ -11,7 +11,6 @@ from causeway.core.position import Position
 from causeway.core.task_order import Lane
 from causeway.core.topic import Spot
 from causeway.kafka.delivery_reports import ProducedRecords, QuarantineReport, Stretch
-from causeway.kafka.failures import refused_by
 from causeway.kafka.task_errors import Again
 from causeway.rules.holes import Hole, holes_between
 from causeway.rules.integrity import Finding, absent, contradicts, diverged
@@ -26,16 +25,16 @@ class PartitionState:
     """State of a partition that is being served. `next` is after `position` until a transaction commits."""
 
     __slots__ = (
-        "absent", "barrier", "bytes", "careful", "delivered", "epoch", "fetch_from", "filtered",
-        "filtered_bytes", "finding", "hole", "landed", "lane", "next", "poison", "position", "quarantine",
-        "quarantined", "read", "recognized", "seen", "taken_out", "wall",
+        "absent", "barrier", "bytes", "delivered", "epoch", "fetch_from", "filtered", "filtered_bytes",
+        "filtered_ranges", "finding", "hole", "hole_start", "lane", "next", "poison", "position", "produced",
+        "quarantine", "quarantined", "read", "recognized", "report_each", "seen",
     )  # fmt: skip
 
     def __init__(
         self,
         lane: Lane,
         position: Position,
-        careful: bool = False,
+        report_each: bool = False,
         poison: Mapping[int, Finding] | None = None,
         quarantine: str = "",
         fetch_from: tuple[int, int] | None = None,
@@ -52,16 +51,16 @@ class PartitionState:
         self.read = False  # whether anything was read from the position on
         self.delivered = 0
         self.filtered = self.filtered_bytes = 0
-        self.taken_out: list[tuple[int, int]] = []  # first offset and length of what filters removed
+        self.filtered_ranges: list[tuple[int, int]] = []  # first offset and length of what filters removed
         self.bytes = 0
-        self.landed: list[ProducedRecords] = []
-        self.careful = careful  # every record reports, not only the ends of a stretch
+        self.produced: list[ProducedRecords] = []
+        self.report_each = report_each  # every record reports, not only the ends of a stretch
         self.quarantined: list[QuarantineReport] = []
         # Records that the destination rejected, by offset; the first of them must not be produced.
         self.poison: dict[int, Finding] = dict(poison or {})
         self.hole = hole  # offsets that the source lost: nothing from there on may be replicated
-        self.wall = NEVER if hole is None else hole.expected
-        self.barrier: int = min([self.wall, *self.poison])
+        self.hole_start = NEVER if hole is None else hole.expected
+        self.barrier: int = min([self.hole_start, *self.poison])
         self.quarantine = quarantine  # the topic where such records go; "": the partition stops before them
         self.finding: Finding | None = None
 
@@ -75,7 +74,7 @@ class PartitionState:
     @property
     def limit(self) -> int:
         """The first offset that must not be passed."""
-        return self.wall if self.quarantine else self.barrier
+        return self.hole_start if self.quarantine else self.barrier
 
     @property
     def validated(self) -> bool:
@@ -87,7 +86,7 @@ class PartitionState:
         """Whether the last record seen must come before anything else."""
         return not self.recognized and not self.validated
 
-    def passed(self, offset: int) -> None:
+    def advance_to(self, offset: int) -> None:
         """The fetch position reached this offset, after transaction markers and aborted records.
 
         Ignored where the partition has stopped. The client keeps fetching until the next commit drops the
@@ -99,57 +98,57 @@ class PartitionState:
         if self.awaited:
             # An end at that record's offset proves nothing: after an election the end may lag for a moment.
             if offset >= self.seen:
-                self._cut_off(
+                self._truncated(
                     absent(self.seen, f"the log goes on to offset {offset} without it"), absent=True
                 )
             return
         self.recognized = self.read = True
         self.next = max(self.next, min(offset, self.limit))
-        if self.hole is not None and offset > self.wall == self.next:
-            self.stop(self.wall, self.hole)
+        if self.hole is not None and offset > self.hole_start == self.next:
+            self.stop(self.hole_start, self.hole)
 
-    def took(self, stretch: Stretch, offset: int, epoch: int | None, size: int) -> None:
+    def add_stretch(self, stretch: Stretch, offset: int, epoch: int | None, size: int) -> None:
         """A stretch was produced; `offset` is the next one to replicate."""
-        self.landed.append(stretch)
-        self.moved(stretch.length, offset, epoch, size)
+        self.produced.append(stretch)
+        self.add_produced(stretch.length, offset, epoch, size)
 
-    def moved(self, records: int, offset: int, epoch: int | None, size: int) -> None:
+    def add_produced(self, records: int, offset: int, epoch: int | None, size: int) -> None:
         """This many records were produced; `offset` is the next one to replicate."""
         self.next = offset
-        self._saw(offset, epoch)
+        self._record_seen(offset, epoch)
         self.delivered += records
         self.bytes += size
 
-    def reached(self, offset: int) -> int:
+    def update_barrier(self, offset: int) -> int:
         """Return the barrier from here on: with a quarantine, rejected records that are gone do not count.
 
         A record after a hole stops the partition before the hole.
         """
         if self.quarantine:
             self._forget_poison(offset)
-        if self.hole is not None and offset > self.wall:
-            self.stop(self.wall, self.hole)
-        self.lift(offset)
+        if self.hole is not None and offset > self.hole_start:
+            self.stop(self.hole_start, self.hole)
+        self.lift_hole(offset)
         return self.barrier
 
     def _forget_poison(self, offset: int) -> None:
         self.poison = {at: finding for at, finding in self.poison.items() if at >= offset}
-        self.barrier = min([self.wall, *self.poison])
+        self.barrier = min([self.hole_start, *self.poison])
 
-    def lift(self, offset: int) -> bool:
+    def lift_hole(self, offset: int) -> bool:
         """Remove the hole where a record comes at its first offset: the source has it again.
 
         Returns whether the record may pass now.
         """
-        if offset == self.wall:
-            self.hole, self.wall = None, NEVER
-            self.barrier = min([self.wall, *self.poison])
+        if offset == self.hole_start:
+            self.hole, self.hole_start = None, NEVER
+            self.barrier = min([self.hole_start, *self.poison])
         return offset < self.limit
 
-    def barred(self, offset: int) -> tuple[int, Finding]:
+    def stop_before(self, offset: int) -> tuple[int, Finding]:
         """Return where the partition stops, and why, when a record comes at its limit or after it."""
-        if self.hole is not None and offset > self.wall:
-            return self.wall, self.hole
+        if self.hole is not None and offset > self.hole_start:
+            return self.hole_start, self.hole
         return offset, self.poison[self.limit]
 
     def add_quarantined(self, offset: int, epoch: int | None, size: int) -> QuarantineReport:
@@ -157,25 +156,25 @@ class PartitionState:
         report = QuarantineReport(offset, size)
         self.quarantined.append(report)
         self.next = offset + 1
-        self._saw(offset + 1, epoch)
+        self._record_seen(offset + 1, epoch)
         self._forget_poison(offset + 1)
         return report
 
-    def sifted(self, offsets: Sequence[int], epoch: int | None, size: int) -> None:
+    def add_filtered(self, offsets: Sequence[int], epoch: int | None, size: int) -> None:
         """The record filter removed these offsets, which are in order; the epoch is the last one's."""
         self.filtered += len(offsets)
         self.filtered_bytes += size
         for offset in offsets:
-            if self.taken_out and sum(self.taken_out[-1]) == offset:
-                self.taken_out[-1] = (self.taken_out[-1][0], self.taken_out[-1][1] + 1)
+            if self.filtered_ranges and sum(self.filtered_ranges[-1]) == offset:
+                self.filtered_ranges[-1] = (self.filtered_ranges[-1][0], self.filtered_ranges[-1][1] + 1)
             else:
-                self.taken_out.append((offset, 1))
+                self.filtered_ranges.append((offset, 1))
         if offsets and self.finding is None:
-            self.passed(offsets[-1] + 1)
+            self.advance_to(offsets[-1] + 1)
             if offsets[-1] >= self.seen:
-                self._saw(offsets[-1] + 1, epoch)
+                self._record_seen(offsets[-1] + 1, epoch)
 
-    def _saw(self, offset: int, epoch: int | None) -> None:
+    def _record_seen(self, offset: int, epoch: int | None) -> None:
         self.read = True
         self.seen = offset
         self.epoch = -1 if epoch is None else epoch
@@ -189,7 +188,7 @@ class PartitionState:
         awaited = self.awaited
         why = contradicts(self.seen, self.next, self.epoch, offset, epoch, awaited=awaited)
         if why:
-            self._cut_off(why, absent=awaited and offset >= self.seen)
+            self._truncated(why, absent=awaited and offset >= self.seen)
         else:
             self.recognized = True
 
@@ -209,7 +208,7 @@ class PartitionState:
         """
         decision = self.admission(offset, epoch, self.barrier)
         if decision is Admission.BARRIER:
-            self.reached(offset)
+            self.update_barrier(offset)
             decision = self._offset_admission(offset, self.barrier)
         if decision is Admission.REPLICATE:
             return content_admission(timestamp, headers_usable=headers_usable)
@@ -224,7 +223,7 @@ class PartitionState:
             barrier=barrier,
         )
 
-    def _cut_off(self, why: str, *, absent: bool) -> None:
+    def _truncated(self, why: str, *, absent: bool) -> None:
         self.absent = absent
         self.stop(self.next, diverged(self.lane.source, self.next, why))
 
@@ -234,41 +233,18 @@ class PartitionState:
             self.next = max(self.next, offset)
             self.finding = finding
 
-    def why_not(self, offset: int, stamp: int) -> Finding:
-        """Return why a record cannot be replicated to its place."""
-        if self.barrier <= offset:
-            return self.poison[self.barrier]
-        return Finding(
-            "poison",
-            f"the record at {self.lane.source} offset {offset} has timestamp {stamp},"
-            " which the client would replace with the current time",
-            "records without a timestamp cannot be carried unchanged;"
-            ' on_poison = "quarantine" sets them aside',
-            offset,
-        )
-
     def rejected(self) -> list[tuple[int, KafkaError]]:
         """Return the records that were rejected, at their place or by the quarantine, as far as reported."""
         quarantined = [
             (report.source, report.error) for report in self.quarantined if report.error is not None
         ]
-        return [rejected for produced in self.landed for rejected in produced.rejected()] + quarantined
-
-    def rejection(self, offset: int, error: KafkaError) -> Finding:
-        """Return the finding for a record that the destination rejects at every retry."""
-        return Finding(
-            "poison",
-            f"the destination refuses the record at {self.lane.source} offset {offset}: {error.str()}",
-            f"change {refused_by(error)} of topic {self.lane.place.topic}, or what is written to the source;"
-            ' on_poison = "quarantine" sets such records aside',
-            offset,
-        )
+        return [rejected for records in self.produced for rejected in records.rejected()] + quarantined
 
     def quarantine_errors(self) -> list[KafkaError]:
         """Return the errors of records that the quarantine rejected."""
         return [report.error for report in self.quarantined if report.error is not None]
 
-    def settled(self, at: int) -> tuple[Position, dict[int, list[OffsetRun]]]:
+    def next_position(self, at: int) -> tuple[Position, dict[int, list[OffsetRun]]]:
         """Return the position after what was replicated, and the map's runs by destination partition.
 
         All reports are in. Raises Unmapped where they do not show where each record landed.
@@ -276,12 +252,12 @@ class PartitionState:
         place = self.lane.place.partition
         runs: dict[int, list[OffsetRun]] = {}
         waits = Waits()
-        for landed in self.landed:
-            landed.settle(place, at, runs, waits)
-        mapped = sum(run.length for found in runs.values() for run in found)
+        for records in self.produced:
+            records.collect(place, at, runs, waits)
+        mapped = sum(run.length for its_runs in runs.values() for run in its_runs)
         if mapped != self.delivered:
             raise Again(f"{self.lane.source}: {mapped} of {self.delivered} records were acknowledged")
-        carried = Replicated(
+        replicated = Replicated(
             offset=self.next,
             epoch=self.epoch,
             delivered=self.delivered,
@@ -294,20 +270,20 @@ class PartitionState:
             filtered_bytes=self.filtered_bytes,
             quarantined_bytes=sum(report.size for report in self.quarantined),
         )
-        return advance(self.position, carried, at), runs
+        return advance(self.position, replicated, at), runs
 
     def holes(self, runs: Mapping[int, Sequence[OffsetRun]]) -> list[Hole]:
-        """Return offsets of the open transaction for which no record came; `runs` are those of `settled`."""
-        taken = [(run.source, run.length) for found in runs.values() for run in found]
-        taken += [(report.source, 1) for report in self.quarantined]
-        return holes_between(self.position.offset, self.next, [*taken, *self.taken_out])
+        """Return offsets of the open transaction without a record; `runs` are those of `next_position`."""
+        accounted = [(run.source, run.length) for its_runs in runs.values() for run in its_runs]
+        accounted += [(report.source, 1) for report in self.quarantined]
+        return holes_between(self.position.offset, self.next, [*accounted, *self.filtered_ranges])
 
     def committed(self, position: Position) -> None:
         self.position = position
         self.delivered = self.filtered = self.bytes = self.filtered_bytes = 0
-        self.landed = []
+        self.produced = []
         self.quarantined = []
-        self.taken_out = []
+        self.filtered_ranges = []
 
 
 PartitionStates = Mapping[Spot, PartitionState]

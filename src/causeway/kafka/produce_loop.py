@@ -57,10 +57,10 @@ class ObjectProduceLoop:
         self._origin = origin
         produce = self._client.handle.produce
         every_record_reports = self._guarantee.every_record_reports
-        lane: PartitionState | None = None
+        state: PartitionState | None = None
         stretch = Stretch(0)
         topic, partition, expected, barrier = "", -1, -1, NEVER
-        to_topic, to_partition, careful = "", -1, False
+        to_topic, to_partition, report_each = "", -1, False
         first_ones: set[Spot] = set()  # places that get their first record here
         later: list[Any] = []  # the other messages for these places
         held: Any = None  # consumed, and produced as soon as its successor is known
@@ -75,37 +75,37 @@ class ObjectProduceLoop:
                 or message.topic() != topic
                 or offset >= barrier
                 or stamp <= 0
-                or careful
+                or report_each
                 or not message.plain
             ):
-                if held is not None and lane is not None:
-                    self._end(lane, stretch, held, report, held_stamp, length, size)
+                if held is not None and state is not None:
+                    self._end(state, stretch, held, report, held_stamp, length, size)
                     held = None
                 if message.partition() != partition or message.topic() != topic:
                     topic, partition = message.topic(), message.partition()
-                    lane = states.get((topic, partition))
-                    if lane is not None:
-                        to_topic, to_partition = lane.lane.place.topic, lane.lane.place.partition
-                        barrier = lane.barrier
-                        careful = lane.careful or every_record_reports
+                    state = states.get((topic, partition))
+                    if state is not None:
+                        to_topic, to_partition = state.lane.place.topic, state.lane.place.partition
+                        barrier = state.barrier
+                        report_each = state.report_each or every_record_reports
                 expected = -1
-                if lane is None or lane.finding is not None:
+                if state is None or state.finding is not None:
                     continue
                 if first_ones and (to_topic, to_partition) in first_ones:
                     later.append(message)
                     continue
                 if (
-                    not lane.recognized
-                    or offset < lane.next
+                    not state.recognized
+                    or offset < state.next
                     or offset >= barrier
                     or stamp <= 0
                     or not message.plain
                 ):
-                    may_replicate = self._exceptional.admits(lane, message, stamp)
-                    barrier = lane.barrier
+                    may_replicate = self._exceptional.admits(state, message, stamp)
+                    barrier = state.barrier
                     if not may_replicate:
                         continue
-                if self._guarantee.must_wait_for_first(lane.lane.place):
+                if self._guarantee.must_wait_for_first(state.lane.place):
                     first_ones.add((to_topic, to_partition))
                 stretch = Stretch(offset)
                 stretch.first_at = stamp
@@ -121,15 +121,15 @@ class ObjectProduceLoop:
                 try:
                     produce(to_topic, value, key, to_partition, report, None, held_stamp, headers)
                 except (BufferError, KafkaException):
-                    assert lane is not None
-                    self._produce(lane, held, report, held_stamp)
+                    assert state is not None
+                    self._produce(state, held, report, held_stamp)
                 report = None
             held = message
             held_stamp = stamp
             expected = offset + 1
             length += 1
-        if held is not None and lane is not None:
-            self._end(lane, stretch, held, report, held_stamp, length, size)
+        if held is not None and state is not None:
+            self._end(state, stretch, held, report, held_stamp, length, size)
         if first_ones:
             self._wait_for_first(first_ones)
             self.replicate(later, states, origin)
@@ -150,7 +150,7 @@ class ObjectProduceLoop:
 
     def _end(
         self,
-        lane: PartitionState,
+        state: PartitionState,
         stretch: Stretch,
         held: Any,
         report: Any,
@@ -160,29 +160,29 @@ class ObjectProduceLoop:
     ) -> None:
         """Produce the last record of a stretch, and add the stretch to its partition state."""
         last = stretch.report_last if report is None else stretch.report_only
-        self._produce(lane, held, last, stamp)
+        self._produce(state, held, last, stamp)
         size += len(held.value() or b"") + len(held.key() or b"")
         stretch.length = length
         stretch.last_at = stamp
-        lane.took(stretch, held.offset() + 1, held.leader_epoch(), size)
+        state.add_stretch(stretch, held.offset() + 1, held.leader_epoch(), size)
         self._counts.records += length
         self._counts.bytes += size
 
-    def _produce(self, lane: PartitionState, message: Any, report: Any, stamp: int) -> None:
+    def _produce(self, state: PartitionState, message: Any, report: Any, stamp: int) -> None:
         headers = message.headers()
         if self._origin is not None:
             headers = marked(headers, self._origin)
-        record, (topic, _, partition) = RecordOrigin(lane.lane.source, message.offset()), lane.lane.place
+        record, (topic, _, partition) = RecordOrigin(state.lane.source, message.offset()), state.lane.place
         value, key = message.value(), message.key()
         self._client.send("producing", record, topic, value, key, partition, report, None, stamp, headers)
 
-    def _unwritable(self, lane: PartitionState, message: Any) -> Finding | None:
+    def _unwritable(self, state: PartitionState, message: Any) -> Finding | None:
         """Return why the client's Python class cannot write the headers unchanged; None where it can."""
         if message.plain:
             return None
         headers = message.headers() or ()
         if odd := odd_names(headers):
-            return odd_header_name(lane.lane.source, message.offset(), headers[odd[0]][0])
+            return odd_header_name(state.lane.source, message.offset(), headers[odd[0]][0])
         if self._origin is not None and marked(headers, self._origin) is not headers:
-            return no_room_for_mark(lane.lane.source, message.offset(), len(headers))
+            return no_room_for_mark(state.lane.source, message.offset(), len(headers))
         return None

@@ -68,7 +68,7 @@ def carried() -> PartitionState:
     )
     stretch = Stretch(0)
     stretch.length, stretch.first, stretch.last = 1, 9, 9
-    lane.took(stretch, 1, 3, 5)
+    lane.add_stretch(stretch, 1, 3, 5)
     return lane
 
 

@@ -58,7 +58,7 @@ def test_what_a_lane_is_going_to_pass(
 def test_a_hole_that_is_known_as_lost_is_not_looked_into_again() -> None:
     """The lane stops before it, and what lies before it is carried."""
     walled = lane_at(10)
-    walled.hole, walled.wall = Any, 20  # type: ignore[assignment]
+    walled.hole, walled.hole_start = Any, 20  # type: ignore[assignment]
     assert holes(walled, (10, 10), (30, 5)) == []
     assert holes(walled, (10, 5), (30, 5)) == [(15, 20)]
     assert holes(walled, (10, 10), (20, 5)) == []

@@ -138,7 +138,7 @@ def test_what_the_source_lost_stops_the_lane_before_it() -> None:
     assert isinstance(record, Stopped)
     assert (record.verdict, record.expected, record.found, record.gone) == ("gap", 50, 60, 10)
     (lane,) = opened(CARRIED, None, memory=TaskState(holes={SOURCE: Hole(55, 60)})).lanes
-    assert (lane.wall, lane.limit) == (55, 55)
+    assert (lane.hole_start, lane.limit) == (55, 55)
     (lane,) = opened(CARRIED, None, memory=TaskState(holes={SOURCE: Hole(45, 50)})).lanes
     assert lane.hole is None, "an operator has moved on"
     known = TaskState(holes={SOURCE: Hole(50, 60)})

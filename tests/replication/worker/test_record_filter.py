@@ -12,6 +12,7 @@ from causeway.core.position import Place, Position, SourcePartition
 from causeway.core.task_order import Lane
 from causeway.kafka.delivery_reports import Stretch
 from causeway.kafka.partition_state import PartitionState
+from causeway.kafka.record_findings import no_timestamp
 from causeway.replication.worker.record_filter import RecordFilter
 from causeway.rules.integrity import Finding
 from causeway.rules.provenance import HEADER
@@ -81,12 +82,14 @@ def deliver(messages: list[Message], lane: PartitionState) -> list[int]:
         if lane.finding is not None or message.at < lane.next:
             continue
         if message.at >= lane.barrier or message.stamp <= 0:
-            lane.stop(message.at, lane.why_not(message.at, message.stamp))
+            barrier = lane.barrier <= message.at
+            why = lane.poison[lane.barrier] if barrier else no_timestamp(lane.lane.source, message.at, 0)
+            lane.stop(message.at, why)
             continue
         stretch = Stretch(message.at)
         stretch.length = 1
         stretch.first = stretch.last = 100 + len(carried)
-        lane.took(stretch, message.at + 1, 0, 1)
+        lane.add_stretch(stretch, message.at + 1, 0, 1)
         carried.append(message.at)
     return carried
 
@@ -128,10 +131,10 @@ def test_every_offset_is_accounted_for(
     while messages:
         batch, messages = messages[:chunk], messages[chunk:]
         carried += deliver(record_filter.apply(batch, {("t", 0): lane}), lane)
-        record_filter.settle()
+        record_filter.finish()
         if ends:  # the partition ended there, as the client tells
-            lane.passed(batch[-1].at + 1)
-    position, _ = lane.settled(at=0)
+            lane.advance_to(batch[-1].at + 1)
+    position, _ = lane.next_position(at=0)
     expected, dropped, stopped = fate(chosen, steps, provenance, barrier, timeless)
 
     assert carried == expected

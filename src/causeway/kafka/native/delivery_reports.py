@@ -24,7 +24,7 @@ class Stretches:
         failed = self._rows[self._rows[:, 7] != 0]
         return [(offset, KafkaError(error)) for offset, error in failed[:, (1, 7)].tolist()]
 
-    def settle(self, place: int, at: int, runs: dict[int, list[OffsetRun]], waits: Waits) -> None:
+    def collect(self, place: int, at: int, runs: dict[int, list[OffsetRun]], waits: Waits) -> None:
         rows = self._rows
         if (rows[:, 4] < 0).any():
             raise Unmapped

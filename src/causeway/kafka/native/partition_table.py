@@ -49,7 +49,7 @@ class PartitionTable:
         if records:
             epoch = int(written[loop.EPOCH])
             offset, size = int(written[loop.NEXT]), int(written[loop.BYTES])
-            self.states[row].moved(records, offset, epoch if epoch >= 0 else None, size)
+            self.states[row].add_produced(records, offset, epoch if epoch >= 0 else None, size)
             written[loop.RECORDS] = written[loop.BYTES] = 0
 
 

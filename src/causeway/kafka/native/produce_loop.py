@@ -144,7 +144,7 @@ class NativeProduceLoop:
         rows = rows[np.argsort(rows[:, 0], kind="stable")]
         ends = np.flatnonzero(np.diff(rows[:, 0], append=-1)) + 1
         for begin, end in pairwise([0, *ends.tolist()]):
-            self._members[rows[begin, 0]].landed.append(Stretches(rows[begin:end]))
+            self._members[rows[begin, 0]].produced.append(Stretches(rows[begin:end]))
 
     def committed(self) -> None:
         self._row = 0

@@ -50,7 +50,7 @@ from causeway.replication.worker.task_state import TaskState
 LEDGER_SECONDS = 30.0
 QUIET_SECONDS = 1.0
 CLOSE_LOOKS = 20
-"""Stop isolating a rejected record (`single`, `apart`) after this many transactions: it did not recur."""
+"""Stop isolating a rejected record after this many transactions: it was not rejected again."""
 
 
 class Attempt:
@@ -204,10 +204,10 @@ class Attempt:
         )
         partitions.after_commit()
         self._flow.acknowledged()
-        if records and (self._task.single or self._task.apart):
+        if records and (self._task.single or self._task.one_at_a_time):
             self._transactions_isolating += 1
             if self._transactions_isolating >= CLOSE_LOOKS:
-                self._task.single = self._task.apart = False
+                self._task.single = self._task.one_at_a_time = False
                 raise Again("no record was rejected again: back to full speed")
         self._flow.committed(records, size, flushed)
         partitions.advance_groups(final=final)

@@ -68,16 +68,19 @@ class Committer:
 
     def commit(
         self,
-        lanes: Iterable[PartitionState],
+        states: Iterable[PartitionState],
         records: Sequence[LedgerRecord],
         sources: Mapping[str, ClusterView],
         fetched: Sequence[tuple[str, Mapping[str, Sequence[str]]]] = (),
         *,
         final: bool = False,
     ) -> float:
-        """Commit what the lanes produced, with further ledger records; returns how long the flush took."""
-        moved = [lane for lane in lanes if lane.next > lane.position.offset]
-        replicated = [lane for lane in moved if lane.delivered or lane.filtered or lane.quarantined]
+        """Commit what was produced for these partitions, with further ledger records.
+
+        Returns how long the flush took.
+        """
+        moved = [state for state in states if state.next > state.position.offset]
+        replicated = [state for state in moved if state.delivered or state.filtered or state.quarantined]
         producer, task = self._producer, self._task
         asked = self._ask(moved, sources)
         count, size = producer.records, producer.size
@@ -86,21 +89,21 @@ class Committer:
         self._check_topics(moved, asked)
         _check_fetched(moved, fetched)
         at = now_ms()
-        settled = [(lane, *self._settle(lane, at)) for lane in moved]
+        settled = [(state, *self._settle(state, at)) for state in moved]
         gaps: list[LedgerRecord] = []
         task.looks = 0
         deadline = looks_until(self._order)
-        for number, (lane, position, landed) in enumerate(settled):
-            if position.tally.holes != lane.position.tally.holes:
-                view = sources[lane.lane.source.cluster]
-                position, passed = check_holes(self._order, view, lane, position, landed, task, deadline)
-                settled[number] = (lane, position, landed)
+        for number, (state, position, landed) in enumerate(settled):
+            if position.tally.holes != state.position.tally.holes:
+                view = sources[state.lane.source.cluster]
+                position, passed = check_holes(self._order, view, state, position, landed, task, deadline)
+                settled[number] = (state, position, landed)
                 gaps += passed
         entries = [self._entry(gap) for gap in gaps]  # first: without transactions a crash may come between
         entries += [self._entry(position) for _, position, _ in settled]
         mapped = [
-            self._map_entry(lane, position, number, runs[first : first + RUNS_TOGETHER])
-            for lane, position, landed in settled
+            self._map_entry(state, position, number, runs[first : first + RUNS_TOGETHER])
+            for state, position, landed in settled
             for number, runs in landed.items()
             for first in range(0, len(runs), RUNS_TOGETHER)
         ]
@@ -114,29 +117,29 @@ class Committer:
         task.events = []
         task.records += count
         task.bytes += size
-        for lane, position, _ in settled:
-            lane.committed(position)
-            ahead = [part for part in task.explained.pop(lane.lane.source, ()) if part.end > position.offset]
+        for state, position, _ in settled:
+            state.committed(position)
+            ahead = [part for part in task.explained.pop(state.lane.source, ()) if part.end > position.offset]
             if ahead:
-                task.explained[lane.lane.source] = ahead
+                task.explained[state.lane.source] = ahead
         return flushed
 
-    def _settle(self, lane: PartitionState, at: int) -> tuple[Position, dict[int, list[OffsetRun]]]:
+    def _settle(self, state: PartitionState, at: int) -> tuple[Position, dict[int, list[OffsetRun]]]:
         try:
-            position, landed = lane.settled(at)
+            position, landed = state.next_position(at)
             return replace(position, lease=self._order.slice.lease), landed
         except Unmapped:
-            self._task.careful.add(lane.lane.source)
-            place = lane.lane.place
+            self._task.report_each.add(state.lane.source)
+            place = state.lane.place
             raise Again(
                 f"another producer writes to {place.topic}[{place.partition}]: mapping each record"
             ) from None
 
     def _ask(self, moved: Sequence[PartitionState], sources: Mapping[str, ClusterView]) -> TopicQueries:
-        places = {lane.lane.place.topic for lane in moved}
+        places = {state.lane.place.topic for state in moved}
         asked = [(self._destination, self._destination.request_descriptions({*places, self._order.ledger}))]
         for cluster_id, view in sources.items():
-            topics = {lane.lane.source.topic for lane in moved if lane.lane.source.cluster == cluster_id}
+            topics = {state.lane.source.topic for state in moved if state.lane.source.cluster == cluster_id}
             asked.append((view, view.request_descriptions(topics)))
         return asked
 
@@ -150,14 +153,14 @@ class Committer:
         topics = {}
         for (view, _), facts in zip(asked[1:], found, strict=True):
             topics.update({(view.cluster_id(), name): fact for name, fact in facts.items()})
-        for lane in moved:
-            source, place = lane.lane.source, lane.lane.place
+        for state in moved:
+            source, place = state.lane.source, state.lane.place
             topic, destination = topics.get((source.cluster, source.topic)), places.get(place.topic)
-            if topic is None or not same_topic(lane.position.topic_id, topic.topic_id):
+            if topic is None or not same_topic(state.position.topic_id, topic.topic_id):
                 raise Again(
                     f"the source topic {source.topic} changed while it was read: nothing of it is kept"
                 )
-            if destination is None or not same_topic(lane.position.place.topic_id, destination.topic_id):
+            if destination is None or not same_topic(state.position.place.topic_id, destination.topic_id):
                 raise Again(f"the destination topic {place.topic} changed while it was written")
 
     def _signs_of_life(self, at: int, final: bool) -> list[LedgerRecord]:
@@ -182,14 +185,14 @@ class Committer:
         return (self._order.ledger, self._order.shard, *encode(record))
 
     def _map_entry(
-        self, lane: PartitionState, position: Position, partition: int, runs: Sequence[OffsetRun]
+        self, state: PartitionState, position: Position, partition: int, runs: Sequence[OffsetRun]
     ) -> EncodedRecord:
         source, place = position.source, position.place._replace(partition=partition)
         key = f"{source.cluster}|{source.topic}|{source.partition}"
         value: dict[str, object] = {"v": 1, "topic_id": position.topic_id, "to": list(place), "runs": runs}
         if self._order.produce.delivery != "exactly-once":
             value["base"] = (
-                lane.position.offset
+                state.position.offset
             )  # no transaction binds ledger and offset map: rules/ledger_consistency.py
         encoded = json.dumps(value, separators=(",", ":")).encode()
         return (self._order.offset_map, self._order.shard, key.encode(), encoded)
@@ -200,11 +203,11 @@ def _check_fetched(
 ) -> None:
     """The topic ids that consumers fetched by must match the positions. A consumer may have logged none."""
     known = list(fetched)
-    for lane in moved:
-        source = lane.lane.source
+    for state in moved:
+        source = state.lane.source
         for cluster_id, ids in known:
             its_ids = ids.get(source.topic, ()) if cluster_id == source.cluster else ()
-            if not all(same_topic(lane.position.topic_id, topic_id) for topic_id in its_ids):
+            if not all(same_topic(state.position.topic_id, topic_id) for topic_id in its_ids):
                 raise Again(
                     f"the source topic {source.topic} was recreated while it was read: nothing of it is kept"
                 )

@@ -149,7 +149,7 @@ def _abort(
 
 def _hide(spot: Spot, at: int, known: KnownPlace, task: TaskState) -> Hidden:
     what = f"{_name(spot)} at the destination is hidden from offset {at} on: a transaction is open there,"
-    task.say("warning", f"{what} before offset {known.end}, up to which it was carried")
+    task.add_event("warning", f"{what} before offset {known.end}, up to which it was carried")
     return known.hidden(spot, now_ms())
 
 

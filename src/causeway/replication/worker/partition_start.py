@@ -87,7 +87,7 @@ def open_lanes(
             task.holes.pop(source, None)
             task.explained.pop(source, None)
         elif finding is None and position is not None:
-            finding = _cut_off(position, found, before, task) or _damaged(position, before, task)
+            finding = _truncated(position, found, before, task) or _damaged(position, before, task)
         hole = _hole(order, consumer, position, before, task) if finding is None and position else None
         if hole is not None and position is not None and hole.expected == position.offset:
             finding = hole
@@ -125,10 +125,10 @@ def open_lanes(
         elif not poison:
             opening.records += _cleared(order, before, at)
         task.stopped.pop(source, None)
-        careful = task.single or lane.shared or source in task.careful
+        report_each = task.single or lane.shared or source in task.report_each
         quarantine = order.quarantine if _quarantines(order, source, task) else ""
         resumed = resume(position, found.log_start, compacted=source in task.compacted)
-        opening.lanes.append(PartitionState(lane, position, careful, poison, quarantine, resumed, hole))
+        opening.lanes.append(PartitionState(lane, position, report_each, poison, quarantine, resumed, hole))
     return opening
 
 
@@ -160,7 +160,9 @@ def stopped(order: TaskOrder, lane: Lane, finding: Finding, position: Position |
     )
 
 
-def _cut_off(position: Position, found: LogFacts, before: Stopped | None, task: TaskState) -> Finding | None:
+def _truncated(
+    position: Position, found: LogFacts, before: Stopped | None, task: TaskState
+) -> Finding | None:
     """Whether the log was truncated before this position, even if it has grown beyond it since.
 
     The last record seen shows whether it is the old log again. If that cannot be compared (the record has no

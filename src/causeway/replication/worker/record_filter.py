@@ -30,33 +30,33 @@ class RecordFilter:
     def active(self) -> bool:
         return bool(self._filters) or self._not_back_to is not None
 
-    def apply(self, messages: Sequence[Any], lanes: PartitionStates) -> list[Any]:
+    def apply(self, messages: Sequence[Any], states: PartitionStates) -> list[Any]:
         """The messages to replicate, in their order."""
         kept = []
         for message in messages:
-            lane = lanes.get((message.topic(), message.partition()))
-            if lane is None:
+            state = states.get((message.topic(), message.partition()))
+            if state is None:
                 continue
             offset = message.offset()
-            if lane.finding is not None or not lane.recognized or not lane.next <= offset < lane.barrier:
-                decision = lane.admission(offset, message.leader_epoch(), lane.limit)
+            if state.finding is not None or not state.recognized or not state.next <= offset < state.barrier:
+                decision = state.admission(offset, message.leader_epoch(), state.limit)
                 if decision is Admission.IGNORE:
                     continue
-                if decision is Admission.BARRIER and not lane.lift(offset):
-                    self._stop(lane, *lane.barred(offset))  # filters do not see these
+                if decision is Admission.BARRIER and not state.lift_hole(offset):
+                    self._stop(state, *state.stop_before(offset))  # filters do not see these
                     continue
             if message.unreadable:
-                kept.append((lane, message))  # the producer refuses it: its headers cannot be judged here
+                kept.append((state, message))  # the producer refuses it: its headers cannot be judged here
             elif self._not_back_to is not None and comes_from(message.headers(), self._not_back_to):
-                self._drop(lane, message)
+                self._drop(state, message)
             else:
-                kept.append((lane, message))
+                kept.append((state, message))
         if self._filters and kept:
             kept = self._asked(kept)
         return [
             message
-            for lane, message in kept
-            if lane not in self._stops or message.offset() < self._stops[lane][0]
+            for state, message in kept
+            if state not in self._stops or message.offset() < self._stops[state][0]
         ]
 
     def _asked(self, kept: list[tuple[PartitionState, Any]]) -> list[tuple[PartitionState, Any]]:
@@ -68,17 +68,17 @@ class RecordFilter:
         passed = {id(message) for _, message in asked}
         return [one for one in kept if one[1].unreadable or id(one[1]) in passed]
 
-    def settle(self) -> None:
+    def finish(self) -> None:
         """After the rest was produced: apply the dropped records and the stops to the partition states."""
-        for lane, offsets in self._dropped.items():
-            limit = lane.next if lane.finding is not None else lane.limit
-            if lane in self._stops:
-                limit = min(limit, self._stops[lane][0])
+        for state, offsets in self._dropped.items():
+            limit = state.next if state.finding is not None else state.limit
+            if state in self._stops:
+                limit = min(limit, self._stops[state][0])
             before = sorted(one for one in offsets if one[0] < limit)
             size = sum(one[2] for one in before)
-            lane.sifted([one[0] for one in before], before[-1][1] if before else None, size)
-        for lane, (offset, finding) in self._stops.items():
-            lane.stop(offset, finding)
+            state.add_filtered([one[0] for one in before], before[-1][1] if before else None, size)
+        for state, (offset, finding) in self._stops.items():
+            state.stop(offset, finding)
         self._dropped, self._stops = {}, {}
 
     def _ask(
@@ -86,21 +86,21 @@ class RecordFilter:
     ) -> tuple[list[tuple[PartitionState, Any]], list[FilterRecord]]:
         passed: list[tuple[PartitionState, Any]] = []
         passed_records: list[FilterRecord] = []
-        for (lane, message), record, verdict in zip(kept, records, one.judge(records), strict=True):
+        for (state, message), record, verdict in zip(kept, records, one.judge(records), strict=True):
             if isinstance(verdict, str):
                 if one.on_error == "stop":
-                    self._stop(lane, record.offset, _raised(one.name, record, verdict))
+                    self._stop(state, record.offset, _raised(one.name, record, verdict))
                     continue
                 verdict = one.on_error == "keep"
             if verdict:
-                passed.append((lane, message))
+                passed.append((state, message))
                 passed_records.append(record)
             else:
-                self._drop(lane, message)
+                self._drop(state, message)
         return passed, passed_records
 
-    def _drop(self, lane: PartitionState, message: Any) -> None:
-        self._dropped.setdefault(lane, []).append(
+    def _drop(self, state: PartitionState, message: Any) -> None:
+        self._dropped.setdefault(state, []).append(
             (
                 message.offset(),
                 message.leader_epoch(),
@@ -108,10 +108,10 @@ class RecordFilter:
             )
         )
 
-    def _stop(self, lane: PartitionState, offset: int, finding: Finding) -> None:
-        known = self._stops.get(lane)
+    def _stop(self, state: PartitionState, offset: int, finding: Finding) -> None:
+        known = self._stops.get(state)
         if known is None or offset < known[0]:
-            self._stops[lane] = (offset, finding)
+            self._stops[state] = (offset, finding)
 
 
 def _raised(name: str, record: FilterRecord, why: str) -> Finding:

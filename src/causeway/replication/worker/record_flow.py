@@ -74,7 +74,7 @@ class RecordFlow:
     def step(self, consumers: Sequence[SourceConsumer]) -> Step:
         """Poll each source once, and produce what it has."""
         wait = 0.0 if self._producer.open else IDLE_WAIT_SECONDS / max(1, len(consumers))
-        if self._task.apart:
+        if self._task.one_at_a_time:
             wait = 0.0  # with a wait, `poll` may return one record more than asked for
         step = Step(False, [])
         if not consumers:
@@ -89,7 +89,7 @@ class RecordFlow:
             step = step._replace(records=step.records or came)
         if not step.records and len(in_turns) == len(consumers):
             time.sleep(wait)
-        if self._task.apart and not step.records:
+        if self._task.one_at_a_time and not step.records:
             time.sleep(IDLE_WAIT_SECONDS)
         return step
 
@@ -118,7 +118,7 @@ class RecordFlow:
             self._produce(consumer, polled.records)
             self._polled_at.append((at, self._producer.records - count))
         for state, offset in polled.ends:
-            state.passed(offset)
+            state.advance_to(offset)
         step.failed.extend((consumer, failed) for failed in polled.failed)
         return bool(polled.records)
 
@@ -152,7 +152,7 @@ class RecordFlow:
         return came
 
     def _produce(self, consumer: SourceConsumer, records: Any) -> None:
-        if not self._task.apart:
+        if not self._task.one_at_a_time:
             return self._filter_and_produce(consumer, records)
         only = records[0] if isinstance(records, list) else records.at(0)
         source, offset = SourcePartition(consumer.cluster_id, only.topic(), only.partition()), only.offset()
@@ -177,12 +177,12 @@ class RecordFlow:
                 if self._task.single:
                     self._commit()
                 raise
-        self._filter.settle()
+        self._filter.finish()
         self._throttle.took(producer.records - count, producer.size - size)
 
     def _most(self) -> int:
         """How many records to poll at once: what the transaction has room for, by the average record size."""
-        if self._task.apart:
+        if self._task.one_at_a_time:
             return 1
         room = (self._pace.bytes - self._producer.size) / self._average_size
         allowed = self._throttle.room(time.monotonic())

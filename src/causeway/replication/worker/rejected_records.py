@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from causeway.kafka.failures import is_poison, is_refusal, may_not
 from causeway.kafka.partition_state import PartitionState
 from causeway.kafka.producer import DestinationProducer
+from causeway.kafka.record_findings import rejected_by_destination
 from causeway.kafka.task_errors import Again, Refused
 from causeway.replication.worker.task_state import TaskState
 from causeway.rules.repeats import rejected
@@ -39,7 +40,7 @@ def check_reports(states: Sequence[PartitionState], producer: DestinationProduce
     if poisonous and task.single:
         for record in poisonous:
             verdicts = task.poison.setdefault(record.state.lane.source, {})
-            verdicts[record.offset] = record.state.rejection(record.offset, record.error)
+            verdicts[record.offset] = rejected_by_destination(*record)
         task.single = False
         raise Again(str(poisonous[0]))
     refusals = [record for record in failed if is_refusal(record.error)]
@@ -75,5 +76,5 @@ def _count(refusals: Sequence[RejectedRecord], task: TaskState) -> bool:
     decided = False
     for state, offset, error in first.values():
         source, topic = state.lane.source, state.lane.place.topic
-        decided |= task.failed_at(rejected(source, offset, topic, error.code(), error.str()))
+        decided |= task.count_failure(rejected(source, offset, topic, error.code(), error.str()))
     return decided

@@ -86,7 +86,7 @@ class ShardPartitions:
             )
         except CausewayError as error:
             if str(error) != consumer.trouble:
-                self._task.say("warning", f'source "{consumer.cluster.alias}" cannot be read: {error}')
+                self._task.add_event("warning", f'source "{consumer.cluster.alias}" cannot be read: {error}')
             consumer.postpone(str(error))
             return
         self.records += starts.records
@@ -119,7 +119,7 @@ class ShardPartitions:
             task.unreadable[source] = unread(task.unreadable.get(source), offset, failed.why)
         consumer.drop(state, wait=True)
         consumer.postpone(f"{source}: {failed.why}")
-        task.say("warning", f"{source} at offset {state.next}: {failed.why}")
+        task.add_event("warning", f"{source} at offset {state.next}: {failed.why}")
 
     def before_commit(self) -> None:
         """Decide which partitions stop, or go on again, with this commit; their ledger records go with it."""

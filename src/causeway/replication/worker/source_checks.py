@@ -23,7 +23,7 @@ LOOKS_SHARE = 0.25
 """The share of the transaction timeout that a commit may spend on checking holes in source logs."""
 
 
-def is_cut_off(view: ClusterView, lane: PartitionState, task: TaskState) -> bool:
+def is_cut_off(view: ClusterView, state: PartitionState, task: TaskState) -> bool:
     """Whether the last record seen, which the fetch did not return, is gone because its log was truncated.
 
     Retention deletes records too, perhaps between the check of the log start and the fetch: then the
@@ -34,13 +34,13 @@ def is_cut_off(view: ClusterView, lane: PartitionState, task: TaskState) -> bool
 
     Raises CausewayError if the source does not respond: no verdict without a response.
     """
-    source = lane.lane.source
+    source = state.lane.source
     spot = (source.topic, source.partition)
     log_start = view.offsets([spot], "earliest").get(spot)
-    if log_start is None or log_start >= lane.seen:
+    if log_start is None or log_start >= state.seen:
         return False
     if is_compacted(view, source.topic) is False:
-        lane.absent = False  # confirmed: it was truncated
+        state.absent = False  # confirmed: it was truncated
         return True
     task.compacted.add(source)
     return False
@@ -70,9 +70,9 @@ def look_ahead(
     if order.policies.on_gap == "continue":
         return
     task.looks, deadline = 0, looks_until(order)
-    for lane, hole in holes:
-        source = lane.lane.source
-        if hole.size <= lane.position.ordinary or not _unknown(hole, source, task):
+    for state, hole in holes:
+        source = state.lane.source
+        if hole.size <= state.position.ordinary or not _unknown(hole, source, task):
             continue
         if task.compacted_topics.get((source.cluster, source.topic), False):
             continue
@@ -84,14 +84,14 @@ def look_ahead(
                 task.holes[source] = missing[0]
                 raise Again(lost(source, missing[0]).what)
             if part == hole:
-                ordinary_now = max(lane.position.ordinary, usual)
-                lane.position = replace(lane.position, ordinary=ordinary_now)
+                ordinary_now = max(state.position.ordinary, usual)
+                state.position = replace(state.position, ordinary=ordinary_now)
 
 
 def check_holes(
     order: TaskOrder,
     view: ClusterView,
-    lane: PartitionState,
+    state: PartitionState,
     position: Position,
     runs: Mapping[int, Sequence[OffsetRun]],
     task: TaskState,
@@ -110,7 +110,7 @@ def check_holes(
     source = position.source
     if task.compacted_topics.get((source.cluster, source.topic), False):
         return position, []
-    large = [hole for hole in lane.holes(runs) if hole.size > position.ordinary]
+    large = [hole for hole in state.holes(runs) if hole.size > position.ordinary]
     large = [hole for hole in large if _unknown(hole, source, task)]
     if not large or _takes_records(view, source, task):
         return position, []
@@ -140,7 +140,7 @@ def _takes_records(view: ClusterView, source: SourcePartition, task: TaskState) 
         what = (
             f"the configuration of {source.topic} must not be read: what its log lost may pass for compaction"
         )
-        task.say("warning", what)
+        task.add_event("warning", what)
     task.compacted_topics[source.cluster, source.topic] = compacted is not False
     return compacted is not False
 
@@ -170,7 +170,7 @@ def _look_into(
         except Unread as error:
             raise Again(f"offsets {begin} to {hole.end - 1} of {source} were not read: {error}") from None
         if read is None:
-            task.say(
+            task.add_event(
                 "warning", "this version of the client does not tell what holes of source logs consist of"
             )
             return [], 0

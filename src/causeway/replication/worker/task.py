@@ -113,14 +113,14 @@ def serve_order(order: TaskOrder, pause: Callable[[float], None] = time.sleep) -
             task.single |= isinstance(error, Refused)
             known = isinstance(error, (Again, CausewayError))
             why = str(error) if known else repr(error)
-            task.say("warning", f"starting again: {why}")
+            task.add_event("warning", f"starting again: {why}")
             reasons.failed(why)
             task.fruitless = 0 if task.records > records else task.fruitless + 1
             if not task.fruitless:
                 task.unexplained = ("", 0)  # it counts attempts in a row
             if not known:
-                task.failed_somewhere(type(error).__name__)
-            decided = isinstance(error, Unfit) and task.failed_at(error.failure)
+                task.count_unexplained_failure(type(error).__name__)
+            decided = isinstance(error, Unfit) and task.count_failure(error.failure)
             if decided or not task.fruitless:
                 backoff = FIRST_BACKOFF_SECONDS
             pause(backoff)

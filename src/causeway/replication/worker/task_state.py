@@ -30,14 +30,14 @@ class TaskState:
     fetch_to_commit: Waits = field(default_factory=Waits)
     event_number: int = 0
     events: list[tuple[str, str]] = field(default_factory=list)  # level and text, not yet in the ledger
-    careful: set[SourcePartition] = field(default_factory=set)  # report each record, not each stretch
+    report_each: set[SourcePartition] = field(default_factory=set)  # report each record, not each stretch
     single: bool = False  # one record per batch, to isolate the one that the destination rejects
     poison: dict[SourcePartition, dict[int, Finding]] = field(default_factory=dict)  # by offset
     denied: set[str] = field(default_factory=set)  # destination topics that writes were denied to
     no_quarantine: set[SourcePartition] = field(default_factory=set)  # they stop instead of quarantining
     repeated: dict[SourcePartition, Repeated] = field(default_factory=dict)  # where attempts failed, and how
     unexplained: tuple[str, int] = ("", 0)  # kind of an error that names no record, how often in a row
-    apart: bool = False  # one record at a time, to isolate the one that causes such an error
+    one_at_a_time: bool = False  # one record at a time, to isolate the one that causes such an error
     without_ledger: int = 0  # attempts in a row that did not find the ledger
     short_ledger: int = 0  # attempts in a row that found less in it than was committed
     positions: dict[SourcePartition, Position] = field(default_factory=dict)  # as the last attempt left them
@@ -55,11 +55,11 @@ class TaskState:
     # How often attempts in a row ended a transaction of ours there, with nothing written since.
     ended: Counter[Spot] = field(default_factory=Counter)
 
-    def say(self, level: str, what: str) -> None:
+    def add_event(self, level: str, what: str) -> None:
         if (level, what) not in self.events:
             self.events = [*self.events[-EVENTS_WAITING:], (level, what)]
 
-    def failed_at(self, failure: RecordFailure) -> bool:
+    def count_failure(self, failure: RecordFailure) -> bool:
         """One record made an attempt fail; returns whether it has its verdict now.
 
         A record that already had its verdict failed on its way to the quarantine. And if the cause may lie
@@ -74,11 +74,11 @@ class TaskState:
         if failure.offset in verdicts or failure.finding.verdict == "refused":
             self.no_quarantine.add(source)
         verdicts.setdefault(failure.offset, failure.finding)
-        self.single = self.apart = False
+        self.single = self.one_at_a_time = False
         return True
 
-    def failed_somewhere(self, kind: str) -> None:
+    def count_unexplained_failure(self, kind: str) -> None:
         """An attempt failed, and it is unknown which record is the cause, if one is."""
         known, times = self.unexplained
         self.unexplained = (kind, times + 1 if kind == known else 1)
-        self.apart |= self.unexplained[1] >= ATTEMPTS
+        self.one_at_a_time |= self.unexplained[1] >= ATTEMPTS
