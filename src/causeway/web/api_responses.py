@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any
 
 from causeway.core.job import Job
@@ -45,6 +45,10 @@ from causeway.web.health_summary import (
 )
 from causeway.web.history import History
 
+PARTITION_FIELDS = {field.name for field in fields(PartitionView)} & set(ApiPartition.model_fields)
+PARTITION_OFFSETS = (
+    "log_start", "log_end", "start", "position", "to_end", "committed_at", "expected", "found",
+)  # fmt: skip
 STOPPED_SHOWN = 50
 """Maximum number of stopped partitions that every event of the stream describes."""
 
@@ -52,7 +56,7 @@ STOPPED_SHOWN = 50
 def process(snapshot: Snapshot, history: History, now: int) -> ApiProcess:
     """The process, its mirrors and the findings."""
     mirrors = [_mirror(mirror, history, now) for mirror in snapshot.mirrors]
-    return ApiProcess(**_process(snapshot, history, now), mirrors=[ApiMirror(**fields) for fields in mirrors])
+    return ApiProcess(**_process(snapshot, history, now), mirrors=[ApiMirror(**values) for values in mirrors])
 
 
 def mirror_detail(mirror: MirrorView, history: History, now: int) -> ApiMirrorDetail:
@@ -102,8 +106,8 @@ def partitions(mirror: MirrorView, text: str, order: str, limit: int) -> ApiPart
 
 def shard(view: ShardView, now: int) -> ApiShard:
     age = round(max(0, now - view.heartbeat_at) / 1000, 1) if view.heartbeat_at >= 0 else None
-    fields = asdict(view) | {"heartbeat_at": _known(view.heartbeat_at)}
-    return ApiShard(**fields, heartbeat_age_seconds=age)
+    values = asdict(view) | {"heartbeat_at": _known(view.heartbeat_at)}
+    return ApiShard(**values, heartbeat_age_seconds=age)
 
 
 def event(view: EventView) -> ApiEvent:
@@ -221,16 +225,15 @@ def _cell(mirror: MirrorView, view: PartitionView) -> dict[str, Any]:
 
 
 def _partition(mirror: MirrorView, view: PartitionView) -> ApiPartition:
-    offsets = ("log_start", "log_end", "start", "position", "to_end", "committed_at", "expected", "found")
-    lag = ("lag_records", "lag_bytes", "lag_seconds")
-    return ApiPartition(
-        **asdict(view)
-        | _cell(mirror, view)
-        | {name: _known(getattr(view, name)) for name in offsets}
-        | (dict.fromkeys(lag) if view.log_end < 0 else {})
-        | ({} if view.verdict else {"gone": None}),
-        lag_seconds_is_minimum=view.lag_older,
-    )
+    # Not asdict(): it copies values, and takes several times as long.
+    values = {name: getattr(view, name) for name in PARTITION_FIELDS}
+    values |= _cell(mirror, view)
+    values |= {name: _known(values[name]) for name in PARTITION_OFFSETS}
+    if view.log_end < 0:
+        values |= dict.fromkeys(("lag_records", "lag_bytes", "lag_seconds"))
+    if not view.verdict:
+        values["gone"] = None
+    return ApiPartition(**values, lag_seconds_is_minimum=view.lag_older)
 
 
 def _gap(view: GapView) -> ApiGap:
