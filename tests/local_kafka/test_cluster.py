@@ -182,7 +182,7 @@ def test_three_brokers_go_on_without_one(triple: EmbeddedCluster, topic_name: st
 def test_a_broker_that_cannot_start_says_why(tmp_path: Path) -> None:
     with pytest.raises(SetupError) as caught:
         EmbeddedCluster.start("bad", directory=tmp_path / "bad", config={"num.io.threads": "none"})
-    assert "ended while it started" in caught.value.what
+    assert "ended during its start" in caught.value.what
     assert "num.io.threads" in caught.value.why
     assert str(tmp_path / "bad" / "broker-0" / "broker.log") in caught.value.where
     assert not EmbeddedCluster.open(tmp_path / "bad").brokers[0].is_up
@@ -193,7 +193,7 @@ def test_a_port_that_is_taken_is_refused_before_anything_is_made(tmp_path: Path)
     with socket.socket() as listener:
         listener.bind((HOST, port))
         listener.listen()
-        with pytest.raises(UsageError, match=f"port {port} is taken"):
+        with pytest.raises(UsageError, match=f"port {port} is in use"):
             EmbeddedCluster.start("some", brokers=2, port=port - 1, directory=tmp_path / "some")
     assert not (tmp_path / "some").exists()
 

@@ -57,7 +57,7 @@ def test_the_life_of_named_clusters(state_directory: Path) -> None:
     # A running one is not started twice, a stopped one comes back where it was, as it was.
     again = kafka("start", "--name", "second")
     assert again.returncode == UsageError.exit_code
-    assert "runs already" in again.stderr
+    assert "is already running" in again.stderr
     assert second["bootstrap_servers"] in again.stderr
     other = kafka("start", "--name", "first", "--brokers", "3")
     assert other.returncode == UsageError.exit_code
@@ -92,7 +92,7 @@ def test_a_version_that_does_not_exist_leaves_nothing_behind(
     monkeypatch.setenv("CAUSEWAY_CACHE", str(tmp_path / "cache"))
     done = kafka("start", "--name", "future", "--version", "9999.0")
     assert done.returncode == SetupError.exit_code
-    assert "error: cannot get org.apache.kafka:kafka_2.13:9999.0" in done.stderr
+    assert "error: cannot download org.apache.kafka:kafka_2.13:9999.0" in done.stderr
     assert "Traceback" not in done.stderr
     assert [file.name for file in (tmp_path / "cache" / "jars").iterdir()] == [".lock"]
     assert listed() == {}

@@ -39,22 +39,22 @@ def test_descriptions_are_found_and_jars_are_downloaded() -> None:
 def test_a_jar_that_is_on_its_way_is_not_there_yet() -> None:
     tally = read(*RESOLVING, *jar("b", 10)[:2])
     assert (tally.downloaded, tally.downloading) == (0, True)
-    assert tally.told(5.0) == ""
+    assert tally.rate(5.0) == ""
 
 
 def test_the_time_left_is_that_of_jars_like_those_so_far() -> None:
     found = [f"\tfound a#{number};1 in public" for number in range(4)]
     tally = read(*found, *jar("0", 4_096))
-    assert tally.told(2.0) == "2.0 MB/s, 6 s left"
-    assert tally.told(61.0) == "0.1 MB/s, 4 min left"
+    assert tally.rate(2.0) == "2.0 MB/s, 6 s left"
+    assert tally.rate(61.0) == "0.1 MB/s, 4 min left"
     for number in range(1, 4):
         for line in jar(str(number), 4_096):
             tally.read(line)
-    assert tally.told(8.0) == "2.0 MB/s"
+    assert tally.rate(8.0) == "2.0 MB/s"
 
 
 def test_a_jar_that_nobody_found_before_is_no_time_less_than_none() -> None:
-    assert read(*jar("b", 1_024)).told(1.0) == "1.0 MB/s"
+    assert read(*jar("b", 1_024)).rate(1.0) == "1.0 MB/s"
 
 
 class Terminal(StringIO):
@@ -83,6 +83,6 @@ def test_without_a_terminal_there_are_two_lines(capsys: pytest.CaptureFixture[st
             on_line(line)
     said = capsys.readouterr().err.splitlines()
     assert said == [
-        "downloading org.example:top:1.0 and the jars it needs",
-        "downloaded 1 jars (4 MB) in 0 s",
+        "downloading org.example:top:1.0 and its dependencies",
+        "downloaded 1 jar (4 MB) in 0 s",
     ]

@@ -114,9 +114,9 @@ class Broker:
             if ports.answers(self._internal_port) and wanted <= self._brokers_seen():
                 return
             if time.monotonic() >= deadline:
-                raise self._failure(f"did not get ready within {timeout:.0f} s")
+                raise self._failure(f"was not ready within {timeout:.0f} s")
             time.sleep(_POLL_SECONDS)
-        raise self._failure("ended while it started")
+        raise self._failure("ended during its start")
 
     def _brokers_seen(self) -> set[int]:
         client = AdminClient(
@@ -141,10 +141,10 @@ class Broker:
             pass
         except (ValueError, TypeError) as error:
             raise SetupError(
-                f"it is not known which process is broker {self.id}",
+                f"cannot tell which process is broker {self.id}",
                 where=str(self._process_file),
                 why="the file is damaged",
-                todo="end that broker by hand, then remove the file",
+                todo="kill that broker, then remove the file",
             ) from error
         self._disarm()  # it has ended, and its pid may be reused
         return None

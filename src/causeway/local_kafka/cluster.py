@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 
+from causeway.core.plural import counted
 from causeway.errors import SetupError, UsageError
 from causeway.local_kafka import ports, shape
 from causeway.local_kafka.broker import SETTINGS, START_SECONDS, STOP_SECONDS, Broker
@@ -82,7 +83,7 @@ class EmbeddedCluster:
         check_name(name)
         _check_ports(brokers, port)
         if directory is not None and (directory / RECORD).exists():
-            raise UsageError("there is a cluster already", where=str(directory), todo="open or remove it")
+            raise UsageError("a cluster already exists here", where=str(directory), todo="open or remove it")
         cluster = shape.new_shape(
             name,
             brokers=brokers,
@@ -121,7 +122,7 @@ class EmbeddedCluster:
         deadline = time.monotonic() + timeout
         up = [broker for broker in self.brokers if broker.is_up]
         for broker in up or self.brokers:
-            broker.wait_ready({one.id for one in up}, max(0.0, deadline - time.monotonic()))
+            broker.wait_ready({running.id for running in up}, max(0.0, deadline - time.monotonic()))
 
     def stop(self) -> None:
         """Stop the brokers cleanly; the data stays."""
@@ -165,30 +166,32 @@ def read_shape(directory: Path) -> ClusterShape:
         return ClusterShape.from_json(record.read_text())
     except (ValueError, KeyError, TypeError) as error:
         raise SetupError(
-            "the record of this cluster cannot be read",
+            "the description of this cluster cannot be read",
             where=str(record),
             why=str(error),
-            todo=f"end its brokers, if any, and remove {directory}",
+            todo=f"kill its brokers, if any, and remove {directory}",
         ) from error
 
 
 def check_name(name: str) -> None:
     """A name becomes a directory name, so it must not lead elsewhere."""
     if not _NAME.fullmatch(name):
-        raise UsageError(f"{name!r} is not a name for a cluster", todo="use letters, digits, - and _")
+        raise UsageError(f"{name!r} is not a valid cluster name", todo="use letters, digits, - and _")
 
 
 def _check_ports(brokers: int, port: int | None) -> None:
     if not 1 <= brokers <= _MOST_BROKERS:
-        raise UsageError(f"a cluster of {brokers} brokers", todo=f"use 1 to {_MOST_BROKERS} brokers")
+        raise UsageError(
+            f"a cluster cannot have {counted(brokers, 'broker')}", todo=f"use 1 to {_MOST_BROKERS} brokers"
+        )
     if port is None:
         return
     if not 1 <= port <= 65536 - brokers:
         raise UsageError(f"port {port} is out of range", todo="use a port between 1 and 65535")
-    for one in range(port, port + brokers):
-        if not ports.is_free(one):
+    for number in range(port, port + brokers):
+        if not ports.is_free(number):
             raise UsageError(
-                f"port {one} is taken",
-                where=f"{ports.HOST}:{one}",
-                todo="choose another --port, or none for a free one",
+                f"port {number} is in use",
+                where=f"{ports.HOST}:{number}",
+                todo="choose another --port, or omit it to use a free one",
             )

@@ -75,23 +75,23 @@ def retrieve(
 
 def read_trouble(lines: list[str]) -> Trouble:
     missing = [
-        found[1]
+        match[1]
         for line in lines
-        if (found := _UNRESOLVED.match(line) or _NOT_DOWNLOADED.match(line)) is not None
+        if (match := _UNRESOLVED.match(line) or _NOT_DOWNLOADED.match(line)) is not None
     ]
-    network = [found[1].strip() for line in lines if (found := _NETWORK.match(line)) is not None]
+    network = [match[1].strip() for line in lines if (match := _NETWORK.match(line)) is not None]
     return Trouble(tuple(dict.fromkeys(missing)), tuple(dict.fromkeys(network)))
 
 
 def _failure(module: Module, trouble: Trouble, lines: list[str]) -> SetupError:
-    what = f"cannot get {module} and the jars it needs"
+    what = f"cannot download {module} and its dependencies"
     if trouble.network:
         return SetupError(
             what,
             why=f"the download failed: {trouble.network[0]}",
             todo=(
-                "check the network and try again; a proxy goes into JAVA_TOOL_OPTIONS"
-                " (-Dhttps.proxyHost=… -Dhttps.proxyPort=…), another repository into an Ivy settings"
+                "check the network and try again; set a proxy in JAVA_TOOL_OPTIONS"
+                " (-Dhttps.proxyHost=… -Dhttps.proxyPort=…), another repository in an Ivy settings"
                 " file that CAUSEWAY_IVY_SETTINGS names"
             ),
         )
@@ -102,7 +102,7 @@ def _failure(module: Module, trouble: Trouble, lines: list[str]) -> SetupError:
             todo="check that this version was released",
         )
     last = [line.strip() for line in lines if line.strip()][-3:]
-    return SetupError(what, why=" / ".join(last) or "Ivy ended without a word", todo="try again")
+    return SetupError(what, why=" / ".join(last) or "Ivy ended without output", todo="try again")
 
 
 def _command(java: Path, module: Module, into: Path, cache: Path) -> list[str]:
@@ -119,7 +119,7 @@ def _ivy_jar() -> Path:
     jars = [jar for place in (spec and spec.submodule_search_locations) or [] for jar in _ivy_jars(place)]
     if not jars:
         raise SetupError(
-            "the Ivy that pyspark ships is not there",
+            "the Ivy that pyspark ships is missing",
             where="pyspark/jars/ivy-*.jar",
             todo="install pyspark from its wheel: `pip install --force-reinstall pyspark`",
         )

@@ -29,17 +29,17 @@ def find_java() -> Path:
         todo=(
             f"install a Java {OLDEST} runtime: `apt-get install openjdk-{OLDEST}-jre-headless`"
             f" or `brew install openjdk@{OLDEST}`,\n"
-            "    or set JAVA_HOME to the directory of one that is already there"
+            "    or set JAVA_HOME to the directory of an installed one"
         ),
     )
 
 
 def parse_major(output: str) -> int | None:
     """The major version in the output of `java -version`: 8 for "1.8.0_392", 17 for "17.0.15"."""
-    found = _VERSION.search(output)
-    if found is None:
+    match = _VERSION.search(output)
+    if match is None:
         return None
-    first, second = int(found[1]), found[2]
+    first, second = int(match[1]), match[2]
     # Up to Java 8 the major version was the second number.
     return int(second) if first == 1 and second is not None else first
 

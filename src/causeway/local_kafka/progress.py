@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-OnLine = Callable[[str], None]
+from causeway.core.plural import counted
 
+OnLine = Callable[[str], None]
 
 _SIZE = re.compile(r"^\.+ \((\d+)kB\)$")
 
@@ -44,16 +45,16 @@ class IvyTally:
         """Whether it is downloading jars already."""
         return self._jar or self.downloaded > 0
 
-    def told(self, seconds: float) -> str:
+    def rate(self, seconds: float) -> str:
         """The rate since the first jar, and the time left if the other jars are like those so far."""
         if not self.downloaded or seconds <= 0:
             return ""
         left = (self.found - self.downloaded) * seconds / self.downloaded
-        words = f"{self.kilobytes / 1024 / seconds:,.1f} MB/s"
-        return words if left <= 0 else f"{words}, {_in_words(left)} left"
+        speed = f"{self.kilobytes / 1024 / seconds:,.1f} MB/s"
+        return speed if left <= 0 else f"{speed}, {_duration(left)} left"
 
 
-def _in_words(seconds: float) -> str:
+def _duration(seconds: float) -> str:
     """Rounded up; in minutes if there are several."""
     return f"{math.ceil(seconds)} s" if seconds <= 90 else f"{math.ceil(seconds / 60)} min"
 
@@ -75,14 +76,14 @@ def _bar(what: str) -> Iterator[OnLine]:
         TextColumn("{task.description}", markup=False),  # a name may look like an emoji's code
         BarColumn(None, table_column=Column(max_width=30)),  # shrinks on a narrow terminal
         MofNCompleteColumn(),
-        TextColumn("{task.fields[told]}"),
+        TextColumn("{task.fields[rate]}"),
         TimeElapsedColumn(),
     )
     name = what.partition(":")[2]  # without its group, to fit 80 columns
     tally = IvyTally()
     began = 0.0  # at the first jar
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(f"resolving {name}", total=None, told="")
+        task = progress.add_task(f"resolving {name}", total=None, rate="")
 
         def on_line(line: str) -> None:
             nonlocal began
@@ -94,7 +95,7 @@ def _bar(what: str) -> Iterator[OnLine]:
                     description=f"downloading {name}",
                     total=tally.found,
                     completed=tally.downloaded,
-                    told=tally.told(time.monotonic() - began),
+                    rate=tally.rate(time.monotonic() - began),
                 )
             else:
                 progress.update(task, completed=tally.found)
@@ -106,10 +107,12 @@ def _bar(what: str) -> Iterator[OnLine]:
 def _two_lines(what: str) -> Iterator[OnLine]:
     tally = IvyTally()
     started = time.monotonic()
-    print(f"downloading {what} and the jars it needs", file=sys.stderr, flush=True)
+    print(f"downloading {what} and its dependencies", file=sys.stderr, flush=True)
     yield tally.read
     seconds = time.monotonic() - started
     size = tally.kilobytes / 1024
     print(
-        f"downloaded {tally.downloaded} jars ({size:,.0f} MB) in {seconds:.0f} s", file=sys.stderr, flush=True
+        f"downloaded {counted(tally.downloaded, 'jar')} ({size:,.0f} MB) in {seconds:.0f} s",
+        file=sys.stderr,
+        flush=True,
     )

@@ -54,7 +54,7 @@ def stop(name: str, *, delete: bool = False) -> bool:
         if name not in known:
             raise UsageError(
                 f"there is no cluster {name!r}",
-                why=f"known: {', '.join(sorted(known))}" if known else "none was started",
+                why=f"known: {', '.join(sorted(known))}" if known else "no cluster was started",
                 todo="`causeway kafka list` shows them",
             )
         cluster = EmbeddedCluster.open(_home() / name)
@@ -70,23 +70,23 @@ def _start_again(
     directory: Path, port: int | None, brokers: int | None, version: str | None
 ) -> EmbeddedCluster:
     cluster = EmbeddedCluster.open(directory)
-    asked_and_had = [
+    options = [
         ("--port", port, cluster.brokers[0].port),
         ("--brokers", brokers, len(cluster.brokers)),
         ("--version", version, cluster.version),
     ]
     if all(broker.is_up for broker in cluster.brokers):
         raise UsageError(
-            f"cluster {cluster.name!r} runs already",
+            f"cluster {cluster.name!r} is already running",
             where=cluster.bootstrap_servers,
-            todo=f"use it, or end it first: causeway kafka stop {cluster.name}",
+            todo=f"use it, or stop it first: causeway kafka stop {cluster.name}",
         )
-    for option, asked, had in asked_and_had:
-        if asked is not None and asked != had:
+    for option, wanted, actual in options:
+        if wanted is not None and wanted != actual:
             raise UsageError(
-                f"cluster {cluster.name!r} exists with {option} {had}, not {asked}",
+                f"cluster {cluster.name!r} exists with {option} {actual}, not {wanted}",
                 where=str(directory),
-                todo=f"choose another name, or give it up: causeway kafka stop {cluster.name} --delete",
+                todo=f"choose another name, or delete it: causeway kafka stop {cluster.name} --delete",
             )
     cluster.start_brokers()
     return cluster

@@ -54,11 +54,11 @@ def _make_checkpoint(java: Path, jars: Path, checkpoint: Path) -> None:
         )
         made = Path(scratch) / DATA / _CHECKPOINT
         if done.returncode != 0 or not made.exists():
-            said = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+            output = [line.strip() for line in done.stderr.splitlines() if line.strip()]
             raise SetupError(
                 "Kafka's storage tool failed",
                 where=str(jars),
-                why=" / ".join(said[-3:]) or f"exit status {done.returncode}",
+                why=" / ".join(output[-3:]) or f"exit status {done.returncode}",
                 todo=f"remove {jars}, so that the jars are downloaded again",
             )
         made.replace(checkpoint)
