@@ -8,7 +8,7 @@ import pytest
 
 from causeway.core.ledger_record import decode, encode
 from causeway.core.position import SourcePartition
-from causeway.kafka.offset_map import landed
+from causeway.kafka.offset_map import decode_entry
 from support.earlier_ledger import EarlierLedger, EarlierRecord, earlier_ledgers
 
 EARLIER = earlier_ledgers()
@@ -43,7 +43,7 @@ def test_every_ledger_record_is_decoded_and_encoded_byte_for_byte(ledger: Earlie
 def test_every_entry_of_the_offset_map_is_read(ledger: EarlierLedger) -> None:
     ends = {}
     for row in ledger.of("offset_map"):
-        entry = landed(row.key.encode(), row.value.encode())
+        entry = decode_entry(row.key.encode(), row.value.encode())
         assert entry.topic_id == ledger.ids["topic_id"]
         ends[entry.source] = (entry.end, entry.place, entry.place_end)
     assert ends == {

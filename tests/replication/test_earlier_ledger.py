@@ -8,7 +8,9 @@ import pytest
 from confluent_kafka import Producer, TopicCollection
 from confluent_kafka.admin import NewTopic
 
+from causeway.core.position import SourcePartition
 from causeway.core.task_order import ledger_topic, offset_map_topic
+from causeway.rules.sharding import shard_of
 from support.earlier_ledger import EarlierLedger, earlier_ledgers
 from support.records import read_all
 from support.world import World
@@ -27,6 +29,16 @@ def cluster_id(world: World, on: str) -> str:
     return str(world.admin(on).describe_cluster().result().cluster_id)
 
 
+def sharded_alike(world: World, earlier: EarlierLedger) -> str:
+    """A topic's suffix with which each partition belongs to the shard whose log has its earlier position."""
+    cluster, shard = cluster_id(world, "source"), shard_of(earlier.source(0), earlier.shards)
+    return next(
+        suffix
+        for suffix in (f"orders-{n}" for n in range(100))
+        if shard_of(SourcePartition(cluster, world.name(suffix), 0), earlier.shards) == shard
+    )
+
+
 def write(world: World, ledger: EarlierLedger, names: dict[str, str]) -> None:
     """The earlier version's records, in their logs' order."""
     producer = Producer({"bootstrap.servers": world.servers["destination"], "acks": "all"})
@@ -39,8 +51,9 @@ def write(world: World, ledger: EarlierLedger, names: dict[str, str]) -> None:
 @pytest.mark.parametrize("earlier", EARLIER.values(), ids=EARLIER)
 def test_a_mirror_of_an_earlier_version_resumes(world: World, earlier: EarlierLedger) -> None:
     partitions, before = earlier.partitions, earlier.records
-    topic = world.topic("orders", partitions)
-    world.topic("orders", partitions, on="destination")
+    suffix = sharded_alike(world, earlier)
+    topic = world.topic(suffix, partitions)
+    world.topic(suffix, partitions, on="destination")
     replicated = world.numbers(before * partitions, partitions)
     world.produce(topic, replicated)
     world.produce(topic, replicated, on="destination", transaction="commit")

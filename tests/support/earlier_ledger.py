@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from causeway.core.position import SourcePartition
+
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 
 
@@ -30,6 +32,9 @@ class EarlierLedger:
     shards: int
     ids: dict[str, str]  # of both clusters, the topic on both sides, the ledger and the offset map
     rows: tuple[EarlierRecord, ...]
+
+    def source(self, partition: int) -> SourcePartition:
+        return SourcePartition(self.ids["source_cluster"], self.topic, partition)
 
     def of(self, log: str) -> list[EarlierRecord]:
         return [row for row in self.rows if row.log == log]
