@@ -7,8 +7,9 @@ import json
 import pytest
 
 from causeway.core.ledger_record import decode, encode
-from causeway.core.position import SourcePartition
+from causeway.core.position import Position
 from causeway.kafka.offset_map import decode_entry
+from causeway.rules.sharding import shard_of
 from support.earlier_ledger import EarlierLedger, EarlierRecord, earlier_ledgers
 
 EARLIER = earlier_ledgers()
@@ -40,6 +41,20 @@ def test_every_ledger_record_is_decoded_and_encoded_byte_for_byte(ledger: Earlie
 
 
 @versions
+def test_each_partition_belongs_to_the_same_shard_as_then(ledger: EarlierLedger) -> None:
+    """Another shard would not find its positions."""
+    homes = {
+        record.source: row.partition
+        for row in ledger.of("ledger")
+        if isinstance(record := decode(row.value.encode()), Position)
+    }
+    assert homes == {
+        ledger.source(number): shard_of(ledger.source(number), ledger.shards)
+        for number in range(ledger.partitions)
+    }
+
+
+@versions
 def test_every_entry_of_the_offset_map_is_read(ledger: EarlierLedger) -> None:
     ends = {}
     for row in ledger.of("offset_map"):
@@ -47,7 +62,7 @@ def test_every_entry_of_the_offset_map_is_read(ledger: EarlierLedger) -> None:
         assert entry.topic_id == ledger.ids["topic_id"]
         ends[entry.source] = (entry.end, entry.place, entry.place_end)
     assert ends == {
-        SourcePartition(ledger.ids["source_cluster"], ledger.topic, number): (
+        ledger.source(number): (
             ledger.records, (ledger.topic, number), ledger.records,
         )
         for number in range(ledger.partitions)
