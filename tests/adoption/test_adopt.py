@@ -94,9 +94,9 @@ def test_takeover_from_four_tools_in_the_middle_of_a_topic(world: World) -> None
     groups = ("--from", "group", "--mirror", names[0], "--mirror", names[3])
     shown = adopt(config, *groups, "--dry-run")
     assert shown.returncode == 0, shown.stderr
-    assert f"{ktm}[0]: committed 240; begins at 251: " in shown.stdout
-    assert f"{reo}[0]: committed 200; begins at 177: " in shown.stdout
-    assert "records that the old tool doubled or lost" in shown.stdout
+    assert f"{ktm}[0]: committed 240; starts at 251: " in shown.stdout
+    assert f"{reo}[0]: committed 200; starts at 177: " in shown.stdout
+    assert "whether the old tool duplicated or lost records" in shown.stdout
     assert not world.ledger().positions
     assert not world.ledger().adopted
 
@@ -323,7 +323,7 @@ def test_a_terminal_shows_a_table_and_asks(world: World) -> None:
 
     code, shown = in_terminal("adopt", config, "--from", "group", answer=b"n\n")
     assert code == 2, shown
-    assert re.search(r"partition +goes to +hint +handoff +compared +verdict", shown)
+    assert re.search(r"partition +destination +hint +handoff +compared +verdict", shown)
     assert re.search(rf"{re.escape(topic)}\[0\] +{re.escape(topic)}\[0\] +90 \(committed\) +100 +100 ", shown)
     assert "nothing was written" in shown
     assert not world.ledger().positions
@@ -359,7 +359,7 @@ def test_what_this_kind_of_hint_cannot_say_is_refused(world: World) -> None:
         (("--from", "destination-end", "--group", "g"), "--group belongs to --from group"),
         (("--from", "group", "--window", "0"), "--window 0"),
         (("--from", "group", "--accept", "all"), "all"),
-        (("--from", "group"), "there is no terminal to ask on"),
+        (("--from", "group"), "cannot ask for confirmation without a terminal"),
         (("--from", "group", "--mirror", "nobody", "--yes"), "no mirror is named nobody"),
     ],
 )

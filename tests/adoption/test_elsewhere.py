@@ -35,7 +35,7 @@ def adopt_with_the_window_that_is_asked_for(
     refused = adopt(config, *arguments)
     if refused.returncode == 0:
         return refused
-    (window,) = re.findall(r"look further: --window (\d+);", refused.stderr)
+    (window,) = re.findall(r"search further: --window (\d+);", refused.stderr)
     return adopt(config, *arguments, "--window", window)
 
 
@@ -85,8 +85,8 @@ def test_records_are_found_wherever_the_old_tool_put_them(world: World) -> None:
     ):
         done = adopt_with_the_window_that_is_asked_for(config, *arguments)
         assert done.returncode == 0, done.stderr
-        assert "come twice" not in done.stdout
-        assert "are lost" not in done.stdout
+        assert "accepted: duplicates" not in done.stdout
+        assert "accepted: loses" not in done.stdout
     assert [begins(world, name) for name in names[:4]] == [
         {(rows, 0): 251, (rows, 1): 190, (rows, 2): 222},
         {(turns, 0): 100, (turns, 1): 0, (turns, 2): 140},
@@ -94,9 +94,9 @@ def test_records_are_found_wherever_the_old_tool_put_them(world: World) -> None:
         {(reo, 0): 150, (reo, 1): 0},
     ]
     done = adopt(config, *ends, names[4], "--accept", "repeat")
-    assert "accepted: 7 records of 1 partition come twice" in done.stdout, done.stderr
+    assert "accepted: duplicates 7 records of 1 partition" in done.stdout, done.stderr
     done = adopt(config, *ends, names[5], "--accept", "lose")
-    assert "accepted: 3 records of 1 partition are lost" in done.stdout, done.stderr
+    assert "accepted: loses 3 records of 1 partition" in done.stdout, done.stderr
 
     world.carry_all(config)
     for topic in (rows, turns, mapped):

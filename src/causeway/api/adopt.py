@@ -12,6 +12,7 @@ from causeway.adoption.resume_hints import AdoptOptions, Origin
 from causeway.adoption.rules.advice import LARGEST_WINDOW
 from causeway.api.arguments import Config, check_callable, names_of, settings_of
 from causeway.core.adopt_report import AdoptReport, MirrorHandoffs, PartitionHandoff
+from causeway.core.plural import counted
 from causeway.errors import CausewayError, IntegrityError, PlanRefused, UsageError
 from causeway.planning.clusters import chosen
 
@@ -80,14 +81,14 @@ def raise_if_refused(report: AdoptReport) -> None:
             # An "unexpected" handoff may be due to another partition's records: name that partition first.
             named = min(mirror.refused, key=lambda partition: partition.verdict == "unexpected")
             wider = mirror.window_to_try
-            look_further = f"look further: --window {wider}; or " if wider else ""
+            search_further = f"search further: --window {wider}; or " if wider else ""
             refused, every = len(mirror.refused), len(mirror.partitions)
             raise IntegrityError(
-                f"{refused} of {every} partitions cannot be taken over as they are;"
+                f"{refused} of {counted(every, 'partition')} cannot be taken over as they are;"
                 f" {named.source}: {named.what}",
                 where=f'mirror "{mirror.mirror}"',
                 why="nothing was written",
-                todo=f"{look_further}{named.todo}",
+                todo=f"{search_further}{named.todo}",
             )
 
 

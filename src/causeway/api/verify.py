@@ -41,7 +41,7 @@ class VerifyResult:
         different = [report for report in self.mirrors if not report.equal]
         if different:
             raise VerifyMismatch(
-                "; ".join(f"{_said(report)}: {summary(report)}" for report in different),
+                "; ".join(f"{_verdict(report)}: {summary(report)}" for report in different),
                 where=", ".join(f'mirror "{report.mirror}"' for report in different),
                 todo=_advice(different),
             )
@@ -104,7 +104,7 @@ def _ignore(*_: object) -> None:
 def _advice(different: Sequence[VerifyReport]) -> str:
     if any(report.lost for report in different):
         return (
-            "let replicas lead that are whole; where there are none, declare what is lost:"
+            "elect a complete replica as leader; if there is none, skip what is lost:"
             ' `causeway offsets skip`, or on_gap = "continue"'
         )
     if all(_kinds(report) == {"lagging"} for report in different):
@@ -114,7 +114,7 @@ def _advice(different: Sequence[VerifyReport]) -> str:
     return ""
 
 
-def _said(report: VerifyReport) -> str:
+def _verdict(report: VerifyReport) -> str:
     unknown = _kinds(report) == {"unreadable"}
     return "some headers could not be compared" if unknown else "both sides differ"
 

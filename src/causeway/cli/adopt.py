@@ -25,7 +25,7 @@ from causeway.errors import UsageError
 from causeway.reporting.bars import Watch
 
 NOT_KNOWN = (
-    "What this cannot know: records that the old tool doubled or lost before what was compared.",
+    "Not checked: whether the old tool duplicated or lost records before the compared range.",
     "`causeway verify` compares what Causeway replicates, from these offsets on.",
 )
 
@@ -48,7 +48,7 @@ class Compare(StrEnum):
 
 def adopt(
     config: ConfigFile,
-    origin: Annotated[FromOption, typer.Option("--from", help="Where to look for the handoff first.")],
+    origin: Annotated[FromOption, typer.Option("--from", help="Where to search for the handoff first.")],
     group: Annotated[
         str, typer.Option(metavar="NAME", help="The old tool's group, if it is not the mirror's.")
     ] = "",
@@ -59,16 +59,16 @@ def adopt(
         int, typer.Option(metavar="RECORDS", help="How far from there the handoff may be, in records.")
     ] = 1_000,
     compare: Annotated[
-        Compare, typer.Option(help="What makes records the same; `value` where the old tool changed keys.")
+        Compare, typer.Option(help="What makes records the same; `value` if the old tool changed keys.")
     ] = Compare.contents,
     accept: Annotated[
-        AcceptOption | None, typer.Option(help="Where a handoff is not clean: repeat records, or lose some.")
+        AcceptOption | None, typer.Option(help="If a handoff is not clean: duplicate records, or lose some.")
     ] = None,
     unchecked: Annotated[
-        bool, typer.Option("--unchecked", help="Where no handoff is found, begin where --from says.")
+        bool, typer.Option("--unchecked", help="If no handoff is found, start at the hint of --from.")
     ] = False,
     mirror: Mirrors = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the handoffs, and write nothing.")] = False,
     override: Overrides = None,
 ) -> None:
@@ -76,7 +76,7 @@ def adopt(
     moment = _moment(origin, at)
     _check(origin, group, window, decided=yes or dry_run)
     settings = load(config, override or [])
-    with Watch("looking at both sides") as watch:
+    with Watch("reading both sides") as watch:
 
         def found(handoffs: MirrorHandoffs) -> None:
             with _bar_hidden(watch):
@@ -126,7 +126,7 @@ def _check(origin: FromOption, group: str, window: int, *, decided: bool) -> Non
         )
     if not decided and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError(
-            "there is no terminal to ask on",
+            "cannot ask for confirmation without a terminal",
             todo="--dry-run shows the handoffs; --yes writes them",
         )
 
@@ -143,12 +143,12 @@ def _moment(origin: FromOption, at: str) -> datetime | None:
 def _say_costs(report: AdoptReport) -> None:
     """Print how many records the accepted handoffs repeat or lose, and what is not known."""
     for what, total, counts in (
-        ("come twice", report.twice, [one.twice for one in report.partitions]),
-        ("are lost", report.lost, [one.lost for one in report.partitions]),
+        ("duplicates", report.twice, [partition.twice for partition in report.partitions]),
+        ("loses", report.lost, [partition.lost for partition in report.partitions]),
     ):
         if total.most:
             affected = counted(sum(bool(count.most) for count in counts), "partition")
-            print(f"accepted: {total} records of {affected} {what}")
+            print(f"accepted: {what} {total.records} of {affected}")
     for line in NOT_KNOWN:
         print(line)
 
@@ -181,38 +181,41 @@ def _show(handoffs: MirrorHandoffs) -> None:
             Console(highlight=False, width=Console(width=10_000).measure(table).maximum).print(table)
     else:
         print(title)
-        for one in handoffs.partitions:
-            print(f"{one.source}: {one.hint} {one.hint_offset}; {_begins(one)}: {_verdict(one)}")
+        for partition in handoffs.partitions:
+            hint = f"{partition.hint} {partition.hint_offset}"
+            print(f"{partition.source}: {hint}; {_start(partition)}: {_verdict(partition)}")
     for topic in handoffs.empty_topics:
-        print(f"{topic}: nothing to adopt, `causeway run` begins with it by itself")
+        print(f"{topic}: nothing to adopt, `causeway run` starts it")
 
 
 def _table(partitions: Sequence[PartitionHandoff]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("partition", "goes to", "hint"):
+    for heading in ("partition", "destination", "hint"):
         table.add_column(heading)
     for heading in ("handoff", "compared"):
         table.add_column(heading, justify="right")
     table.add_column("verdict")
-    for one in partitions:
-        style = "green" if one.verdict == "clean" else "yellow" if one.offset is not None else "red"
+    for partition in partitions:
+        style = (
+            "green" if partition.verdict == "clean" else "yellow" if partition.offset is not None else "red"
+        )
         table.add_row(
-            escape(one.source),
-            escape(one.place),
-            escape(f"{one.hint_offset} ({one.hint})"),
-            "–" if one.offset is None else str(one.offset),
-            f"{one.compared:,}",
-            f"[{style}]{escape(_verdict(one))}[/{style}]",
+            escape(partition.source),
+            escape(partition.place),
+            escape(f"{partition.hint_offset} ({partition.hint})"),
+            "–" if partition.offset is None else str(partition.offset),
+            f"{partition.compared:,}",
+            f"[{style}]{escape(_verdict(partition))}[/{style}]",
         )
     return table
 
 
-def _begins(one: PartitionHandoff) -> str:
-    return "refused" if one.offset is None else f"begins at {one.offset}"
+def _start(partition: PartitionHandoff) -> str:
+    return "refused" if partition.offset is None else f"starts at {partition.offset}"
 
 
-def _verdict(one: PartitionHandoff) -> str:
-    if one.verdict == "clean" or one.offset is None:
-        return one.what
-    costs = [f"{count} {what}" for count, what in ((one.twice, "come twice"), (one.lost, "are lost"))]
-    return f"{one.what}; {'not checked' if one.unchecked else 'accepted'}: {', '.join(costs)}"
+def _verdict(partition: PartitionHandoff) -> str:
+    if partition.verdict == "clean" or partition.offset is None:
+        return partition.what
+    accepted = "not checked" if partition.unchecked else "accepted"
+    return f"{partition.what}; {accepted}: duplicates {partition.twice}, loses {partition.lost}"

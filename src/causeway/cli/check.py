@@ -14,6 +14,7 @@ from causeway.api import check as api
 from causeway.api.arguments import load
 from causeway.cli.options import ConfigFile, Mirrors, Overrides
 from causeway.core.check_report import CheckReport, RemarkLevel
+from causeway.core.plural import counted
 from causeway.printable import printable
 
 _STYLES = {"ok": "green", "note": "cyan", "warning": "yellow", "problem": "bold red"}
@@ -56,5 +57,5 @@ def _show(report: CheckReport) -> None:
 def _summary(report: CheckReport) -> str:
     counts = report.counts()
     levels: tuple[RemarkLevel, ...] = ("problem", "warning")
-    said = [f"{counts[level]} {level}{'s' if counts[level] > 1 else ''}" for level in levels if counts[level]]
-    return ", ".join(said) or "nothing is in the way"
+    found = [counted(counts[level], level) for level in levels if counts[level]]
+    return ", ".join(found) or "no problems"

@@ -31,7 +31,8 @@ def verify(
     config: ConfigFile,
     mirror: Mirrors = None,
     wait: Annotated[
-        bool, typer.Option("--wait", help="Let a running mirror catch up with the ends of now first.")
+        bool,
+        typer.Option("--wait", help="First wait until a running mirror has reached the current log ends."),
     ] = False,
     timeout: Annotated[
         str | None, typer.Option(metavar="DURATION", help="Wait no longer than this, like 30s or 5m.")
@@ -44,7 +45,7 @@ def verify(
     """Compare both sides record by record; exit 0 when they are equal, 9 when not."""
     settings = load(config, override or [])
     seconds = _seconds(timeout)
-    with Watch("looking at both sides") as watch:
+    with Watch("reading both sides") as watch:
         result = api.verify(
             settings,
             mirrors=mirror or None,

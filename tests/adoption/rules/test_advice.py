@@ -32,11 +32,9 @@ def wider(
 
 def test_unchecked_is_never_offered_without_its_losses() -> None:
     unmatched = Handoff("unmatched", None, None, "")
-    origin_text = advice(unmatched, window(18_000, 20_500, 20_500), 20_000)
-    assert (
-        "--unchecked starts at offset 20000: it loses 0 to 20,000 records before that offset" in origin_text
-    )
-    assert "duplicates 0 to 500 records after it" in origin_text
+    text = advice(unmatched, window(18_000, 20_500, 20_500), 20_000)
+    assert "--unchecked starts at offset 20000: it loses 0 to 20,000 records before that offset" in text
+    assert "duplicates 0 to 500 records after it" in text
     assert "--unchecked" not in advice(unmatched, window(0, 10, 10), 20), "the source does not reach so far"
 
 
