@@ -76,6 +76,7 @@ class Runner:
         self._ended = threading.Event()
         self._error: BaseException | None = None
         self._callback_error: Exception | None = None
+        self._calling: set[int] = set()  # threads that are inside a callback
         self._raised = False  # the caller knows of the error
         self._result: RunResult | None = None
         self._run = Run(settings, names, stop_at_end, self._event)
@@ -110,8 +111,8 @@ class Runner:
         check_seconds("timeout", timeout)
         if self._supervisor is None:
             raise UsageError("this Runner was not started")
-        if threading.current_thread() is self._supervisor:
-            raise UsageError("wait() in on_status would wait for itself", todo="call stop() there")
+        if threading.get_ident() in self._calling:
+            raise UsageError("wait() in a callback would wait for itself", todo="call stop() there")
         if not self._ended.wait(timeout):
             raise TimeoutError(f"the mirrors still run after {timeout} s")
         self._raise_error()
@@ -164,28 +165,34 @@ class Runner:
             error.add_note(f"the mirrors ended with an error, too: {self._error}")
 
     def _supervise(self, cores: int) -> None:
+        try:
+            self._result = self._run_to_end(cores)
+        except BaseException as error:  # noqa: BLE001 - the caller's thread raises it
+            self._error = error
+        finally:
+            self._slots.release()
+            self._run.release()
+            self._ended.set()
+            self._ready.set()
+
+    def _run_to_end(self, cores: int) -> RunResult:
         errors: list[BaseException] = []
         first: Snapshot | None = None
         for step in (partial(self._serve, cores), self._run.finish):
             try:
                 first = step() or first
-            except BaseException as error:  # noqa: BLE001 - the caller's thread raises it
+            except BaseException as error:  # noqa: BLE001 - whatever happened, the next step cleans up
                 errors.append(error)
                 self._run.stop()
         self._report()
         if self._callback_error is not None:
             errors.append(self._callback_error)
         if errors:
-            self._error, *others = errors
-            for other in others:
-                self._error.add_note(f"then: {other}")
-        else:
-            last = self._run.snapshot()
-            self._result = result_of(first or last, last, now_ms())
-        self._run.release()
-        self._slots.release()
-        self._ended.set()
-        self._ready.set()
+            for other in errors[1:]:
+                errors[0].add_note(f"then: {other}")
+            raise errors[0]
+        last = self._run.snapshot()
+        return result_of(first or last, last, now_ms())
 
     def _serve(self, cores: int) -> Snapshot:
         """Run the mirrors; returns the snapshot from before the first slice."""
@@ -213,11 +220,15 @@ class Runner:
             self._called(self._on_event, mirror, event)
 
     def _called(self, callback: Callable[..., object], *arguments: Any) -> None:
+        thread = threading.get_ident()
+        self._calling.add(thread)
         try:
             callback(*arguments)
         except Exception as error:  # noqa: BLE001 - a mirror must not fail halfway; `wait` raises it
             self._callback_error = error
             self._run.stop()
+        finally:
+            self._calling.discard(thread)
 
     def _spark_starts(self, path: Path) -> None:
         self._event(SPARK, EventView(now_ms(), "info", f"starting; Spark's own log is {path}"))

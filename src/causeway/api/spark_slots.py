@@ -10,8 +10,7 @@ from typing import Protocol
 
 from causeway.config import SparkSettings
 from causeway.core.executor import Executor
-from causeway.core.plural import counted
-from causeway.errors import SetupError, UsageError
+from causeway.errors import UsageError
 from causeway.spark import borrowed, executor, session
 
 _own = threading.Lock()
@@ -71,12 +70,7 @@ class BorrowedSpark:
     def claim(self, mirrors: int) -> int:
         free = borrowed.free_slots(self._spark)
         if free < mirrors:
-            raise SetupError(
-                f"{counted(mirrors, 'slot')} needed at the same time, the session has {max(0, free)} free",
-                where=str(self._spark.sparkContext.master),
-                why="each mirror needs one or more, for as long as it runs",
-                todo="create the session with more cores, or choose fewer mirrors",
-            )
+            raise borrowed.too_few(self._spark, mirrors, free)
         return min(os.cpu_count() or 1, max(1, free // max(1, mirrors)))
 
     def open(self, slots: int, needed: int, stopping: threading.Event) -> Executor:

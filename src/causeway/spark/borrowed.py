@@ -17,6 +17,7 @@ from py4j.clientserver import ClientServer
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from causeway.core.plural import counted, is_are
 from causeway.errors import SetupError, UsageError
 from causeway.spark.executor import SparkExecutor, SparkJob
 from causeway.spark.session import GONE, slots_of
@@ -60,10 +61,23 @@ def free_slots(spark: SparkSession) -> int:
 
     With dynamic allocation these are the slots that it may get.
     """
-    context = spark.sparkContext
-    slots = max(slots_of(spark), _allocatable(context))
     with _lock:
-        return slots - _reserved.get(context, 0)
+        return _free(spark)
+
+
+def _free(spark: SparkSession) -> int:
+    context = spark.sparkContext
+    return max(slots_of(spark), _allocatable(context)) - _reserved.get(context, 0)
+
+
+def too_few(spark: SparkSession, needed: int, free: int) -> SetupError:
+    return SetupError(
+        f"{counted(needed, 'slot')} {is_are(needed)} needed at the same time, the Spark session has"
+        f" {max(0, free)} free",
+        where=str(spark.sparkContext.master),
+        why="a running mirror occupies a slot for each shard",
+        todo="lower `shards` of the mirrors, or create the session with more cores",
+    )
 
 
 class BorrowedExecutor(SparkExecutor):
@@ -71,22 +85,19 @@ class BorrowedExecutor(SparkExecutor):
 
     def __init__(self, spark: SparkSession, slots: int) -> None:
         """Reserve slots; raises SetupError if the application has too few."""
-        free = free_slots(spark)
-        if free < slots:
-            raise SetupError(
-                f"{slots} slot(s) are needed at the same time, the Spark session has {max(0, free)} free",
-                where=str(spark.sparkContext.master),
-                todo="lower `shards` of the mirrors, or create the session with more cores",
-            )
         self._context = spark.sparkContext
         self._slots = slots
-        self._reserve(slots)
+        with _lock:
+            free = _free(spark)
+            if free < slots:
+                raise too_few(spark, slots, free)
+            _reserved[self._context] = _reserved.get(self._context, 0) + slots
         try:
             child = spark.newSession()
             for name, value in SQL_SETTINGS.items():
                 child.conf.set(name, value)
         except BaseException:
-            self._reserve(-slots)
+            self.stop()
             raise
         super().__init__(child)
 
@@ -111,12 +122,9 @@ class BorrowedExecutor(SparkExecutor):
         _judge(job)
 
     def stop(self) -> None:
-        self._reserve(-self._slots)
-        self._slots = 0
-
-    def _reserve(self, slots: int) -> None:
         with _lock:
-            _reserved[self._context] = _reserved.get(self._context, 0) + slots
+            _reserved[self._context] -= self._slots
+            self._slots = 0
 
 
 PROBE_GROUP = "causeway.probe"

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
 
 from causeway.config import secrets
 
@@ -39,19 +40,22 @@ def redaction(names: Collection[str], users: str | None) -> dict[str, str]:
     return {REDACTION: "|".join([users or _REDACTED, *exactly])}
 
 
-def launch(properties: Mapping[str, str], hidden: Collection[str]) -> None:
-    """Start the JVM with these properties, the hidden ones in a file.
+def launch(properties: Mapping[str, str], hidden: Collection[str], log: Path) -> None:
+    """Start the JVM with these properties, the hidden ones in a file; what it prints goes to the log.
 
     PySpark would put all of them on the command line, `--conf name=value`, which every user of the machine
     can read. Some must be known when the JVM starts (memory, repositories), so they cannot wait for the
     SparkContext, which passes all properties again, through its connection to the JVM.
     """
-    if not hidden or SparkContext._gateway is not None:
+    if SparkContext._gateway is not None:
         return
     shown = SparkConf(loadDefaults=False)
     shown.setAll([(name, value) for name, value in properties.items() if name not in hidden])
-    with _submitted_with({name: properties[name] for name in hidden}):
-        SparkContext._ensure_initialized(conf=shown)
+    with _submitted_with({name: properties[name] for name in hidden}), log.open("ab") as output:
+        # The JVM and its Python workers print warnings before log4j is set up. Only their output is
+        # redirected: this process, and whatever else it starts meanwhile, keeps its own.
+        gateway = launch_gateway(shown, {"stdout": output, "stderr": output})  # type: ignore[no-untyped-call]
+        SparkContext._ensure_initialized(gateway=gateway, conf=shown)
 
 
 def as_properties(values: Mapping[str, str]) -> str:
@@ -67,6 +71,9 @@ def _escaped(value: str) -> str:
 @contextlib.contextmanager
 def _submitted_with(values: Mapping[str, str]) -> Iterator[None]:
     """Pass these to spark-submit in a properties file, which is deleted once the JVM has read it."""
+    if not values:
+        yield
+        return
     before = os.environ.get(_ARGUMENTS)
     handle, name = tempfile.mkstemp(prefix="causeway-", suffix=".properties")  # readable only by its owner
     try:

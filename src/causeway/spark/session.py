@@ -15,7 +15,6 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 
 from py4j.protocol import Py4JError
@@ -138,14 +137,13 @@ def start(
     for name, value in properties.items():
         builder = builder.config(name, value)
     before = _block_directories(settings)
-    with _output_into(log):
-        try:
-            launching.launch(properties, hidden)
-            spark = builder.getOrCreate()
-        except Exception as error:  # noqa: BLE001 - whatever Spark raises, the user needs one line and the log
-            raise SetupError(
-                "Spark did not start", where=settings.master, why=first_line(error), todo=f"see {log}"
-            ) from None
+    try:
+        launching.launch(properties, hidden, log)
+        spark = builder.getOrCreate()
+    except Exception as error:  # noqa: BLE001 - whatever Spark raises, the user needs one line and the log
+        raise SetupError(
+            "Spark did not start", where=settings.master, why=first_line(error), todo=f"see {log}"
+        ) from None
     _blocks.update(_block_directories(settings) - before)
     if is_local(settings):
         return spark
@@ -286,26 +284,6 @@ def _cores(settings: SparkSettings, slots: int) -> int:
     asked = settings.properties.get("spark.executor.cores", "")
     of_executor = max(1, int(asked)) if asked.isdigit() else 1
     return -(-slots // of_executor) * of_executor
-
-
-@contextlib.contextmanager
-def _output_into(log: Path) -> Iterator[None]:
-    """Processes started inside inherit the file as their output: the JVM prints warnings before log4j."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    saved = os.dup(1), os.dup(2)
-    file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-    try:
-        os.dup2(file, 1)
-        os.dup2(file, 2)
-        yield
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        for old, number in zip(saved, (1, 2), strict=True):
-            os.dup2(old, number)
-            os.close(old)
-        os.close(file)
 
 
 def first_line(error: BaseException) -> str:
