@@ -51,17 +51,19 @@ def shards_of(mirror: MirrorSettings, partitions: int, cores: int) -> int:
 def filters_of(mirror: MirrorSettings) -> tuple[FilterSpec, ...]:
     """The mirror's filters, with their files read; raises ConfigError if one cannot be read."""
     specs = []
-    for one in mirror.filters:
-        path, _, _ = one.filter.rpartition(":")
+    for spec in mirror.filters:
+        path, _, _ = spec.filter.rpartition(":")
         code = None
         if path.endswith(".py"):
             try:
                 code = Path(path).read_text(encoding="utf-8")
             except (OSError, ValueError) as error:
                 raise ConfigError(
-                    f"the filter {one.filter} cannot be read", where=f'mirror "{mirror.name}"', why=str(error)
+                    f"the filter {spec.filter} cannot be read",
+                    where=f'mirror "{mirror.name}"',
+                    why=str(error),
                 ) from None
-        specs.append(FilterSpec(one.filter, one.config, one.on_error, code))
+        specs.append(FilterSpec(spec.filter, spec.config, spec.on_error, code))
     return tuple(specs)
 
 
@@ -78,10 +80,10 @@ def chosen(settings: Settings, names: list[str]) -> list[MirrorSettings]:
 
 def the_one(settings: Settings, name: str | None) -> MirrorSettings:
     """The mirror of this name, or the only one there is."""
-    found = chosen(settings, [name] if name else [])
-    if len(found) > 1:
+    mirrors = chosen(settings, [name] if name else [])
+    if len(mirrors) > 1:
         raise UsageError(
             "the configuration has several mirrors",
-            todo=f"--mirror {found[0].name}, or another of them",
+            todo=f"--mirror {mirrors[0].name}, or another of them",
         )
-    return found[0]
+    return mirrors[0]

@@ -85,35 +85,37 @@ def refuse_claimed(
             running += _running(here, view)
             all_read = all_read and complete
     own = [
-        KnownEdge(one, mirror.provenance, mirror.name)
-        for one in edges(found.routes.values(), sources, destination)
+        KnownEdge(edge, mirror.provenance, mirror.name)
+        for edge in edges(found.routes.values(), sources, destination)
     ]
-    circle = Circle([*own, *neighbours.edges, *running]) if running else Circle([])
-    answers = []
+    graph = EdgeGraph([*own, *neighbours.edges, *running]) if running else EdgeGraph([])
+    updates = []
     for key, claim in claims.items():
         edge = claim.source, ClusterTopic(destination.cluster_id(), claim.to_topic)
         refusal = _same_route(key, claim, there, begun) if key in fresh else None
-        refusal = refusal or _comes_back(key, edge, mirror, circle)
+        refusal = refusal or _comes_back(key, edge, mirror, graph)
         if refusal is not None:
             del found.routes[key]
             found.refusals.append(refusal)
         if key in fresh and refusal is not None:
             known = before.get(claim.source)
-            answers.append(replace(_withdrawn(claim), later=known is not None and known.later))
+            updates.append(replace(_withdrawn(claim), later=known is not None and known.later))
         elif key in fresh and all_read:
-            answers.append(replace(claim, settled=True))
-    if answers:
-        write(answers)
-    return len(answers) < len(fresh)
+            updates.append(replace(claim, settled=True))
+    if updates:
+        write(updates)
+    return len(updates) < len(fresh)
 
 
-class Circle:
+class EdgeGraph:
     """All known edges, to find loops."""
 
     def __init__(self, known: Sequence[KnownEdge]) -> None:
         self.known = known
-        self.sources = {one.edge[0] for one in known}  # from any other topic there is no way back
-        self.mirrors = {one.edge: one.mirror for one in known}
+        self.sources = {
+            known_edge.edge[0] for known_edge in known
+        }  # from any other topic there is no way back
+        self.mirrors = {known_edge.edge: known_edge.mirror for known_edge in known}
 
 
 def _left(
@@ -179,11 +181,11 @@ def _same_route(
     return None
 
 
-def _comes_back(key: RouteKey, edge: Edge, mirror: MirrorSettings, circle: Circle) -> Refusal | None:
-    if edge[1] not in circle.sources or not (back := way_back(edge, mirror.provenance, circle.known)):
+def _comes_back(key: RouteKey, edge: Edge, mirror: MirrorSettings, graph: EdgeGraph) -> Refusal | None:
+    if edge[1] not in graph.sources or not (back := way_back(edge, mirror.provenance, graph.known)):
         return None
     steps = " → ".join(spot.topic for spot in (edge[0], *back))
-    names = {circle.mirrors[step] for step in pairwise((edge[0], *back)) if step in circle.mirrors}
+    names = {graph.mirrors[step] for step in pairwise((edge[0], *back)) if step in graph.mirrors}
     others = ", ".join(f'"{name}"' for name in sorted(names - {mirror.name}))
     return Refusal(
         *key,

@@ -120,11 +120,11 @@ def compare_quarantine(counted: int, labels: Mapping[int, int], position: int) -
 
 
 def _joined(ranges: Iterable[tuple[int, int]]) -> Ranges:
-    found: list[tuple[int, int]] = []
+    merged: list[tuple[int, int]] = []
     for begin, end in ranges:
         if begin >= end:
             continue
-        if found and found[-1][1] == begin:
-            begin = found.pop()[0]
-        found.append((begin, end))
-    return tuple(found)
+        if merged and merged[-1][1] == begin:
+            begin = merged.pop()[0]
+        merged.append((begin, end))
+    return tuple(merged)

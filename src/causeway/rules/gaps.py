@@ -27,22 +27,22 @@ class Settled:
 
 
 def settle(
-    lane: Lane, position: Position | None, found: LogFacts, *, on_gap: OnGap, on_recreate: OnRecreate, at: int
+    lane: Lane, position: Position | None, facts: LogFacts, *, on_gap: OnGap, on_recreate: OnRecreate, at: int
 ) -> Settled:
     """Judge the partition, and move its position where a policy says so; judge again after each move."""
     gaps: list[Gap] = []
     while True:
-        finding = judge(lane, position, found)
+        finding = judge(lane, position, facts)
         if finding is None or position is None:
             break
         if finding.verdict == "gap" and on_gap == "continue":
             position, gap = moved(
-                position, found.log_start, verdict="gap", by='on_gap = "continue"', why=finding.what, at=at
+                position, facts.log_start, verdict="gap", by='on_gap = "continue"', why=finding.what, at=at
             )
-        elif finding.verdict == "recreated" and on_recreate == "restart" and _has_place(lane, found):
-            assert found.topic_id is not None
+        elif finding.verdict == "recreated" and on_recreate == "restart" and _has_place(lane, facts):
+            assert facts.topic_id is not None
             position, gap = begun_again(
-                position, found.topic_id, found.log_start, lane.place, found.place_end or 0, finding.what, at
+                position, facts.topic_id, facts.log_start, lane.place, facts.place_end or 0, finding.what, at
             )
         else:
             break
@@ -98,9 +98,9 @@ def begun_again(
     return new, _gap(position, new, "recreated", 'on_recreate = "restart"', why)
 
 
-def _has_place(lane: Lane, found: LogFacts) -> bool:
+def _has_place(lane: Lane, facts: LogFacts) -> bool:
     """A restart needs the end of the place; a place that the key chooses has none."""
-    return lane.place.partition < 0 or found.place_end is not None
+    return lane.place.partition < 0 or facts.place_end is not None
 
 
 def _gap(before: Position, after: Position, verdict: str, by: str, why: str) -> Gap:

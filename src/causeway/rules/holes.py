@@ -37,14 +37,14 @@ class LogBatch(NamedTuple):
 
 def holes_between(begin: int, end: int, taken: Iterable[tuple[int, int]]) -> list[Hole]:
     """The parts of a range that the given pieces (first offset and length, in any order) do not cover."""
-    found, at = [], begin
+    parts, at = [], begin
     for first, length in sorted(taken):
         if first > at:
-            found.append(Hole(at, first))
+            parts.append(Hole(at, first))
         at = max(at, first + length)
     if at < end:
-        found.append(Hole(at, end))
-    return found
+        parts.append(Hole(at, end))
+    return parts
 
 
 def unexplained(hole: Hole, batches: Iterable[LogBatch]) -> list[Hole]:

@@ -56,21 +56,21 @@ class Finding:
     gone: int = 0  # offsets that no longer exist
 
 
-def same_topic(known: str, found: str) -> bool:
-    return known == found or NO_TOPIC_ID in (known, found)
+def same_topic(known: str, current: str) -> bool:
+    return known == current or NO_TOPIC_ID in (known, current)
 
 
-def with_ids(position: Position, found: LogFacts) -> Position:
+def with_ids(position: Position, facts: LogFacts) -> Position:
     """The position with the topic ids that the brokers report now, if it began without them.
 
     Brokers before Kafka 2.8 report none. A position that never got one would match every topic of its name: a
     topic that is deleted and created again after the upgrade would pass for the old one.
     """
     topic_id, place = position.topic_id, position.place
-    if topic_id == NO_TOPIC_ID and found.topic_id is not None:
-        topic_id = found.topic_id
-    if place.topic_id == NO_TOPIC_ID and found.place_topic_id is not None:
-        place = place._replace(topic_id=found.place_topic_id)
+    if topic_id == NO_TOPIC_ID and facts.topic_id is not None:
+        topic_id = facts.topic_id
+    if place.topic_id == NO_TOPIC_ID and facts.place_topic_id is not None:
+        place = place._replace(topic_id=facts.place_topic_id)
     return replace(position, topic_id=topic_id, place=place)
 
 
@@ -89,22 +89,22 @@ def shown(topic_id: str) -> str:
     return topic_id.translate(str.maketrans("+/", "-_"))
 
 
-def judge(lane: Lane, position: Position | None, found: LogFacts) -> Finding | None:
+def judge(lane: Lane, position: Position | None, facts: LogFacts) -> Finding | None:
     """None if the partition may continue; otherwise the finding that stops it.
 
     The identity of the topics is checked first: offsets of another topic mean nothing.
     """
-    finding = _source_topic(lane, position, found) or _place_topic(lane, position, found)
+    finding = _source_topic(lane, position, facts) or _place_topic(lane, position, facts)
     if finding is not None or position is None:
         return finding
-    return _source_log(lane, position, found) or _place_log(lane, position, found)
+    return _source_log(lane, position, facts) or _place_log(lane, position, facts)
 
 
-def _source_topic(lane: Lane, position: Position | None, found: LogFacts) -> Finding | None:
+def _source_topic(lane: Lane, position: Position | None, facts: LogFacts) -> Finding | None:
     source = lane.source
     topic_id = position.topic_id if position else lane.topic_id
     expected = position.offset if position else -1
-    if found.topic_id is None:
+    if facts.topic_id is None:
         return Finding(
             "deleted",
             f"the source topic {source.topic} no longer exists"
@@ -112,36 +112,36 @@ def _source_topic(lane: Lane, position: Position | None, found: LogFacts) -> Fin
             "remove it from `topics`; if it is created again, on_recreate decides",
             expected,
         )
-    if not same_topic(topic_id, found.topic_id):
+    if not same_topic(topic_id, facts.topic_id):
         return Finding(
             "recreated",
             f"the source topic {source.topic} was deleted and created again"
-            f" (topic id {shown(topic_id)} then, {shown(found.topic_id)} now);"
-            f" its offsets {found.log_start}…{found.log_end} are not the ones replicated"
+            f" (topic id {shown(topic_id)} then, {shown(facts.topic_id)} now);"
+            f" its offsets {facts.log_start}…{facts.log_end} are not the ones replicated"
             + (f" up to {position.offset}: its records from there on are lost" if position else ""),
             'on_recreate = "restart" replicates the new topic from its beginning, after what is there',
             expected,
-            found.log_start,
+            facts.log_start,
         )
     return None
 
 
-def _source_log(lane: Lane, position: Position, found: LogFacts) -> Finding | None:
+def _source_log(lane: Lane, position: Position, facts: LogFacts) -> Finding | None:
     source = lane.source
-    if position.offset < found.log_start:
-        gone = found.log_start - position.offset
+    if position.offset < facts.log_start:
+        gone = facts.log_start - position.offset
         return Finding(
             "gap",
-            f"{source} begins at offset {found.log_start} now, {position.offset} is next to replicate:"
+            f"{source} begins at offset {facts.log_start} now, {position.offset} is next to replicate:"
             f" {gone} offsets were deleted before they were replicated",
             "raise the source's retention; to continue without them: `causeway offsets skip`,"
             ' or on_gap = "continue"',
             position.offset,
-            found.log_start,
+            facts.log_start,
             gone,
         )
-    if position.offset > found.log_end:
-        return truncated(source, position.offset, found.log_end)
+    if position.offset > facts.log_end:
+        return truncated(source, position.offset, facts.log_end)
     return None
 
 
@@ -198,26 +198,26 @@ def absent(seen: int, instead: str) -> str:
     return f"the record at offset {seen - 1}, the last one seen, no longer exists: {instead}"
 
 
-def _place_topic(lane: Lane, position: Position | None, found: LogFacts) -> Finding | None:
+def _place_topic(lane: Lane, position: Position | None, facts: LogFacts) -> Finding | None:
     place = lane.place
     topic_id = position.place.topic_id if position else place.topic_id
-    if found.place_topic_id is None:
+    if facts.place_topic_id is None:
         return Finding(
             "destination-deleted",
             f"the destination topic {place.topic} no longer exists",
             "the ledger holds positions for it: a new mirror name starts from the beginning",
         )
-    if not same_topic(topic_id, found.place_topic_id):
+    if not same_topic(topic_id, facts.place_topic_id):
         return Finding(
             "destination-recreated",
             f"the destination topic {place.topic} was deleted and created again"
-            f" (topic id {shown(topic_id)} then, {shown(found.place_topic_id)} now)",
+            f" (topic id {shown(topic_id)} then, {shown(facts.place_topic_id)} now)",
             "the replicated records are lost: a new mirror name starts from the beginning",
         )
-    if place.partition >= found.place_partitions:
+    if place.partition >= facts.place_partitions:
         return Finding(
             "destination-shrunk",
-            f"the destination topic {place.topic} has {found.place_partitions} partitions,"
+            f"the destination topic {place.topic} has {facts.place_partitions} partitions,"
             f" {lane.source} goes to partition {place.partition}",
             f"the replicated records are lost; kafka-topics.sh --alter --topic {place.topic}"
             f" --partitions {place.partition + 1} adds the partition, and a new mirror name fills it again",
@@ -225,8 +225,8 @@ def _place_topic(lane: Lane, position: Position | None, found: LogFacts) -> Find
     return None
 
 
-def _place_log(lane: Lane, position: Position, found: LogFacts) -> Finding | None:
-    place, end = lane.place, found.place_end
+def _place_log(lane: Lane, position: Position, facts: LogFacts) -> Finding | None:
+    place, end = lane.place, facts.place_end
     same = (position.place.topic, position.place.partition) == (place.topic, place.partition)
     if not same or end is None or position.place_end <= end:
         return None

@@ -41,27 +41,27 @@ class MapEntry:
 
 
 def contradicted(
-    said: Iterable[MapEntry], positions: Mapping[SourcePartition, Position], gaps: Iterable[Gap]
+    entries: Iterable[MapEntry], positions: Mapping[SourcePartition, Position], gaps: Iterable[Gap]
 ) -> MapEntry | None:
     """A map entry that proves more than the ledger knows; None if there is none.
 
     An operator's move back explains it, and so does a restart with a recreated topic.
     """
     moves = list(gaps)
-    for carried in said:
-        position = positions.get(carried.source)
+    for entry in entries:
+        position = positions.get(entry.source)
         if position is not None and (
-            not same_topic(position.topic_id, carried.topic_id) or position.offset >= carried.known
+            not same_topic(position.topic_id, entry.topic_id) or position.offset >= entry.known
         ):
             continue
-        if not any(_explains(move, carried) for move in moves):
-            return carried
+        if not any(_explains(move, entry) for move in moves):
+            return entry
     return None
 
 
-def _explains(move: Gap, carried: MapEntry) -> bool:
-    if move.source != carried.source or not same_topic(move.topic_id, carried.topic_id):
+def _explains(move: Gap, entry: MapEntry) -> bool:
+    if move.source != entry.source or not same_topic(move.topic_id, entry.topic_id):
         return False
-    if move.begin < carried.known:
+    if move.begin < entry.known:
         return False
-    return move.to_topic_id != move.topic_id or move.end < carried.known
+    return move.to_topic_id != move.topic_id or move.end < entry.known

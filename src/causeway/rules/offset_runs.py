@@ -19,14 +19,14 @@ class OffsetRun(NamedTuple):
     length: int
 
 
-def join(found: list[OffsetRun], more: Sequence[OffsetRun]) -> None:
+def join(runs: list[OffsetRun], more: Sequence[OffsetRun]) -> None:
     """Append runs in source order. If both lists have as few runs as possible, so has the result."""
     for number, run in enumerate(more):
-        last = found[-1] if found else None
+        last = runs[-1] if runs else None
         if last is None or (last.source + last.length, last.destination + last.length) != run[:2]:
-            found += more[number:]
+            runs += more[number:]
             return
-        found[-1] = OffsetRun(last.source, last.destination, last.length + run.length)
+        runs[-1] = OffsetRun(last.source, last.destination, last.length + run.length)
 
 
 def contiguous(first: int, last: int, length: int) -> bool:

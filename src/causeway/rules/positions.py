@@ -41,35 +41,35 @@ class Replicated:
     quarantined_bytes: int = 0
 
 
-def advance(position: Position, carried: Replicated, at: int) -> Position:
+def advance(position: Position, replicated: Replicated, at: int) -> Position:
     """The position after a transaction. Offsets that passed without a record are holes (invariant H)."""
-    passed = carried.offset - position.offset
-    holes = passed - carried.delivered - carried.filtered - carried.quarantined
+    passed = replicated.offset - position.offset
+    holes = passed - replicated.delivered - replicated.filtered - replicated.quarantined
     if passed < 0 or holes < 0:
-        raise ValueError(f"{position.source} cannot move from {position.offset} by {carried}")
+        raise ValueError(f"{position.source} cannot move from {position.offset} by {replicated}")
     before = position.tally
     latency, latency_ms = before.latency, before.latency_ms
-    if carried.waits is not None:
-        latency = tuple(old + new for old, new in zip(latency, carried.waits.counts, strict=True))
-        latency_ms += carried.waits.total
+    if replicated.waits is not None:
+        latency = tuple(old + new for old, new in zip(latency, replicated.waits.counts, strict=True))
+        latency_ms += replicated.waits.total
     return replace(
         position,
-        offset=carried.offset,
-        epoch=carried.epoch if carried.epoch >= 0 else position.epoch,
-        seen=carried.seen if carried.seen >= 0 else seen(position),
-        place_end=max(position.place_end, carried.place_end),
+        offset=replicated.offset,
+        epoch=replicated.epoch if replicated.epoch >= 0 else position.epoch,
+        seen=replicated.seen if replicated.seen >= 0 else seen(position),
+        place_end=max(position.place_end, replicated.place_end),
         at=at,
         tally=replace(
             before,
-            delivered=before.delivered + carried.delivered,
-            filtered=before.filtered + carried.filtered,
-            quarantined=before.quarantined + carried.quarantined,
+            delivered=before.delivered + replicated.delivered,
+            filtered=before.filtered + replicated.filtered,
+            quarantined=before.quarantined + replicated.quarantined,
             holes=before.holes + holes,
-            bytes=before.bytes + carried.bytes,
+            bytes=before.bytes + replicated.bytes,
             latency=latency,
             latency_ms=latency_ms,
-            filtered_bytes=before.filtered_bytes + carried.filtered_bytes,
-            quarantined_bytes=before.quarantined_bytes + carried.quarantined_bytes,
+            filtered_bytes=before.filtered_bytes + replicated.filtered_bytes,
+            quarantined_bytes=before.quarantined_bytes + replicated.quarantined_bytes,
         ),
     )
 

@@ -60,17 +60,17 @@ def label_of(headers: Headers | None) -> Label | None:
 
     The last header of a name counts: a quarantined record may have been in another quarantine before.
     """
-    said = {name: value.decode("utf-8", "replace") for name, value in headers or () if value is not None}
+    values = {name: value.decode("utf-8", "replace") for name, value in headers or () if value is not None}
     try:
         return Label(
             SourcePartition(
-                said[f"{PREFIX}cluster"], said[f"{PREFIX}topic"], int(said[f"{PREFIX}partition"])
+                values[f"{PREFIX}cluster"], values[f"{PREFIX}topic"], int(values[f"{PREFIX}partition"])
             ),
-            said[f"{PREFIX}topic-id"],
-            int(said[f"{PREFIX}offset"]),
-            int(said[f"{PREFIX}timestamp"]),
-            said[f"{PREFIX}reason"],
-            said.get(f"{PREFIX}lacks", ""),
+            values[f"{PREFIX}topic-id"],
+            int(values[f"{PREFIX}offset"]),
+            int(values[f"{PREFIX}timestamp"]),
+            values[f"{PREFIX}reason"],
+            values.get(f"{PREFIX}lacks", ""),
         )
     except (KeyError, ValueError):
         return None

@@ -21,9 +21,9 @@ def destination_name(topic: str, prefix: str, suffix: str, rename: Mapping[str, 
 def alike(names: Iterable[str]) -> dict[str, str]:
     """Names that Kafka rejects since they differ from an earlier one only in `.` and `_`, with that name."""
     first: dict[str, str] = {}
-    found = {}
+    collisions = {}
     for name in names:
         other = first.setdefault(name.replace(".", "_"), name)
         if other != name:
-            found[name] = other
-    return found
+            collisions[name] = other
+    return collisions

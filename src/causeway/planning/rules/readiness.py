@@ -50,12 +50,12 @@ def transactions(
                 "configuration"
             )
         ]
-    found = []
+    errors = []
     copies = (
         state_log.replication if state_log else _number(config, "transaction.state.log.replication.factor")
     )
     if not state_log and copies > brokers:
-        found.append(
+        errors.append(
             PlanRefused(
                 f"{where}: transaction.state.log.replication.factor is {copies},"
                 f" more than the brokers ({brokers})",
@@ -64,14 +64,14 @@ def transactions(
         )
     in_sync, there = _number(config, "transaction.state.log.min.isr"), min(copies or brokers, brokers)
     if in_sync > there:
-        found.append(
+        errors.append(
             PlanRefused(
                 f"{where}: transaction.state.log.min.isr is {in_sync}, at most {there} replicas are possible",
                 todo=f"set it to {there} in the brokers' server.properties, or start more brokers",
             )
         )
-    found += [error for error in [timeout_too_long(timeout, config)] if error is not None]
-    return [problem(error) for error in found] or [
+    errors += [error for error in [timeout_too_long(timeout, config)] if error is not None]
+    return [problem(error) for error in errors] or [
         ok("exactly-once is possible: the brokers support transactions")
     ]
 
