@@ -126,9 +126,19 @@ print(asked.result(60).topic_partitions[0].error)
 """
 
 
+def commits(world: World, group: str, offset: int) -> bool:
+    wanted = [ConsumerGroupTopicPartitions(group, [TopicPartition(group, 0, offset)])]
+    (response,) = world.admin().alter_consumer_group_offsets(wanted).values()
+    try:
+        return not any(partition.error for partition in response.result().topic_partitions)
+    except KafkaException:
+        return False
+
+
 def test_a_question_outlives_the_connection_that_lost_it(world: World) -> None:
     """In a process of its own: a client that had given it up would end by an assertion at its answer."""
     topic = world.topic("t")
+    eventually(lambda: commits(world, topic, 3), "the group's coordinator has loaded")
     line = Proxy()
     try:
         line.target(int(world.servers["source"].rpartition(":")[2]))
