@@ -10,7 +10,7 @@ import pytest
 from causeway.errors import ConfigError
 from causeway.kafka.carrier import carrier
 
-ASKED = "from causeway.kafka.carrier import carrier; print(carrier('auto', '').told)"
+ASKED = "from causeway.kafka.carrier import carrier; print(carrier('auto', '').description)"
 
 
 def told(first: str) -> str:
@@ -22,12 +22,12 @@ def told(first: str) -> str:
 
 
 def test_by_itself_the_fast_one_is_taken() -> None:
-    assert carrier("auto", "").told == "native"
+    assert carrier("auto", "").description == "native"
     assert carrier("object", "").name == "object"
 
 
 def test_whoever_looks_at_records_gets_objects() -> None:
-    assert carrier("auto", "filters").told == "object (filters look at each record)"
+    assert carrier("auto", "filters").description == "object (filters inspect each record)"
 
 
 @pytest.mark.parametrize(
@@ -61,5 +61,5 @@ def test_a_library_that_was_never_tried_is_not_used(version: int) -> None:
 
 
 def test_what_was_asked_for_and_cannot_be_is_an_error() -> None:
-    with pytest.raises(ConfigError, match="filters look at each record"):
+    with pytest.raises(ConfigError, match="filters inspect each record"):
         carrier("native", "filters")

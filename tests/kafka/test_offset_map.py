@@ -13,7 +13,7 @@ from causeway.core.task_order import offset_map_topic
 from causeway.kafka import offset_map
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.ledger_topics import ensure_topics
-from causeway.kafka.offset_map import last_landed, tail
+from causeway.kafka.offset_map import last_entries, tail
 from causeway.rules.ledger_consistency import MapEntry
 from support.world import World
 
@@ -35,7 +35,7 @@ def test_the_last_word_about_each_place_is_found_however_far_back_it_lies(
     monkeypatch.setattr(offset_map, "STRETCH", 3)
     monkeypatch.setattr(offset_map, "TAIL", 2)
 
-    found = last_landed(view, spot, {("there", 0), ("there", 2), ("there", 9)})
+    found = last_entries(view, spot, {("there", 0), ("there", 2), ("there", 9)})
 
     assert found == {
         ("there", 0): MapEntry(SOURCE, "T", 17, ("there", 0), 107),

@@ -11,7 +11,7 @@ from causeway.core.cluster import Cluster
 from causeway.core.position import SourcePartition
 from causeway.errors import Unreachable
 from causeway.kafka.admin import ClusterView
-from causeway.kafka.hanging_transactions import _one_in_sight
+from causeway.kafka.hanging_transactions import _visible_entry
 from causeway.local_kafka import EmbeddedCluster
 from causeway.rules.ledger_consistency import MapEntry
 from support.process import eventually
@@ -37,4 +37,4 @@ def test_a_topic_whose_partitions_have_no_leader_is_absent_from_the_offsets(tmp_
         assert view.offsets([("t", 0)], "latest") == {}
         # Whether a forgotten transaction was committed: without an answer there is no decision.
         with pytest.raises(Unreachable):
-            _one_in_sight(view, [MapEntry(SourcePartition("s", "t", 0), "id", 1, ("t", 0), 1)])
+            _visible_entry(view, [MapEntry(SourcePartition("s", "t", 0), "id", 1, ("t", 0), 1)])

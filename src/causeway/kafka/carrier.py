@@ -22,25 +22,25 @@ class Carrier(NamedTuple):
     why: str = ""  # this is not the native carrier
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         return f"{self.name} ({self.why})" if self.why else self.name
 
 
-def carrier(wanted: CarrierChoice, looks: str) -> Carrier:
-    """`looks` names what inspects each record, if anything. Raises ConfigError if "native" is impossible."""
-    found = _native(looks) if wanted != "object" else _object('carrier = "object"')
-    if wanted == "native" and found.name != "native":
+def carrier(wanted: CarrierChoice, inspection: str) -> Carrier:
+    """`inspection`: what inspects each record, if anything. Raises ConfigError if "native" is impossible."""
+    chosen = _native(inspection) if wanted != "object" else _object('carrier = "object"')
+    if wanted == "native" and chosen.name != "native":
         raise ConfigError(
-            'carrier = "native" cannot be had here',
-            why=found.why,
+            'carrier = "native" is not available here',
+            why=chosen.why,
             todo='install kafka-causeway[fast], or leave it at carrier = "auto"',
         )
-    return found
+    return chosen
 
 
-def _native(looks: str) -> Carrier:
-    if looks:
-        return _object(f"{looks} look at each record")
+def _native(inspection: str) -> Carrier:
+    if inspection:
+        return _object(f"{inspection} inspect each record")
     try:
         from causeway.kafka.native import produce_loop, producer_handle, source_consumer
     except ImportError as error:

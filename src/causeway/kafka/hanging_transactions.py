@@ -22,7 +22,7 @@ from causeway.kafka import clients
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.failures import error_of
 from causeway.kafka.ledger import LedgerReader
-from causeway.kafka.offset_map import landed, tail
+from causeway.kafka.offset_map import decode_entry, tail
 from causeway.kafka.producer import DestinationProducer
 from causeway.kafka.range_reader import read_spans
 from causeway.kafka.task_errors import Again, Fenced
@@ -55,7 +55,7 @@ class OpenTransactions:
         """Raise Unreachable where one of these did not respond."""
         for spot in sorted(self.unseen.intersection(spots)):
             raise Unreachable(
-                f"{_name(spot)} has no leader, or it does not answer: nobody knows what is open there",
+                f"{_name(spot)} has no leader, or it does not respond: open transactions there are unknown",
                 where=f'cluster "{view.cluster.alias}" at {view.cluster.bootstrap_servers}',
             )
 
@@ -64,17 +64,17 @@ def look(view: ClusterView, spots: Collection[Spot], patience: float = WAIT_SECO
     ends, deadline = view.offsets(spots, "latest"), time.monotonic() + patience
     while True:
         stable = view.offsets(ends, "stable")
-        found = {spot: offset for spot, offset in stable.items() if offset < ends[spot]}
-        if not found or time.monotonic() > deadline:
-            return OpenTransactions(found, ends, set(spots) - stable.keys())
+        opened = {spot: offset for spot, offset in stable.items() if offset < ends[spot]}
+        if not opened or time.monotonic() > deadline:
+            return OpenTransactions(opened, ends, set(spots) - stable.keys())
         time.sleep(LOOK_SECONDS)
 
 
 def open_from(view: ClusterView, spots: Collection[Spot]) -> dict[Spot, int]:
     """Return partitions in which a transaction stays open, and its offset; each partition must respond."""
-    sight = look(view, spots)
-    sight.all_seen(view, spots)
-    return sight.opened
+    hanging = look(view, spots)
+    hanging.all_seen(view, spots)
+    return hanging.opened
 
 
 def is_visible(cluster: Cluster, spot: Spot, offset: int, *, committed: bool = True) -> bool:
@@ -112,8 +112,8 @@ def written_from(view: ClusterView, spot: Spot, offset: int) -> list[KeyAndValue
     def content(record: FilterRecord) -> KeyAndValue:
         return record.key or b"", record.value or b""
 
-    found = read_spans(view.cluster, {spot: (offset, end)}, content, committed=False)[spot]
-    return [entry for entry in found if entry[0] != KEY]
+    entries = read_spans(view.cluster, {spot: (offset, end)}, content, committed=False)[spot]
+    return [entry for entry in entries if entry[0] != KEY]
 
 
 def abort(
@@ -134,7 +134,7 @@ def abort(
         producer.list_topics(timeout=seconds)
         producer.init_transactions(seconds)
         if view.all_offsets(since, "latest") != since:
-            raise Again(f"somebody else has written under {transactional_id} meanwhile")
+            raise Again(f"another producer has written under {transactional_id} meanwhile")
         producer.begin_transaction()
         try:
             for topic, partition in spots:
@@ -162,10 +162,10 @@ def commit_again(
         producer = DestinationProducer(view.cluster, limits, "none", Transaction(transactional_id))
         try:
             producer.fence()
-            for spot, found in written.items():
-                if {*written_from(view, spot, opened[spot])} != {*found}:
-                    raise Fenced(f"somebody else has written under {transactional_id} meanwhile")
-            producer.commit([(*spot, *entry) for spot, found in written.items() for entry in found])
+            for spot, entries in written.items():
+                if {*written_from(view, spot, opened[spot])} != {*entries}:
+                    raise Fenced(f"another producer has written under {transactional_id} meanwhile")
+            producer.commit([(*spot, *entry) for spot, entries in written.items() for entry in entries])
             return
         except (Again, Unreachable):
             if time.monotonic() > deadline:
@@ -184,36 +184,36 @@ class LedgerEnd:
 
 
 def end_ledger(
-    view: ClusterView, mirror: str, shard: int, limits: Limits, sight: OpenTransactions
+    view: ClusterView, mirror: str, shard: int, limits: Limits, hanging: OpenTransactions
 ) -> LedgerEnd:
     """End a shard's open transaction in the ledger. This fences the shard's id."""
     name = transactional_id(mirror, shard)
     ledger, mapped = spots = (ledger_topic(mirror), shard), (offset_map_topic(mirror), shard)
-    opened = {spot: sight.opened[spot] for spot in spots if spot in sight.opened}
+    opened = {spot: hanging.opened[spot] for spot in spots if spot in hanging.opened}
     written = {spot: written_from(view, spot, offset) for spot, offset in opened.items()}
     where = f"{_name(ledger)} from offset {opened[ledger]}"
     if mapped in written:
-        seen = _one_in_sight(view, [landed(*entry) for entry in written[mapped]])
+        seen = _visible_entry(view, [decode_entry(*entry) for entry in written[mapped]])
     else:
         image = _read_to(view.cluster, mirror, shard, opened[ledger])
         seen = contradicted(tail(view, [mapped]), image.positions, image.gaps.values())
     if seen is None:
-        abort(view, name, limits.transaction_timeout, opened, {ledger: sight.ends[ledger]})
+        abort(view, name, limits.transaction_timeout, opened, {ledger: hanging.ends[ledger]})
         records = [decode(value) for _, value in written[ledger]]
         aborted = frozenset(record.source for record in records if isinstance(record, Position))
-        return LedgerEnd(f"a transaction without an end was aborted: {where}", aborted)
+        return LedgerEnd(f"a hanging transaction was aborted: {where}", aborted)
     commit_again(view, name, limits, opened, written)
-    there = f"{seen.source} was seen up to offset {seen.end} in {_name(seen.place)}"
-    return LedgerEnd(f"a commit that a broker forgot half of was repeated: {where}; {there}")
+    there = f"{seen.source} is visible up to offset {seen.end} in {_name(seen.place)}"
+    return LedgerEnd(f"a commit of which a broker forgot a part was repeated: {where}; {there}")
 
 
-def _one_in_sight(view: ClusterView, said: Sequence[MapEntry]) -> MapEntry | None:
+def _visible_entry(view: ClusterView, entries: Sequence[MapEntry]) -> MapEntry | None:
     """Return one of these whose last record can be read."""
-    stable = view.all_offsets({one.place for one in said}, "stable")  # no answer is no "not there"
-    for one in said:
-        last = one.place_end - 1
-        if stable[one.place] > last and is_visible(view.cluster, one.place, last):
-            return one
+    stable = view.all_offsets({entry.place for entry in entries}, "stable")  # all must respond
+    for entry in entries:
+        last = entry.place_end - 1
+        if stable[entry.place] > last and is_visible(view.cluster, entry.place, last):
+            return entry
     return None
 
 
@@ -221,12 +221,12 @@ def end_ledgers(view: ClusterView, mirror: str, shards: Iterable[int], limits: L
     """Do the same for all these shards; the caller has fenced them."""
     ledgers = {shard: (ledger_topic(mirror), shard) for shard in shards}
     spots = [*ledgers.values(), *((offset_map_topic(mirror), shard) for shard in ledgers)]
-    sight = look(view, spots)
-    sight.all_seen(view, spots)
+    hanging = look(view, spots)
+    hanging.all_seen(view, spots)
     told = [
-        end_ledger(view, mirror, shard, limits, sight).what
+        end_ledger(view, mirror, shard, limits, hanging).what
         for shard, ledger in ledgers.items()
-        if ledger in sight.opened
+        if ledger in hanging.opened
     ]
     for ledger, offset in (open_from(view, ledgers.values()) if told else {}).items():
         refuse_foreign(ledger, offset)
@@ -239,11 +239,11 @@ def refuse_foreign(spot: Spot, offset: int) -> None:
     The driver writes to shards with a new generation, whose own record shows whether it was committed.
     """
     raise IntegrityError(
-        "a transaction in the mirror's own topics has no end, and its shard cannot end it",
+        "a transaction hangs in the mirror's own topics, and its shard cannot end it",
         where=f"{_name(spot)} from offset {offset}",
-        why="a broker that started again forgot it, or another producer writes there",
-        todo=f"find out whose it is (`kafka-transactions.sh find-hanging --topic {spot[0]}`); what is thrown"
-        " away there are positions",
+        why="a broker that restarted forgot it, or another producer writes there",
+        todo=f"find its producer (`kafka-transactions.sh find-hanging --topic {spot[0]}`); an abort"
+        " discards positions",
     )
 
 
@@ -254,14 +254,14 @@ def end_control(view: ClusterView, mirror: str, limits: Limits) -> bool:
     they were not committed without the generation that they belong to.
     """
     control = (ledger_topic(mirror), CONTROL)
-    sight = look(view, [control])
-    sight.all_seen(view, [control])
-    if control not in sight.opened:
+    hanging = look(view, [control])
+    hanging.all_seen(view, [control])
+    if control not in hanging.opened:
         return False
     partitions = view.describe([control[0]])[control[0]].partitions
     spots = open_from(view, [(control[0], number) for number in range(partitions)])
     name = transactional_id(mirror, CONTROL)
-    abort(view, name, limits.transaction_timeout, {control, *spots}, {control: sight.ends[control]})
+    abort(view, name, limits.transaction_timeout, {control, *spots}, {control: hanging.ends[control]})
     return True
 
 

@@ -17,7 +17,7 @@ TAIL = 200
 STRETCH = 5_000
 
 
-def landed(key: bytes, value: bytes) -> MapEntry:
+def decode_entry(key: bytes, value: bytes) -> MapEntry:
     """Decode a record of the offset map."""
     cluster, topic, partition = key.decode().split("|")
     body = json.loads(value)
@@ -38,22 +38,22 @@ def tail(view: ClusterView, spots: Iterable[Spot]) -> list[MapEntry]:
     asked = list(spots)
     starts, ends = view.all_offsets(asked, "earliest"), view.all_offsets(asked, "stable")
     spans = {spot: (max(starts[spot], ends[spot] - TAIL), ends[spot]) for spot in asked}
-    return [one for found in read_spans(view.cluster, spans, _landed).values() for one in found]
+    return [entry for entries in read_spans(view.cluster, spans, _entry).values() for entry in entries]
 
 
-def last_landed(view: ClusterView, spot: Spot, places: Collection[Spot]) -> dict[Spot, MapEntry]:
+def last_entries(view: ClusterView, spot: Spot, places: Collection[Spot]) -> dict[Spot, MapEntry]:
     """Return the last entry for each of these places. No transaction may be open in this map partition."""
     (start,) = view.all_offsets([spot], "earliest").values()
     (begin,) = view.all_offsets([spot], "latest").values()
-    found: dict[Spot, MapEntry] = {}
+    last: dict[Spot, MapEntry] = {}
     back = STRETCH
-    while begin > start and found.keys() < set(places):
+    while begin > start and last.keys() < set(places):
         begin, end = max(start, begin - back), begin
-        read = read_spans(view.cluster, {spot: (begin, end)}, _landed)[spot]
-        found = {one.place: one for one in read if one.place in places} | found
+        entries = read_spans(view.cluster, {spot: (begin, end)}, _entry)[spot]
+        last = {entry.place: entry for entry in entries if entry.place in places} | last
         back *= 4
-    return found
+    return last
 
 
-def _landed(record: FilterRecord) -> MapEntry:
-    return landed(record.key or b"", record.value or b"")
+def _entry(record: FilterRecord) -> MapEntry:
+    return decode_entry(record.key or b"", record.value or b"")

@@ -170,7 +170,7 @@ class SourceConsumer:
             known = {"leader_epoch": epoch} if epoch >= 0 else {}
             added.append(TopicPartition(source.topic, source.partition, offset, **known))
         if added:
-            self._fetch_metadata({one.topic for one in added})
+            self._fetch_metadata({partition.topic for partition in added})
             self._consumer.incremental_assign(added)
         for lane in lanes:
             if lane.validated:
@@ -291,8 +291,8 @@ class SourceConsumer:
         self._consumer.close()
 
     def _on_log(self, line: str) -> None:
-        if found := CHANGED_ID.search(line):
-            self.topic_ids.setdefault(found[1], []).append(found[2])
+        if changed := CHANGED_ID.search(line):
+            self.topic_ids.setdefault(changed[1], []).append(changed[2])
 
     def committed(self) -> None:
         """Forget earlier topic ids: everything that was fetched by them is committed or dropped."""

@@ -11,7 +11,7 @@ from causeway.core.position import Place, Position, SourcePartition
 from causeway.core.task_order import Lane, ProduceSettings
 from causeway.kafka.admin import TopicFacts
 from causeway.kafka.delivery_reports import Stretch
-from causeway.kafka.offset_map import landed
+from causeway.kafka.offset_map import decode_entry
 from causeway.kafka.partition_state import PartitionState
 from causeway.kafka.task_errors import Again
 from causeway.replication.worker.commit import Committer
@@ -98,8 +98,8 @@ def test_without_a_transaction_the_map_names_the_position_that_its_commit_starte
     monkeypatch.setattr(f"{__name__}.ORDER", replace(ORDER, produce=ProduceSettings(delivery)))
     _, written = commit()
     (entry,) = [(key, value) for topic, _, key, value in written.entries if topic == ORDER.offset_map]
-    assert landed(*entry) == MapEntry(SOURCE, "id", 1, ("to", 0), 10, base)
-    assert landed(*entry).known == (1 if base is None else base)
+    assert decode_entry(*entry) == MapEntry(SOURCE, "id", 1, ("to", 0), 10, base)
+    assert decode_entry(*entry).known == (1 if base is None else base)
 
 
 @pytest.mark.parametrize(

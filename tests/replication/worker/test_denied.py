@@ -133,7 +133,7 @@ def test_an_offset_map_that_may_not_be_written_to_is_named_and_repeats_nothing(
     world: World, rights: Rights, delivery: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said: list[str] = []
-    monkeypatch.setattr(TaskState, "say", lambda _memory, _level, what: said.append(what))
+    monkeypatch.setattr(TaskState, "add_event", lambda _memory, _level, what: said.append(what))
     closed, open_, order = two_topics(world, rights, delivery=delivery)
     rights.deny(order.offset_map)
 

@@ -107,15 +107,15 @@ def test_a_place_that_does_not_answer_is_not_taken_for_one_in_which_nothing_is_o
 
 
 def test_a_ledger_or_map_that_does_not_answer_is_asked_again() -> None:
-    with pytest.raises(Again, match="nobody knows what is open there"):
+    with pytest.raises(Again, match="open transactions there are unknown"):
         look(**{LEDGER: None})
-    with pytest.raises(Again, match="nobody knows what is open there"):
+    with pytest.raises(Again, match="open transactions there are unknown"):
         look(**{MAP: None})
 
 
 def test_where_keys_choose_every_partition_must_answer() -> None:
     assert look(BY_KEY, t_2=70) == ({("t", 2): 70}, set())
-    with pytest.raises(Again, match="nobody knows"):
+    with pytest.raises(Again, match="open transactions there are unknown"):
         look(BY_KEY, t_2=None)
 
 

@@ -39,7 +39,7 @@ from causeway.replication.worker.ledger_checks import (
     check_reached,
     check_rights,
     find_ledger,
-    positions,
+    own_positions,
 )
 from causeway.replication.worker.record_flow import RecordFlow, Step
 from causeway.replication.worker.shard_partitions import ShardPartitions
@@ -65,7 +65,7 @@ class Attempt:
         self._fetching = FetchWatch(order)
         self._partitions = ShardPartitions(order, task, self._destination)
         self._flow = RecordFlow(order, task, self._producer, self._fetching, self._commit)
-        self._committer = Committer(order, self._producer, self._destination, task, self._carrier.told)
+        self._committer = Committer(order, self._producer, self._destination, task, self._carrier.description)
         self._look_for_advance_at = 0.0
         self._transactions_isolating = 0
 
@@ -137,7 +137,7 @@ class Attempt:
         hanging = find_hanging(order, destination, task)
         state = ledger.read_to_end(LEDGER_SECONDS)
         check_lease(order, state)
-        read = positions(order, state)
+        read = own_positions(order, state)
         check_reached(order, read, task)
         task.positions = read
         self._partitions.start_from(read, state.stopped, hanging.unseen)

@@ -145,13 +145,13 @@ class Committer:
 
     def _check_topics(self, moved: Sequence[PartitionState], asked: TopicQueries) -> None:
         try:
-            (places, *found) = [view.descriptions(answers) for view, answers in asked]
+            (places, *topics_by_source) = [view.descriptions(futures) for view, futures in asked]
         except CausewayError as error:
             raise Again(f"before a commit: {error}") from None
         order = self._order
         check_ledger(order.ledger, order.ledger_id, places.get(order.ledger), order.destination.alias)
         topics = {}
-        for (view, _), facts in zip(asked[1:], found, strict=True):
+        for (view, _), facts in zip(asked[1:], topics_by_source, strict=True):
             topics.update({(view.cluster_id(), name): fact for name, fact in facts.items()})
         for state in moved:
             source, place = state.lane.source, state.lane.place

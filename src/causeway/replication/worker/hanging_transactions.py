@@ -19,7 +19,7 @@ from causeway.errors import AccessDenied, CausewayError, IntegrityError
 from causeway.kafka import hanging_transactions
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.hanging_transactions import OpenTransactions
-from causeway.kafka.offset_map import landed, last_landed, tail
+from causeway.kafka.offset_map import decode_entry, last_entries, tail
 from causeway.kafka.task_errors import Again
 from causeway.replication.rules.hanging_transactions import KnownPlace, counts, known_to, to_abort
 from causeway.replication.worker.task_state import TaskState
@@ -37,7 +37,7 @@ def find_hanging(order: TaskOrder, destination: ClusterView, task: TaskState) ->
     """
     if order.produce.delivery != "exactly-once":
         return OpenTransactions({}, {}, set())
-    with _unanswered():
+    with _retried():
         places = {(lane.place.topic, lane.place.partition) for lane in order.lanes}
         by_key = {topic for topic, number in places if number < 0}
         needed = {_ledger(order), _map(order)}
@@ -49,28 +49,28 @@ def find_hanging(order: TaskOrder, destination: ClusterView, task: TaskState) ->
         shared = any(lane.shared or lane.place.partition < 0 for lane in order.lanes)
         patience = order.limits.transaction_timeout / 2 if shared else hanging_transactions.WAIT_SECONDS
         try:
-            sight = hanging_transactions.look(destination, spots, patience)
+            hanging = hanging_transactions.look(destination, spots, patience)
         except AccessDenied:
             destination.describe({topic for topic, _ in places}, denied=denied)
             if not denied:
                 raise
-            sight = hanging_transactions.look(
+            hanging = hanging_transactions.look(
                 destination, {spot for spot in spots if spot[0] not in denied}, patience
             )
         # Partitions with a denied place are not opened; if the permission is granted before, check again.
-        sight.unseen.update(spot for spot in places if spot[0] in denied)
-        sight.all_seen(destination, needed)
-        if _ledger(order) in sight.opened:
-            _count(_ledger(order), sight, task)
+        hanging.unseen.update(spot for spot in places if spot[0] in denied)
+        hanging.all_seen(destination, needed)
+        if _ledger(order) in hanging.opened:
+            _count(_ledger(order), hanging, task)
             ended = hanging_transactions.end_ledger(
-                destination, order.slice.mirror, order.shard, order.limits, sight
+                destination, order.slice.mirror, order.shard, order.limits, hanging
             )
             # The commit may have returned OK, so that this task counts it: a coordinator responds before it
             # writes the markers. Nothing of it was ever visible, and its records are replicated again.
             for source in ended.aborted:
                 task.positions.pop(source, None)
             raise Again(ended.what)
-    return sight
+    return hanging
 
 
 def must_be_checked(places: Iterable[Place], unseen: Collection[Spot]) -> None:
@@ -84,8 +84,8 @@ def must_be_checked(places: Iterable[Place], unseen: Collection[Spot]) -> None:
 def end_hanging(
     order: TaskOrder,
     destination: ClusterView,
-    sight: OpenTransactions,
-    found: Mapping[SourcePartition, Position],
+    hanging: OpenTransactions,
+    positions: Mapping[SourcePartition, Position],
     hidden: Iterable[Hidden],
     task: TaskState,
 ) -> list[LedgerRecord]:
@@ -94,26 +94,26 @@ def end_hanging(
     Returns the records to commit before anything is written to a place. Raises Again if a transaction was
     ended.
     """
-    records = _look(order, destination, sight, found, hidden)
-    places = {spot: at for spot, at in sight.opened.items() if spot != _map(order)}
-    with _unanswered():
-        if _map(order) in sight.opened:
-            _count(_map(order), sight, task)
-            _end_map(order, destination, sight, found)
-        known = known_to(found.values())
+    records = _check_hidden(order, destination, hanging, positions, hidden)
+    places = {spot: at for spot, at in hanging.opened.items() if spot != _map(order)}
+    with _retried():
+        if _map(order) in hanging.opened:
+            _count(_map(order), hanging, task)
+            _end_map(order, destination, hanging, positions)
+        known = known_to(positions.values())
         by_key = {lane.place.topic for lane in order.lanes if lane.place.partition < 0}
         asked = {spot for spot in places if spot[0] in by_key}
-        last = last_landed(destination, _map(order), asked) if asked else {}
-        known |= {spot: KnownPlace.of(one) for spot, one in last.items()}
+        last = last_entries(destination, _map(order), asked) if asked else {}
+        known |= {spot: KnownPlace.of(entry) for spot, entry in last.items()}
         left = to_abort(places, known)
         mine = {spot: at for spot, at in left.items() if task.ended[spot] < ENOUGH}
         if mine:
-            _abort(order, destination, sight, mine)
+            _abort(order, destination, hanging, mine)
             task.ended.update(mine.keys())
             where = ", ".join(f"{_name(spot)} from {offset}" for spot, offset in mine.items())
-            raise Again(f"a transaction without an end was aborted, if it was ours: {where}")
+            raise Again(f"a hanging transaction was aborted, if it was ours: {where}")
     task.ended.clear()
-    written = {one.spot: one.end for one in hidden}
+    written = {record.spot: record.end for record in hidden}
     for spot in places.keys() - left.keys():
         if written.get(spot) != known[spot].end:
             records.append(_hide(spot, places[spot], known[spot], task))
@@ -123,25 +123,25 @@ def end_hanging(
 def _end_map(
     order: TaskOrder,
     destination: ClusterView,
-    sight: OpenTransactions,
-    found: Mapping[SourcePartition, Position],
+    hanging: OpenTransactions,
+    positions: Mapping[SourcePartition, Position],
 ) -> None:
     """Commit the offset map's open records if the ledger counts one of them, abort them otherwise."""
     spot = _map(order)
-    at, name = {spot: sight.opened[spot]}, order.transactional_id
+    at, name = {spot: hanging.opened[spot]}, order.transactional_id
     written = {spot: hanging_transactions.written_from(destination, spot, at[spot])}
-    if any(counts(landed(*entry), found) for entry in written[spot]):
+    if any(counts(decode_entry(*entry), positions) for entry in written[spot]):
         hanging_transactions.commit_again(destination, name, order.limits, at, written)
-        raise Again(f"a commit that a broker forgot half of was repeated: {_name(spot)} from {at[spot]}")
-    _abort(order, destination, sight, at)
-    raise Again(f"a transaction without an end was aborted: {_name(spot)} from {at[spot]}")
+        raise Again(f"a commit of which a broker forgot a part was repeated: {_name(spot)} from {at[spot]}")
+    _abort(order, destination, hanging, at)
+    raise Again(f"a hanging transaction was aborted: {_name(spot)} from {at[spot]}")
 
 
 def _abort(
-    order: TaskOrder, destination: ClusterView, sight: OpenTransactions, spots: Iterable[Spot]
+    order: TaskOrder, destination: ClusterView, hanging: OpenTransactions, spots: Iterable[Spot]
 ) -> None:
     """Abort under the shard's id. A task that served the shard since has written to its ledger: then not."""
-    since = {_ledger(order): sight.ends[_ledger(order)]}
+    since = {_ledger(order): hanging.ends[_ledger(order)]}
     hanging_transactions.abort(
         destination, order.transactional_id, order.limits.transaction_timeout, spots, since
     )
@@ -149,36 +149,38 @@ def _abort(
 
 def _hide(spot: Spot, at: int, known: KnownPlace, task: TaskState) -> Hidden:
     what = f"{_name(spot)} at the destination is hidden from offset {at} on: a transaction is open there,"
-    task.add_event("warning", f"{what} before offset {known.end}, up to which it was carried")
+    task.add_event("warning", f"{what} before offset {known.end}, up to which records were replicated")
     return known.hidden(spot, now_ms())
 
 
-def _look(
+def _check_hidden(
     order: TaskOrder,
     destination: ClusterView,
-    sight: OpenTransactions,
-    found: Mapping[SourcePartition, Position],
+    hanging: OpenTransactions,
+    positions: Mapping[SourcePartition, Position],
     hidden: Iterable[Hidden],
 ) -> list[LedgerRecord]:
     """Check hidden records once nothing is open before them. Raises IntegrityError if they were aborted."""
-    ended = [one for one in hidden if one.spot not in sight.opened]
-    with _unanswered():
-        still = hanging_transactions.open_from(destination, {one.spot for one in ended}) if ended else {}
-        settled = [one for one in ended if one.spot not in still and one.source in found]
-        for one in settled:
+    ended = [record for record in hidden if record.spot not in hanging.opened]
+    with _retried():
+        still = (
+            hanging_transactions.open_from(destination, {record.spot for record in ended}) if ended else {}
+        )
+        settled = [record for record in ended if record.spot not in still and record.source in positions]
+        for record in settled:
             # The position was moved back since then: they are replicated again.
-            if found[one.source].offset < one.offset:
+            if positions[record.source].offset < record.offset:
                 continue
-            if hanging_transactions.was_aborted(order.destination, one.spot, one.end - 1):
-                raise _discarded(one.spot, one.end, one.source, one.offset)
-    return [replace(one, end=-1) for one in settled]
+            if hanging_transactions.was_aborted(order.destination, record.spot, record.end - 1):
+                raise _discarded(record.spot, record.end, record.source, record.offset)
+    return [replace(record, end=-1) for record in settled]
 
 
 def check_last_visible(
     order: TaskOrder,
     destination: ClusterView,
-    sight: OpenTransactions,
-    found: Mapping[SourcePartition, Position],
+    hanging: OpenTransactions,
+    positions: Mapping[SourcePartition, Position],
 ) -> None:
     """Raise IntegrityError if the records that were committed last are aborted at their places.
 
@@ -192,10 +194,12 @@ def check_last_visible(
     """
     if order.produce.delivery != "exactly-once":
         return
-    with _unanswered():
-        entries = [one for one in tail(destination, [_map(order)]) if counts(one, found)]
-        last = {one.place: one for one in sorted(entries, key=lambda one: one.place_end)}
-        ends = {spot: one.place_end for spot, one in last.items() if spot not in sight.opened}
+    with _retried():
+        entries = [entry for entry in tail(destination, [_map(order)]) if counts(entry, positions)]
+        last = {entry.place: entry for entry in sorted(entries, key=lambda entry: entry.place_end)}
+        # Nothing is written to a place that did not respond, or that is denied, before the next attempt.
+        left_out = hanging.opened.keys() | hanging.unseen
+        ends = {spot: entry.place_end for spot, entry in last.items() if spot not in left_out}
         for spot in hanging_transactions.aborted_ends(destination, ends):
             raise _discarded(spot, ends[spot], last[spot].source, last[spot].end)
 
@@ -210,15 +214,15 @@ def _discarded(spot: Spot, end: int, source: SourcePartition, offset: int) -> In
     )
 
 
-def _count(spot: Spot, sight: OpenTransactions, task: TaskState) -> None:
+def _count(spot: Spot, hanging: OpenTransactions, task: TaskState) -> None:
     """Count the aborts. Only the mirror writes here: what its shard cannot end was the driver's."""
     if task.ended[spot] >= ENOUGH:
-        hanging_transactions.refuse_foreign(spot, sight.opened[spot])
+        hanging_transactions.refuse_foreign(spot, hanging.opened[spot])
     task.ended[spot] += 1
 
 
 @contextmanager
-def _unanswered() -> Iterator[None]:
+def _retried() -> Iterator[None]:
     """Raise Again for brokers that do not respond: the next attempt retries."""
     try:
         yield

@@ -25,8 +25,8 @@ LOOKS = 5
 def find_ledger(order: TaskOrder, destination: ClusterView, task: TaskState) -> None:
     """Check that the ledger exists, and that it is the topic that the order was made with."""
     try:
-        found = destination.describe([order.ledger]).get(order.ledger)
-        check_ledger(order.ledger, order.ledger_id, found, order.destination.alias)
+        facts = destination.describe([order.ledger]).get(order.ledger)
+        check_ledger(order.ledger, order.ledger_id, facts, order.destination.alias)
     except LedgerGone as error:
         task.without_ledger += 1
         if task.without_ledger < LOOKS:
@@ -54,13 +54,13 @@ def check_rights(order: TaskOrder, destination: ClusterView, task: TaskState) ->
             raise Again(f"{lacking.what}; {lacking.todo}")
 
 
-def check_lease(order: TaskOrder, image: LedgerState) -> None:
-    newest = image.newest_lease()
+def check_lease(order: TaskOrder, ledger: LedgerState) -> None:
+    newest = ledger.newest_lease()
     if newest > order.slice.lease:
-        raise Superseded(f"lease {newest} rules now; this order was made under {order.slice.lease}")
+        raise Superseded(f"lease {newest} is in force; this order was made under {order.slice.lease}")
 
 
-def positions(order: TaskOrder, image: LedgerState) -> dict[SourcePartition, Position]:
+def own_positions(order: TaskOrder, ledger: LedgerState) -> dict[SourcePartition, Position]:
     """The positions of this shard's partitions.
 
     A position of another generation is left over from a partition that moved to another shard. A partition of
@@ -68,28 +68,28 @@ def positions(order: TaskOrder, image: LedgerState) -> dict[SourcePartition, Pos
     Starting it at its beginning would repeat everything, so this raises IntegrityError.
     """
     mine = {lane.source for lane in order.lanes}
-    found = {
-        source: position for (shard, source), position in image.by_partition.items() if shard == order.shard
+    of_shard = {
+        source: position for (shard, source), position in ledger.by_partition.items() if shard == order.shard
     }
-    for source, position in found.items():
+    for source, position in of_shard.items():
         if source in mine and position.generation != order.slice.generation:
             raise IntegrityError(
                 f"the ledger's position of {source} is of generation {position.generation},"
                 f" the sharding in force is {order.slice.generation}",
                 where=f"{order.ledger}[{order.shard}]",
-                todo="somebody changed the ledger; do not go on with this mirror before that is understood",
+                todo="the ledger was changed from outside; find out how before this mirror continues",
             )
-    return {source: position for source, position in found.items() if source in mine}
+    return {source: position for source, position in of_shard.items() if source in mine}
 
 
-def check_reached(order: TaskOrder, found: Mapping[SourcePartition, Position], task: TaskState) -> None:
+def check_reached(order: TaskOrder, positions: Mapping[SourcePartition, Position], task: TaskState) -> None:
     """What was read now must include what this task has committed and what the driver has read.
 
     Brokers and clients have reported an empty end for an end that they did not know. Continuing from there
     would replicate everything again.
     """
     for lane in order.lanes:
-        position, committed = found.get(lane.source), task.positions.get(lane.source)
+        position, committed = positions.get(lane.source), task.positions.get(lane.source)
         known = [(lane.topic_id, lane.reached)] if lane.reached is not None else []
         known += [(committed.topic_id, committed.offset)] if committed else []
         if any(falls_short(position, topic_id, offset) for topic_id, offset in known):

@@ -65,18 +65,18 @@ def open_lanes(
         ends = destination.offsets(spots, "latest")
     except CausewayError as error:
         raise Again(str(error)) from None
-    opening = PartitionStarts()
+    starts = PartitionStarts()
     at = now_ms()
-    for source, found in consumer.log_facts(positions, places, ends).items():
+    for source, facts in consumer.log_facts(positions, places, ends).items():
         lane = waiting[source]
         if lane.place.topic in denied:  # nothing is known about its topic, so nothing else is judged
             position = positions.get(source)
-            _close(opening, order, lane, _no_access(order, lane, "DESCRIBE", position), position, task)
+            _close(starts, order, lane, _no_access(order, lane, "DESCRIBE", position), position, task)
             continue
         settled = settle(
             lane,
             positions.get(source),
-            found,
+            facts,
             on_gap=order.policies.on_gap,
             on_recreate=order.policies.on_recreate,
             at=at,
@@ -87,7 +87,7 @@ def open_lanes(
             task.holes.pop(source, None)
             task.explained.pop(source, None)
         elif finding is None and position is not None:
-            finding = _truncated(position, found, before, task) or _damaged(position, before, task)
+            finding = _truncated(position, facts, before, task) or _damaged(position, before, task)
         hole = _hole(order, consumer, position, before, task) if finding is None and position else None
         if hole is not None and position is not None and hole.expected == position.offset:
             finding = hole
@@ -95,53 +95,53 @@ def open_lanes(
         if finding is None and _is_denied(lane, places, before, task):
             finding = _no_access(order, lane, "WRITE", position)
         if finding is not None:
-            _close(opening, order, lane, finding, position, task)
+            _close(starts, order, lane, finding, position, task)
             continue
         if position is None:
-            if found.log_start < 0:
+            if facts.log_start < 0:
                 continue  # its log start is not known yet
             position = first(
-                lane, found.log_start, _end(ends, lane.place), order.slice.generation, order.slice.lease, at
+                lane, facts.log_start, _end(ends, lane.place), order.slice.generation, order.slice.lease, at
             )
-            opening.records.append(position)
+            starts.records.append(position)
         elif settled.gaps:
             position = replace(position, lease=order.slice.lease)
-            opening.records += [*settled.gaps, position]  # without transactions a crash may come between
-            if found.missing:
-                opening.closed.append(source)
-                opening.records += _cleared(order, before, at)
+            starts.records += [*settled.gaps, position]  # without transactions a crash may come between
+            if facts.missing:
+                starts.closed.append(source)
+                starts.records += _cleared(order, before, at)
                 task.stopped.pop(source, None)
                 continue
-        if (known := with_ids(position, found)) != position:
+        if (known := with_ids(position, facts)) != position:
             position = replace(known, lease=order.slice.lease)
-            opening.records.append(position)
+            starts.records.append(position)
         if position.place != lane.place:
             position = _moved(position, lane.place, _end(ends, lane.place))
         if before is not None and before.verdict == "refused":
             _expect(before, task)
         poison = _poison(order, position, before, task)
         if before is not None and before.verdict in ("truncated", "corrupt"):
-            opening.doubtful[source] = _cleared(order, before, at)
+            starts.doubtful[source] = _cleared(order, before, at)
         elif not poison:
-            opening.records += _cleared(order, before, at)
+            starts.records += _cleared(order, before, at)
         task.stopped.pop(source, None)
         report_each = task.single or lane.shared or source in task.report_each
         quarantine = order.quarantine if _quarantines(order, source, task) else ""
-        resumed = resume(position, found.log_start, compacted=source in task.compacted)
-        opening.lanes.append(PartitionState(lane, position, report_each, poison, quarantine, resumed, hole))
-    return opening
+        resumed = resume(position, facts.log_start, compacted=source in task.compacted)
+        starts.lanes.append(PartitionState(lane, position, report_each, poison, quarantine, resumed, hole))
+    return starts
 
 
 def _close(
-    opening: PartitionStarts,
+    starts: PartitionStarts,
     order: TaskOrder,
     lane: Lane,
     finding: Finding,
     position: Position | None,
     task: TaskState,
 ) -> None:
-    opening.closed.append(lane.source)
-    opening.records.append(stopped(order, lane, finding, position))
+    starts.closed.append(lane.source)
+    starts.records.append(stopped(order, lane, finding, position))
     task.stopped[lane.source] = finding
 
 
@@ -161,7 +161,7 @@ def stopped(order: TaskOrder, lane: Lane, finding: Finding, position: Position |
 
 
 def _truncated(
-    position: Position, found: LogFacts, before: Stopped | None, task: TaskState
+    position: Position, facts: LogFacts, before: Stopped | None, task: TaskState
 ) -> Finding | None:
     """Whether the log was truncated before this position, even if it has grown beyond it since.
 
@@ -172,7 +172,7 @@ def _truncated(
     source = position.source
     if source in task.truncated:
         return diverged(source, position.offset, task.truncated[source])
-    _, epoch = resume(position, found.log_start)
+    _, epoch = resume(position, facts.log_start)
     if before is not None and before.verdict == "truncated" and epoch < 0:
         return Finding("truncated", before.what, before.todo, before.expected, before.found, before.gone)
     return None

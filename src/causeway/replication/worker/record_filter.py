@@ -61,37 +61,37 @@ class RecordFilter:
 
     def _asked(self, kept: list[tuple[PartitionState, Any]]) -> list[tuple[PartitionState, Any]]:
         """The messages that all filters keep, and the unreadable ones, which no filter sees, in order."""
-        asked = [one for one in kept if not one[1].unreadable]
+        asked = [pair for pair in kept if not pair[1].unreadable]
         records = [record_of(message) for _, message in asked]
-        for one in self._filters:
-            asked, records = self._ask(one, asked, records)
+        for made_filter in self._filters:
+            asked, records = self._ask(made_filter, asked, records)
         passed = {id(message) for _, message in asked}
-        return [one for one in kept if one[1].unreadable or id(one[1]) in passed]
+        return [pair for pair in kept if pair[1].unreadable or id(pair[1]) in passed]
 
     def finish(self) -> None:
         """After the rest was produced: apply the dropped records and the stops to the partition states."""
-        for state, offsets in self._dropped.items():
+        for state, dropped in self._dropped.items():
             limit = state.next if state.finding is not None else state.limit
             if state in self._stops:
                 limit = min(limit, self._stops[state][0])
-            before = sorted(one for one in offsets if one[0] < limit)
-            size = sum(one[2] for one in before)
-            state.add_filtered([one[0] for one in before], before[-1][1] if before else None, size)
+            before = sorted(record for record in dropped if record[0] < limit)
+            size = sum(record[2] for record in before)
+            state.add_filtered([record[0] for record in before], before[-1][1] if before else None, size)
         for state, (offset, finding) in self._stops.items():
             state.stop(offset, finding)
         self._dropped, self._stops = {}, {}
 
     def _ask(
-        self, one: MadeFilter, kept: list[tuple[PartitionState, Any]], records: list[FilterRecord]
+        self, made_filter: MadeFilter, kept: list[tuple[PartitionState, Any]], records: list[FilterRecord]
     ) -> tuple[list[tuple[PartitionState, Any]], list[FilterRecord]]:
         passed: list[tuple[PartitionState, Any]] = []
         passed_records: list[FilterRecord] = []
-        for (state, message), record, verdict in zip(kept, records, one.judge(records), strict=True):
+        for (state, message), record, verdict in zip(kept, records, made_filter.judge(records), strict=True):
             if isinstance(verdict, str):
-                if one.on_error == "stop":
-                    self._stop(state, record.offset, _raised(one.name, record, verdict))
+                if made_filter.on_error == "stop":
+                    self._stop(state, record.offset, _raised(made_filter.name, record, verdict))
                     continue
-                verdict = one.on_error == "keep"
+                verdict = made_filter.on_error == "keep"
             if verdict:
                 passed.append((state, message))
                 passed_records.append(record)

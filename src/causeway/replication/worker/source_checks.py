@@ -118,8 +118,8 @@ def check_holes(
     for hole in large:
         if hole.size > position.ordinary:
             for part in _unknown(hole, source, task):
-                found, usual = _look_into(view, source, part, task, deadline)
-                missing += found
+                lost_parts, usual = _look_into(view, source, part, task, deadline)
+                missing += lost_parts
                 if part == hole:
                     position = replace(position, ordinary=max(position.ordinary, usual))
         if missing and order.policies.on_gap != "continue":
@@ -137,10 +137,8 @@ def _takes_records(view: ClusterView, source: SourcePartition, task: TaskState) 
     """Whether compaction may explain what is missing. If the policy cannot be read: warn, and return True."""
     compacted = is_compacted(view, source.topic)
     if compacted is None:
-        what = (
-            f"the configuration of {source.topic} must not be read: what its log lost may pass for compaction"
-        )
-        task.add_event("warning", what)
+        denied = f"no permission to read the configuration of {source.topic}"
+        task.add_event("warning", f"{denied}: what its log lost may pass for compaction")
     task.compacted_topics[source.cluster, source.topic] = compacted is not False
     return compacted is not False
 
@@ -171,7 +169,7 @@ def _look_into(
             raise Again(f"offsets {begin} to {hole.end - 1} of {source} were not read: {error}") from None
         if read is None:
             task.add_event(
-                "warning", "this version of the client does not tell what holes of source logs consist of"
+                "warning", "this version of the client does not report what holes of source logs consist of"
             )
             return [], 0
         lost_here = unexplained(Hole(begin, read.end), read.batches)
