@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import signal
 from collections.abc import Collection, Iterator, Mapping
-from pathlib import Path
+
+import psutil
 
 from faults.events import Usage
-from support.process import eventually, processes, send
+from support.process import eventually, send
 
 
 def kill(pids: Collection[int], number: signal.Signals = signal.SIGKILL) -> None:
@@ -23,7 +24,9 @@ def held(pids: Collection[int]) -> Iterator[None]:
     assert pids, "no process to suspend"
     send(signal.SIGSTOP, pids)
     eventually(
-        lambda: all(state == "T" for state in _living(pids).values()), f"{list(pids)} are suspended", 5
+        lambda: set(_living(pids).values()) <= {psutil.STATUS_STOPPED},
+        f"{list(pids)} are suspended",
+        5,
     )
     try:
         yield
@@ -32,7 +35,7 @@ def held(pids: Collection[int]) -> Iterator[None]:
 
 
 def is_held(pid: int) -> bool:
-    return _living([pid]) == {pid: "T"}
+    return _living([pid]) == {pid: psutil.STATUS_STOPPED}
 
 
 def usage(at: int, roles: Mapping[str, Collection[int]]) -> list[Usage]:
@@ -47,14 +50,18 @@ def usage(at: int, roles: Mapping[str, Collection[int]]) -> list[Usage]:
 
 
 def _living(pids: Collection[int]) -> dict[int, str]:
-    return {pid: fields[0] for pid, fields in processes().items() if pid in pids}
+    statuses = {}
+    for pid in pids:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            statuses[pid] = psutil.Process(pid).status()
+    return {pid: status for pid, status in statuses.items() if status != psutil.STATUS_ZOMBIE}
 
 
 def _sizes(pid: int) -> tuple[int, int, int] | None:
     """Bytes of memory, open files, threads; None if it has ended."""
-    home = Path(f"/proc/{pid}")
-    with contextlib.suppress(OSError, KeyError):
-        lines = (line.partition(":") for line in (home / "status").read_text().splitlines())
-        facts = {name: value.split() for name, _, value in lines}
-        return int(facts["VmRSS"][0]) * 1024, len([*(home / "fd").iterdir()]), int(facts["Threads"][0])
+    with contextlib.suppress(psutil.NoSuchProcess):
+        process = psutil.Process(pid)
+        with process.oneshot():
+            if process.status() != psutil.STATUS_ZOMBIE:
+                return process.memory_info().rss, process.num_fds(), process.num_threads()
     return None

@@ -13,6 +13,8 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
+import psutil
+
 LINES = {"CAUSEWAY__LOG__FORMAT": "text"}
 """Tests read what people read."""
 
@@ -25,23 +27,25 @@ def eventually(condition: Callable[[], object], what: str, seconds: float = 60.0
         time.sleep(0.05)
 
 
-def processes() -> dict[int, list[str]]:
-    """What /proc says about every process that lives: state, parent, group, session, …"""
-    found = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError):
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
-                if fields[0] not in "ZX":
-                    found[int(entry.name)] = fields
-    return found
+def processes() -> dict[int, int]:
+    """The parent of every process that has not ended; a zombie has."""
+    return {pid: parent for pid in psutil.pids() if (parent := parent_of(pid)) is not None}
+
+
+def parent_of(pid: int) -> int | None:
+    """None if the process has ended."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        process = psutil.Process(pid)
+        if process.status() not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD):
+            return process.ppid()
+    return None
 
 
 def descendants(pid: int) -> list[int]:
     """All processes below this one, nearest first."""
     children: dict[int, list[int]] = {}
-    for one, fields in processes().items():
-        children.setdefault(int(fields[1]), []).append(one)
+    for child, parent in processes().items():
+        children.setdefault(parent, []).append(child)
     found, waiting = [], [pid]
     while waiting:
         below = children.get(waiting.pop(0), [])
@@ -158,26 +162,39 @@ class Causeway:
 
         A session's number is given to somebody else when its last process is gone, so the mark decides.
         """
-        session, mark = str(self.process.pid), self._mark.encode()
-        mates = [pid for pid, fields in processes().items() if fields[3] == session]
-        return sorted(pid for pid in mates if mark in _of(pid, "environ").split(b"\0"))
+        members = [pid for pid in psutil.pids() if _session(pid) == self.process.pid]
+        name, _, value = self._mark.partition("=")
+        return sorted(pid for pid in members if environment(pid).get(name) == value)
 
     def workers(self) -> list[int]:
         return python_workers(self.family())
 
     def jvm(self) -> list[int]:
-        return [pid for pid in self.family() if _of(pid, "cmdline").split(b"\0")[0].endswith(b"java")]
+        return [pid for pid in self.family() if "".join(command(pid)[:1]).endswith("java")]
 
 
 def python_workers(family: Iterable[int]) -> list[int]:
     """Spark's Python workers among these: the daemon's children, which look like it."""
-    parents = {pid: int(fields[1]) for pid, fields in processes().items()}
-    python = [pid for pid in family if b"pyspark.daemon" in _of(pid, "cmdline")]
-    return [pid for pid in python if parents.get(pid) in python]
+    python = [pid for pid in family if "pyspark.daemon" in command(pid)]
+    return [pid for pid in python if parent_of(pid) in python]
 
 
-def _of(pid: int, what: str) -> bytes:
-    """A file of /proc; nothing of a process that has ended."""
-    with contextlib.suppress(OSError):
-        return Path(f"/proc/{pid}/{what}").read_bytes()
-    return b""
+def command(pid: int) -> list[str]:
+    """Its arguments; empty if it has ended."""
+    with contextlib.suppress(psutil.Error):
+        return psutil.Process(pid).cmdline()
+    return []
+
+
+def environment(pid: int) -> dict[str, str]:
+    """Its environment variables at its start; empty if it has ended."""
+    with contextlib.suppress(psutil.Error):
+        return psutil.Process(pid).environ()
+    return {}
+
+
+def _session(pid: int) -> int | None:
+    """None if the process has ended."""
+    with contextlib.suppress(ProcessLookupError):
+        return os.getsid(pid)
+    return None

@@ -18,12 +18,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pyspark
 
 from causeway.local_kafka.java import find_java
 from causeway.local_kafka.ports import HOST, free_ports, is_free
 from causeway.local_kafka.process import ProcessId, Watchdog, is_alive, send, spawn, wait_gone
-from support.process import descendants, eventually
+from support.process import command, descendants, eventually
 
 _HOME = Path(pyspark.__file__).parent
 _JVM = (
@@ -44,12 +45,12 @@ class Executor:
     @property
     def daemon(self) -> list[int]:
         """The process that forks its Python workers."""
-        return [pid for pid in descendants(self.pid) if b"pyspark.daemon" in _command(pid)][:1]
+        return [pid for pid in descendants(self.pid) if "pyspark.daemon" in command(pid)][:1]
 
     @property
     def python(self) -> list[int]:
         """Its Python workers."""
-        return [pid for pid in descendants(self.pid) if b"pyspark.daemon" in _command(pid)][1:]
+        return [pid for pid in descendants(self.pid) if "pyspark.daemon" in command(pid)][1:]
 
     @property
     def tree(self) -> list[int]:
@@ -184,7 +185,7 @@ class SparkCluster:
         """Those that run now, wherever their worker is, the oldest first."""
         found = []
         for pid in self.processes():
-            words = _command(pid).decode(errors="replace").split("\0")
+            words = command(pid)
             if "org.apache.spark.executor.CoarseGrainedExecutorBackend" in words:
                 said = dict(pairwise(words))
                 worker = int(said["--worker-url"].rpartition(":")[2])
@@ -209,19 +210,7 @@ def _java(main: str, properties: Sequence[str], *arguments: object) -> list[str]
 
 
 def _inside(directory: Path) -> Iterator[int]:
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                # A directory that was removed meanwhile is shown with a word behind it.
-                where = Path(str((entry / "cwd").readlink()).removesuffix(" (deleted)"))
-            except OSError:
-                continue
-            if where.is_relative_to(directory):
-                yield int(entry.name)
-
-
-def _command(pid: int) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return b""
+    for pid in psutil.pids():
+        with contextlib.suppress(psutil.Error):  # it ended meanwhile, or is another user's
+            if Path(psutil.Process(pid).cwd()).is_relative_to(directory):
+                yield pid
