@@ -119,12 +119,14 @@ def test_progress_has_the_time_left() -> None:
         ([150.0, 149.0], False),
         ([150.0, 40.0, 30.0], False),
         ([150.0, 40.0, 30.0, 29.0], False),
-        ([150.0, 40.0, 30.0, 29.0, 28.5], True),
-        ([20.0, 21.0, 19.0], True),
-        ([150.0, 30.0, 60.0, 26.0], False),
+        ([150.0, 40.0, 30.0, 29.0, 28.5], False),
+        ([150.0, 40.0, 30.0, 29.0, 28.5, 29.0], True),
+        ([150.0, 34.0, 32.0, 31.0, 30.0], False),
+        ([20.0, 21.0, 19.0, 20.0], True),
+        ([150.0, 30.0, 60.0, 26.0, 40.0], False),
     ],
 )
-def test_the_warm_up_ends_when_two_windows_brought_no_better_latency(
+def test_the_warm_up_ends_when_three_windows_brought_no_better_latency(
     medians: list[float], done: bool
 ) -> None:
     assert settled(medians) is done

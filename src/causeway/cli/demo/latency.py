@@ -24,7 +24,7 @@ SECONDS = 6.0
 ARRIVE_SECONDS = 30.0
 WARM_UP_SECONDS = 45.0
 WINDOW_SECONDS = 3.0
-SETTLED_WINDOWS = 2
+SETTLED_WINDOWS = 3
 SETTLED_SHARE = 0.9
 """The latency has settled when SETTLED_WINDOWS in a row did not get below this share of the best before."""
 _WAIT_SECONDS = 0.002
