@@ -213,7 +213,7 @@ def test_failover_with_filters() -> None:
 
 
 NODES = [Node("a"), Node("b"), Node("c")]
-DOWN = Unreachable("connecting: no answer", where='cluster "a"', why="connection refused")
+DOWN = Unreachable("connecting: no response", where='cluster "a"', why="connection refused")
 DENIED = AccessDenied("connecting: access denied")
 
 
@@ -228,7 +228,7 @@ def responses(*outcomes: str | CausewayError, asked: list[str] | None = None) ->
 def test_the_first_node_that_answers_is_taken() -> None:
     asked: list[str] = []
     assert choose(responses("A", "B", asked=asked), ()) == (NODES[0], [])
-    assert asked == ["a"], "nobody else is asked"
+    assert asked == ["a"], "no other node is contacted"
     assert choose(responses(DOWN, "B"), ()) == (NODES[1], ["a: connection refused"])
     assert choose(responses(DOWN, DENIED, "C"), ()) == (
         NODES[2],

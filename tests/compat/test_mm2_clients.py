@@ -94,7 +94,7 @@ def test_compression_is_the_mirrors(value: str) -> None:
     assert mirror(f"B.producer.compression.type={value}\n").compression == value
 
 
-def test_a_compression_that_nobody_has() -> None:
+def test_an_unknown_compression() -> None:
     assert problems("B.producer.compression.type=bzip2\n") == [
         'm:5: B.producer.compression.type: must be one of none, gzip, snappy, lz4, zstd, not "bzip2"'
     ]

@@ -71,7 +71,7 @@ def test_the_life_of_named_clusters(state_directory: Path) -> None:
     assert not Path(first["directory"]).exists()
 
 
-def test_a_name_that_nobody_started() -> None:
+def test_a_name_that_was_not_started() -> None:
     assert "no clusters" in succeed("list")
     done = kafka("stop", "nobody")
     assert done.returncode == UsageError.exit_code

@@ -1,4 +1,4 @@
-"""Processes are recognised by pid and birth, and never outlive us by accident."""
+"""Processes are identified by pid and start time, and never outlive this process by accident."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_spawned_process_is_alive_until_it_is_killed(sleeper: ProcessId) -> No
     assert not process.is_alive(sleeper)
 
 
-def test_somebody_else_with_the_same_pid_is_not_signalled(sleeper: ProcessId) -> None:
+def test_another_process_with_the_same_pid_is_not_signalled(sleeper: ProcessId) -> None:
     predecessor = ProcessId(sleeper.pid, born="before")
     assert not process.is_alive(predecessor)
     process.send(predecessor, signal.SIGKILL)

@@ -53,7 +53,7 @@ def test_the_time_left_is_that_of_jars_like_those_so_far() -> None:
     assert tally.rate(8.0) == "2.0 MB/s"
 
 
-def test_a_jar_that_nobody_found_before_is_no_time_less_than_none() -> None:
+def test_a_jar_that_was_not_found_before_is_no_negative_time() -> None:
     assert read(*jar("b", 1_024)).rate(1.0) == "1.0 MB/s"
 
 

@@ -137,14 +137,14 @@ def test_ids_tell_topics_apart_where_there_are_any(known: str, found: str) -> No
 @pytest.mark.parametrize(
     ("offset", "topic_id", "reached", "short"),
     [
-        (None, "A", None, False),  # nobody knows anything yet
+        (None, "A", None, False),  # nothing is known yet
         (None, "A", 0, True),  # a start is a position, too
         (None, "A", 7, True),
         (6, "A", 7, True),
         (7, "A", 7, False),
         (8, "A", 7, False),
         (0, "B", 7, False),  # another topic was begun with
-        (0, NO_TOPIC_ID, 7, False),  # nobody can tell whether it is another one
+        (0, NO_TOPIC_ID, 7, False),  # it may be another topic
     ],
 )
 def test_a_ledger_that_shows_less_than_is_known_falls_short(

@@ -1,4 +1,4 @@
-"""A record that fails in the same way again and again gets a verdict; anything else starts the count anew."""
+"""A record that fails in the same way at every attempt gets a verdict; another restarts the count."""
 
 from __future__ import annotations
 
