@@ -1,5 +1,6 @@
 # make demo    see a mirror at work, on real brokers started for it
 # make test    lint, types, layers and all tests
+# make test-fast  all tests that need no broker, JVM or browser, and what they cover: docs/testing.md
 # make faults  every fault of the harness, the deep ones too
 # make faults-mm2  the same faults done to Causeway and to a real MirrorMaker 2, side by side
 # make soak    a mirror through random faults: SECONDS=600 SEED=7; says where it keeps what it saw
@@ -9,7 +10,7 @@
 ARGS ?=
 BIN := .venv/bin
 
-.PHONY: demo test faults faults-mm2 soak bench check setup lock clean
+.PHONY: demo test test-fast faults faults-mm2 soak bench check setup lock clean
 
 demo: setup
 	$(BIN)/causeway demo $(ARGS)
@@ -19,6 +20,11 @@ test: check
 	@scripts/promtool
 	@$(BIN)/python -m compileall -q src tests  # once, and not by each of the hundreds of processes
 	$(BIN)/pytest -n 2 --dist loadfile $(ARGS)
+
+test-fast: setup
+	@mkdir -p build
+	$(BIN)/pytest -n logical --dist worksteal -m "not integration and not deep" --cov --cov-report= $(ARGS)
+	@echo "coverage of these tests: $$($(BIN)/coverage report --format=total) % of the lines in src"
 
 faults: setup
 	$(BIN)/pytest tests/faults -m "deep or not deep" $(ARGS)

@@ -11,12 +11,43 @@ import pytest
 from hypothesis import settings
 
 from causeway.local_kafka import EmbeddedCluster
+from support import services
 from support.process import LINES
+from support.services import WithoutJava
 from support.world import World
 
 # How long an example takes says nothing about a decision, and machines that test are busy.
 settings.register_profile("causeway", deadline=None)
 settings.load_profile("causeway")
+
+WITHOUT_JAVA = pytest.StashKey[WithoutJava]()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        services.mark(item, Path(__file__).parent)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Before every fixture, for those of a module may start a broker."""
+    if item.get_closest_marker("integration") is not None:
+        return (yield)
+    item.stash[WITHOUT_JAVA] = WithoutJava()
+    try:
+        return (yield)
+    finally:
+        item.stash[WITHOUT_JAVA].end()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
+    yield
+    if WITHOUT_JAVA in item.stash and (arguments := item.stash[WITHOUT_JAVA].started()):
+        pytest.fail(
+            "this test starts Java (a broker or Spark): it needs the mark `integration`,"
+            f" or its fixture must be listed in support/services.py\njava {arguments}"
+        )
 
 
 @pytest.fixture(autouse=True)

@@ -181,8 +181,12 @@ def test_ctrl_c_stops_the_blocking_form_before_it_leaves() -> None:
             sent.append(threading.main_thread().ident or 0)
             signal.pthread_kill(sent[0], signal.SIGINT)
 
-    with pytest.raises(KeyboardInterrupt):
-        causeway.run(TEXT, on_status=interrupt)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a shell's background
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            causeway.run(TEXT, on_status=interrupt)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert made[0].calls == ["prepare", "start", "finish", "release"]
 
 

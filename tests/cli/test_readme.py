@@ -10,6 +10,8 @@ import sys
 from functools import partial
 from pathlib import Path
 
+import pytest
+
 from causeway.local_kafka import registry
 from causeway.local_kafka.ports import free_ports
 from support.process import Causeway
@@ -47,6 +49,7 @@ def pasted(script: str, directory: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.integration
 def test_the_quick_start_can_be_pasted(tmp_path: Path) -> None:
     start, remove = blocks(section("Quick start"), "sh")
     for port, free in zip(("9092", "9192"), free_ports(2), strict=True):

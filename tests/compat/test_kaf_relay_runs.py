@@ -52,6 +52,7 @@ def anything(count: int, partitions: int, start: int = 0) -> list[tuple[int, Rec
     ]
 
 
+@pytest.mark.spark
 def test_the_newer_generation_runs_stops_at_the_end_and_resumes(world: World, tmp_path: Path) -> None:
     """A map, a fixed partition, two into one, aborted and deleted records, and an empty topic: two runs."""
     plain, fixed = world.topic("plain", 3), world.topic("fixed", 3)

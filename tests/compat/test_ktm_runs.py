@@ -40,6 +40,7 @@ def follower(world: World) -> Iterator[Follower]:
     follower.close()
 
 
+@pytest.mark.spark
 def test_the_tools_environment_carries_every_record_once(world: World, follower: Follower) -> None:
     topic, copy, group = world.topic("in", PARTITIONS), world.name("copy"), f"{world.mirror}-group"
     world.produce(topic, backlog())

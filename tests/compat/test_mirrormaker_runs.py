@@ -47,6 +47,7 @@ def delivered(world: World, mirror: str, on: str = "destination") -> int:
     return sum(position.tally.delivered for position in world.ledger(mirror, on).positions.values())
 
 
+@pytest.mark.spark
 def test_the_run_line_of_its_page_carries_two_clusters_although_it_is_killed(
     world: World, second: EmbeddedCluster
 ) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from support.door import committed, door
 from support.placing import assert_all_in_order, java
 from support.process import eventually
@@ -49,6 +51,7 @@ def records(start: int, count: int) -> list[tuple[int, Rec]]:
     return found
 
 
+@pytest.mark.spark
 def test_the_tools_configuration_carries_every_record_once(world: World) -> None:
     topic, copy = world.topic("in", PARTITIONS), world.name("copy")
     world.produce(topic, records(0, 600))

@@ -136,6 +136,7 @@ def test_one_mirror_run_holds_every_promise_about_records_and_positions(world: W
     assert {a.name for a in check(History([*history.events, more])).anomalies} == {"aborted-delivered"}
 
 
+@pytest.mark.integration
 def test_a_workload_survives_its_brokers_and_never_says_failed_of_what_is_there(tmp_path: Path) -> None:
     with (
         Journal(tmp_path / "history.jsonl") as journal,

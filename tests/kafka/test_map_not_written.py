@@ -19,6 +19,7 @@ from support.world import World
 LIMITS = Limits(1_000, 1 << 20, 1, 4, 1 << 20, 1_000, 100_000, 10)
 
 
+@pytest.mark.integration
 def test_the_ledger_is_written_although_the_map_has_no_leader(tmp_path: Path) -> None:
     with EmbeddedCluster.start("unled", brokers=3, directory=tmp_path / "unled") as cluster:
         first, second, _third = cluster.brokers
@@ -43,6 +44,7 @@ def test_the_ledger_is_written_although_the_map_has_no_leader(tmp_path: Path) ->
         assert [record.value for record in read_all(servers, "ledger")[0]] == [b"first", b"second"]
 
 
+@pytest.mark.integration
 def test_the_ledger_is_written_although_the_map_rejects_its_entry(world: World) -> None:
     """The rejection ends the producer: without transactions no later record may come before it."""
     ledger = world.topic("ledger", 1, on="destination")

@@ -17,6 +17,7 @@ from causeway.rules.ledger_consistency import MapEntry
 from support.process import eventually
 
 
+@pytest.mark.integration
 def test_a_topic_whose_partitions_have_no_leader_is_absent_from_the_offsets(tmp_path: Path) -> None:
     with EmbeddedCluster.start("unled", brokers=3, directory=tmp_path / "unled") as cluster:
         first, second, _third = cluster.brokers

@@ -179,6 +179,7 @@ def test_three_brokers_go_on_without_one(triple: EmbeddedCluster, topic_name: st
     assert consume(servers, topic_name, 2) == ["one", "two"]
 
 
+@pytest.mark.integration
 def test_a_broker_that_cannot_start_says_why(tmp_path: Path) -> None:
     with pytest.raises(SetupError) as caught:
         EmbeddedCluster.start("bad", directory=tmp_path / "bad", config={"num.io.threads": "none"})
@@ -204,6 +205,7 @@ def test_clusters_that_cannot_be(arguments: dict[str, int], tmp_path: Path) -> N
         EmbeddedCluster.start("some", directory=tmp_path / "some", **arguments)  # type: ignore[arg-type]
 
 
+@pytest.mark.integration
 def test_brokers_end_with_the_process_that_started_them(tmp_path: Path) -> None:
     program = f"""
 import os, pathlib, signal

@@ -39,6 +39,7 @@ def nothing_left_running(state_directory: Path) -> Iterator[None]:
         cluster.destroy()
 
 
+@pytest.mark.integration
 def test_the_life_of_named_clusters(state_directory: Path) -> None:
     # Started clusters go on after the command that started them.
     assert "first runs: 127.0.0.1:" in succeed("start", "--name", "first")
@@ -86,6 +87,7 @@ def test_a_name_is_not_a_path(name: str, state_directory: Path) -> None:
     assert (state_directory / "kafka" / "a" / "b").exists()
 
 
+@pytest.mark.integration
 def test_a_version_that_does_not_exist_leaves_nothing_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

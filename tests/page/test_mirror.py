@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from causeway.local_kafka import EmbeddedCluster
 from support.browser import Page
 from support.process import eventually
@@ -29,6 +31,7 @@ def cells(page: Page) -> list[list[str]]:
     return list(page.js(f"{rows}.map(row => [...row.cells].map(cell => cell.innerText))"))
 
 
+@pytest.mark.spark
 def test_lag_an_outage_a_pause_and_a_verify(
     over_line: World, far: EmbeddedCluster, line: Proxy, page: Page
 ) -> None:

@@ -9,9 +9,8 @@ from support.world import World
 
 
 def test_a_shard_without_its_source_does_not_disturb_the_others(
-    source: EmbeddedCluster, destination: EmbeddedCluster, tmp_path: Path
+    world: World, destination: EmbeddedCluster, tmp_path: Path
 ) -> None:
-    world = World(source, destination, tmp_path)
     with EmbeddedCluster.start("lyon", directory=tmp_path / "lyon") as lyon:
         far = World(lyon, destination, tmp_path)
         far.mirror = world.mirror
@@ -37,4 +36,3 @@ def test_a_shard_without_its_source_does_not_disturb_the_others(
         assert run.stop() == 0, run.output
         world.assert_mirrored(here)
         far.assert_mirrored(there)
-    world.close()

@@ -28,6 +28,7 @@ def in_europe(rec: Rec) -> bool:
     return dict(rec.headers)["country"] in (b"fr", b"de")
 
 
+@pytest.mark.spark
 def test_the_example_drops_counts_and_resumes_exactly(world: World, tmp_path: Path) -> None:
     """The page's own example, killed in the middle of a transaction, and carried on."""
     topic = world.topic("t", 2)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import socket
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +15,10 @@ from causeway.kafka.ledger_access import who
 from causeway.local_kafka.ports import free_ports
 from causeway.operations.pause import write_pause
 from support.process import Causeway
+from support.typed import causeway
 from support.world import World
 
 TOKEN = "a-token-of-the-tests"
-
-
-def causeway(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "causeway", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 
 def state(config: Path, url: str) -> tuple[Any, Any]:
@@ -45,6 +39,7 @@ def carries(world: World, run: Causeway, topic: str, count: int) -> None:
     assert sum(map(len, world.read(topic).values())) == count
 
 
+@pytest.mark.spark
 def test_a_pause_in_the_ledger_holds_over_a_restart_until_it_is_taken_back(world: World) -> None:
     topic = world.topic("t", 2)
     world.produce(topic, world.numbers(1_000, 2))
@@ -65,8 +60,8 @@ def test_a_pause_in_the_ledger_holds_over_a_restart_until_it_is_taken_back(world
     assert world.ledger().paused == paused, "the second one wrote nothing"
 
     world.produce(topic, world.numbers(1_000, 2, 1_000))
-    ended = causeway("run", config, "--stop-at-end")
-    assert (ended.returncode, f"is paused by {who()} since " in ended.stderr) == (2, True), ended
+    ended = world.run(config, "--stop-at-end")
+    assert (ended.wait(), f"is paused by {who()} since " in ended.output) == (2, True), ended.output
     run = world.run(config, *served)
     run.until(lambda: state(config, url) == ("paused", 1_000), "it is paused, and sees what waits")
     assert (run.alive, world.carried()) == (True, 1_000), run.output
@@ -123,7 +118,9 @@ def test_beside_a_running_mirror_nothing_is_written(world: World) -> None:
     assert (error.value.why, "--url" in error.value.todo) == ("no response", True)
     assert run.alive
     assert world.ledger().paused is None
-    assert write_pause(settings, settings.mirrors[0], "", "").unchanged, "what is so already is no reason to refuse"
+    assert write_pause(settings, settings.mirrors[0], "", "").unchanged, (
+        "what is so already is no reason to refuse"
+    )
     world.produce(topic, world.numbers(100, 1, 100))
     carries(world, run, topic, 200)
     assert run.stop() == 0, run.output

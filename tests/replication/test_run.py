@@ -23,6 +23,7 @@ from support.records import Rec, read_all
 from support.world import World, now_ms
 
 
+@pytest.mark.spark
 def test_stop_at_end_ends_on_everything_that_has_an_end(world: World) -> None:
     """Empty topics, trailing markers, a compacted topic; and at once when there is nothing to do."""
     empty = world.topic("empty", 2)
@@ -79,6 +80,7 @@ def test_a_start_that_is_not_the_beginning_is_resolved_once(world: World, start:
     assert (position.start, position.offset) == (10, 17)
 
 
+@pytest.mark.spark
 @pytest.mark.parametrize("how", ["SIGTERM", "Ctrl-C"])
 def test_a_stop_leaves_nothing_open(world: World, how: str) -> None:
     """A read_committed reader sees everything up to the log's end at once."""
@@ -130,6 +132,7 @@ def _group_offsets(world: World, group: str, topic: str) -> dict[int, int]:
         consumer.close()
 
 
+@pytest.mark.spark
 def test_two_mirrors_of_two_shards_each_share_two_cores(world: World) -> None:
     """Each tailing task holds a slot: neither mirror starves."""
     here, there = world.topic("here", 2), world.topic("there", 2)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import urllib.request
 from pathlib import Path
 from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from support.typed import causeway
 from support.world import World
 
 
@@ -24,9 +23,7 @@ def standing(url: str) -> dict[str, tuple[dict[str, str], float]]:
 
 
 def typed(*arguments: str | Path, code: int) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "causeway", *map(str, arguments)], capture_output=True, text=True, timeout=60
-    )
+    done = causeway(*arguments)
     assert done.returncode == code, done.stdout + done.stderr
     return done.stdout
 

@@ -25,6 +25,8 @@ from support.records import Rec
 from support.verifying import Outcome, run_verify
 from support.world import World, now_ms
 
+pytestmark = pytest.mark.spark
+
 AT = now_ms()
 ZOO = [
     *(Rec(key, value, (), AT) for key in (None, b"", b"k") for value in (None, b"", b"v")),

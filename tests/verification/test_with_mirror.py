@@ -20,6 +20,7 @@ def world(source: EmbeddedCluster, destination: EmbeddedCluster, tmp_path: Path)
     world.close()
 
 
+@pytest.mark.spark
 def test_after_a_run_both_sides_are_equal(world: World) -> None:
     topic = world.topic("t", 3)
     world.produce(topic, world.numbers(3_000, 3))
