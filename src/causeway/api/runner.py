@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -17,18 +16,18 @@ from types import TracebackType
 from typing import Any
 
 from causeway.api.arguments import Config, check_callable, check_seconds, names_of, settings_of
+from causeway.api.pausing import PauseOrResume
 from causeway.api.spark_slots import slots_for
 from causeway.core.clock import now_ms
 from causeway.core.progress import MirrorProgress
 from causeway.core.run_result import RunResult, result_of
-from causeway.core.snapshot import ENDED, EventView, MirrorView, Snapshot
-from causeway.errors import Unreachable, UsageError
+from causeway.core.snapshot import EventView, Snapshot
+from causeway.errors import UsageError
 from causeway.kafka.ledger_access import who
 from causeway.planning.clusters import chosen
 from causeway.replication.run import Run
 
 STATUS_SECONDS = 1.0
-POLL_SECONDS = 0.1
 PAUSE_SECONDS = 60.0
 SPARK = "spark"
 
@@ -244,23 +243,10 @@ class Runner:
             raise UsageError(f"this Runner has no mirror {mirror}", todo=f"it has: {', '.join(self._names)}")
         if not self.running:
             raise UsageError("the mirrors do not run")
-        names = self._names if mirror is None else [mirror]
-        for name in names:
-            self._run.request(name, paused=paused, by=who() if by is None else by)
-        deadline = time.monotonic() + timeout
-        while waiting := [view for view in self._views(names) if _is_paused(view, paused) != paused]:
-            if timeout == 0:
-                return
-            if time.monotonic() > deadline or waiting[0].state in ENDED:
-                raise Unreachable(
-                    f"the mirror was requested to {'pause' if paused else 'resume'}, and has not yet",
-                    where=f'mirror "{waiting[0].name}"',
-                    why=f"it is {waiting[0].state}",
-                )
-            self._ended.wait(POLL_SECONDS)
-
-    def _views(self, names: Sequence[str]) -> list[MirrorView]:
-        return [view for view in self.status().mirrors if view.name in names]
+        request = PauseOrResume(self._run, self._names if mirror is None else [mirror], paused)
+        request.make(who() if by is None else by)
+        if timeout:
+            request.wait(timeout, self._ended)
 
 
 def run(
@@ -282,11 +268,6 @@ def run(
     )
     with runner:
         return runner.wait()
-
-
-def _is_paused(view: MirrorView, requested: bool) -> bool:
-    # While a mirror waits for a cluster its shards may still replicate: only "paused" means that none does.
-    return view.state == "paused" if requested else view.state == "paused" or bool(view.paused_by)
 
 
 def _log(mirror: str, event: EventView) -> None:
