@@ -93,6 +93,15 @@ def test_a_lag_that_is_not_known_is_null(client: TestClient, shown: Shown) -> No
     assert process["findings"][0]["what"] == "Healthy: 1,234 records/s, lag not known yet."
 
 
+def test_a_partition_lags_by_the_rule_of_the_health_line(client: TestClient, shown: Shown) -> None:
+    """A healthy mirror has no lagging partition, although records are always on their way."""
+    young, old = partition(0, lag_seconds=9.9), partition(1, lag_seconds=10.0)
+    before = partition(2, lag_seconds=0.1, lag_older=True)
+    shown.view = snapshot(mirror([young, old, before, partition(3, lag_records=0, lag_seconds=0.0)]))
+    rows = client.get(f"{ONE}/partitions").json()["partitions"]
+    assert [row["lagging"] for row in rows] == [False, True, True, False]
+
+
 def test_a_stopped_partition_has_its_offsets(client: TestClient, shown: Shown) -> None:
     shown.view = made.stopped()
 

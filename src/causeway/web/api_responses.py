@@ -39,6 +39,7 @@ from causeway.web.health_summary import (
     catch_up_text,
     findings,
     lag_known,
+    lagging,
     partition_name,
     rpo,
     stale,
@@ -233,7 +234,7 @@ def _partition(mirror: MirrorView, view: PartitionView) -> ApiPartition:
         values |= dict.fromkeys(("lag_records", "lag_bytes", "lag_seconds"))
     if not view.verdict:
         values["gone"] = None
-    return ApiPartition(**values, lag_seconds_is_minimum=view.lag_older)
+    return ApiPartition(**values, lag_seconds_is_minimum=view.lag_older, lagging=lagging(view))
 
 
 def _gap(view: GapView) -> ApiGap:

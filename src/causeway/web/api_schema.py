@@ -176,6 +176,9 @@ class ApiPartition(ApiLayoutCell):
     lag_seconds_is_minimum: bool = Field(
         description="some of them were there before this process started, and may be older than `lag_seconds`"
     )
+    lagging: bool = Field(
+        description="the oldest of them has been waiting for 10 s or more; otherwise it counts as caught up"
+    )
     verdict: str = Field(description="why it is stopped ([verdicts](integrity.md)); empty if it is not")
     what: FreeText = Field(description="the reason as text")
     todo: FreeText = Field(description="what to do")

@@ -112,6 +112,12 @@ def catch_up_text(mirror: MirrorView, trend: float | None) -> str:
     return UNKNOWN if trend is None else "not at this rate"
 
 
+def lagging(partition: PartitionView) -> bool:
+    """Includes records from before the start of this process: their age is unknown."""
+    old = partition.lag_seconds >= LAGGING_SECONDS or partition.lag_older
+    return bool(partition.lag_records) and old
+
+
 def unreported(mirror: MirrorView) -> list[int]:
     """Shards with partitions that sent no heartbeat since this process started."""
     return [shard.number for shard in mirror.shards if shard.partitions and shard.heartbeat_at < 0]
@@ -275,11 +281,7 @@ def _not_stopped(mirror: MirrorView) -> list[PartitionView]:
 
 
 def _lags(mirror: MirrorView) -> bool:
-    """Includes records from before the start of this process: their age is unknown."""
-    return any(
-        partition.lag_records and (partition.lag_seconds >= LAGGING_SECONDS or partition.lag_older)
-        for partition in _not_stopped(mirror)
-    )
+    return any(map(lagging, _not_stopped(mirror)))
 
 
 def _for(mirror: MirrorView, now: int) -> str:

@@ -102,5 +102,5 @@ function state(partition) {
   if (partition.verdict) return `× stopped: ${partition.verdict}`;
   if (partition.position === null) return "not started";
   if (partition.lag_records === null) return "lag unknown";
-  return partition.lag_records ? "lagging" : "caught up";
+  return partition.lagging ? "lagging" : "caught up";
 }

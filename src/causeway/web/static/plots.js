@@ -14,7 +14,7 @@ const PLOTS = [
   },
   {
     id: "plot-lag",
-    left: { name: "lag_records", label: "records lag", text: short, axis: short, least: 10 },
+    left: { name: "lag_records", label: "records of lag", text: short, axis: short, least: 10 },
     right: { name: "lag_seconds", label: "lag time", text: duration, axis: (value) => duration(value).replace(".0", ""), least: 2, incrs: TIMES },
   },
   {
