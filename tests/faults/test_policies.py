@@ -50,7 +50,7 @@ def test_gaps_and_new_topics_are_gone_over_where_that_is_allowed_and_stay_in_the
     assert run.stop() == 0, run.output
     assert world.read(again)[0][60:] == world.read(again, "source")[0]
     assert f"{gap}[1]: offsets 50 to 69" in run.output
-    assert run.output.count(f"{again}[0]: another topic of this name was begun with at offset 0") == 2
+    assert run.output.count(f"{again}[0]: started with another topic of this name at offset 0") == 2
     image = world.ledger()
     assert not image.stopped
     assert_balanced(world)

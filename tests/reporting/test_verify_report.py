@@ -62,11 +62,11 @@ def test_each_kind_is_told_in_words_with_its_coordinates() -> None:
 
 
 def test_notes_follow_and_nobody_has_to_read_a_thousand_lines() -> None:
-    many = [verdict(n, Findings(1, 1), "orders", "never carried") for n in range(LINES_SHOWN + 5)]
+    many = [verdict(n, Findings(1, 1), "orders", "never replicated") for n in range(LINES_SHOWN + 5)]
 
     lines = verdict_lines(report(*many, notes=("not caught up within 5 s",)))
 
-    assert lines[0] == "orders[0]: never carried"
+    assert lines[0] == "orders[0]: never replicated"
     assert lines[-2:] == ["… and 5 more lines: -o json has them all", "not caught up within 5 s"]
 
 

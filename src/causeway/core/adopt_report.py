@@ -25,7 +25,7 @@ class PartitionHandoff:
     todo: str
     compared: int  # records of the destination
     unchecked: bool  # nothing was found, and the hint is used as it is
-    twice: CountRange  # records that will come twice
+    twice: CountRange  # records that will be duplicated
     lost: CountRange  # records that will be skipped although the destination does not have them
 
     @property
@@ -71,7 +71,7 @@ class AdoptReport:
 
     @property
     def twice(self) -> CountRange:
-        """How many records will come twice."""
+        """How many records will be duplicated."""
         return sum((partition.twice for partition in self.partitions), CountRange())
 
     @property
