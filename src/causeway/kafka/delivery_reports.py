@@ -47,7 +47,7 @@ class Stretch:
             raise Unmapped
         landed = self.partition if place == BY_KEY else place
         join(runs.setdefault(landed, []), [OffsetRun(self.source, self.first, self.length)])
-        # Two records stand for the stretch: a report for each record would cost more than producing it.
+        # Two records represent the stretch: a report for each record would cost more than producing it.
         half = self.length // 2
         waits.add(at - self.first_at, half)
         waits.add(at - self.last_at, self.length - half)

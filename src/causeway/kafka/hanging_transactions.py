@@ -223,14 +223,14 @@ def end_ledgers(view: ClusterView, mirror: str, shards: Iterable[int], limits: L
     spots = [*ledgers.values(), *((offset_map_topic(mirror), shard) for shard in ledgers)]
     hanging = look(view, spots)
     hanging.all_seen(view, spots)
-    told = [
+    ended = [
         end_ledger(view, mirror, shard, limits, hanging).what
         for shard, ledger in ledgers.items()
         if ledger in hanging.opened
     ]
-    for ledger, offset in (open_from(view, ledgers.values()) if told else {}).items():
+    for ledger, offset in (open_from(view, ledgers.values()) if ended else {}).items():
         refuse_foreign(ledger, offset)
-    return told
+    return ended
 
 
 def refuse_foreign(spot: Spot, offset: int) -> None:

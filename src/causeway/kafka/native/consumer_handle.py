@@ -28,10 +28,10 @@ class NativeConsumer:
     def __init__(self, properties: Mapping[str, Any]) -> None:
         self.handle = 0
         self.library = library.load()
-        self._told = handle.Told(properties)
+        self._callbacks = handle.ClientCallbacks(properties)
         self._topics: dict[str, int] = {}
         self.names: dict[int, str] = {}  # topic names, by the handle in messages
-        self.handle = handle.make(self.library, library.CONSUMER, properties, self._told)
+        self.handle = handle.make(self.library, library.CONSUMER, properties, self._callbacks)
         self.library.poll_set_consumer(self.handle)
         self._queue = self.library.queue_get_consumer(self.handle)
 

@@ -14,8 +14,19 @@ import numpy as np
 from numba import types
 
 from causeway.kafka.native import library
+from causeway.kafka.native.compiling import (
+    INT,
+    INT_ROW,
+    INT_TABLE,
+    compiled,
+    destroy_message,
+    load32,
+    load64,
+    message_epoch,
+    message_timestamp,
+)
 from causeway.kafka.native.library import Library
-from causeway.kafka.native.loop import NO_HEADERS, _compiled, _destroy, _epoch, _load32, _load64, _timestamp
+from causeway.kafka.native.loop import NO_HEADERS
 from causeway.kafka.native.messages import Consumed, HeaderNames, error_at, why_unreadable
 from causeway.rules.header_names import MOST_HEADERS, Headers
 
@@ -34,7 +45,6 @@ _M_RKT, _M_PARTITION, _M_VALUE, _M_VALUE_SIZE, _M_KEY, _M_KEY_SIZE, _M_OFFSET = 
 _BEFORE_NAME = 16
 assert library.HEADER_PREFIX.format == "@NNNP"
 
-_I, _ROW, _TABLE = types.int64, types.int64[::1], types.int64[:, ::1]
 _headers = types.ExternalFunction("rd_kafka_message_headers", types.int32(types.intp, types.intp))
 _header = types.ExternalFunction(
     "rd_kafka_header_get_all",
@@ -43,7 +53,7 @@ _header = types.ExternalFunction(
 _memcpy = types.ExternalFunction("memcpy", types.intp(types.intp, types.intp, types.uintp))
 
 
-@_compiled(_ROW, _I, _TABLE, _ROW)
+@compiled(INT_ROW, INT, INT_TABLE, INT_ROW)
 def measure(messages: Any, count: int, records: Any, out: Any) -> int:
     """Read all of the messages but contents; `out` gets the number of headers and of bytes to copy."""
     scratch = out.ctypes.data + 8 * 2
@@ -52,31 +62,31 @@ def measure(messages: Any, count: int, records: Any, out: Any) -> int:
     for index in range(count):
         message = messages[index]
         record = records[index]
-        record[_ERR] = _load32(message)
-        record[_RKT] = _load64(message + _M_RKT)
-        record[_PARTITION] = _load32(message + _M_PARTITION)
-        record[_OFFSET] = _load64(message + _M_OFFSET)
-        record[_KEY], record[_KEY_SIZE] = _load64(message + _M_KEY), _load64(message + _M_KEY_SIZE)
-        record[_VALUE], record[_VALUE_SIZE] = _load64(message + _M_VALUE), _load64(message + _M_VALUE_SIZE)
+        record[_ERR] = load32(message)
+        record[_RKT] = load64(message + _M_RKT)
+        record[_PARTITION] = load32(message + _M_PARTITION)
+        record[_OFFSET] = load64(message + _M_OFFSET)
+        record[_KEY], record[_KEY_SIZE] = load64(message + _M_KEY), load64(message + _M_KEY_SIZE)
+        record[_VALUE], record[_VALUE_SIZE] = load64(message + _M_VALUE), load64(message + _M_VALUE_SIZE)
         record[_CODE], record[_COUNT] = NO_HEADERS, 0
         if record[_ERR] != 0:
             continue
-        record[_STAMP] = _timestamp(message, scratch)
-        record[_KIND] = _load32(scratch)
-        record[_EPOCH] = _epoch(message)
+        record[_STAMP] = message_timestamp(message, scratch)
+        record[_KIND] = load32(scratch)
+        record[_EPOCH] = message_epoch(message)
         if record[_KEY_SIZE] <= SMALL:
             size += record[_KEY_SIZE]
         if record[_VALUE_SIZE] <= SMALL:
             size += record[_VALUE_SIZE]
         record[_CODE] = _headers(message, scratch)
         if record[_CODE] == 0:
-            listed = _load64(scratch)
+            listed = load64(scratch)
             record[_LISTED] = listed
             number = 0
             while _header(listed, number, scratch, scratch + 8, scratch + 16) == 0:
-                size += _load64(_load64(scratch) - _BEFORE_NAME)
-                if _load64(scratch + 16) <= SMALL:
-                    size += _load64(scratch + 16)
+                size += load64(load64(scratch) - _BEFORE_NAME)
+                if load64(scratch + 16) <= SMALL:
+                    size += load64(scratch + 16)
                 number += 1
             record[_COUNT] = number
             headers += number
@@ -85,7 +95,7 @@ def measure(messages: Any, count: int, records: Any, out: Any) -> int:
     return count
 
 
-@_compiled(_I, _TABLE, _TABLE, _I, _ROW)
+@compiled(INT, INT_TABLE, INT_TABLE, INT, INT_ROW)
 def copy(count: int, records: Any, headers: Any, buffer: int, out: Any) -> int:
     """Copy contents into the buffer, and note their positions there."""
     scratch = out.ctypes.data + 8 * 2
@@ -107,11 +117,11 @@ def copy(count: int, records: Any, headers: Any, buffer: int, out: Any) -> int:
         for number in range(record[_COUNT]):
             _header(record[_LISTED], number, scratch, scratch + 8, scratch + 16)
             header = headers[row]
-            name = _load64(scratch)
-            header[_NAME_SIZE], header[_NAME_AT] = _load64(name - _BEFORE_NAME), at
+            name = load64(scratch)
+            header[_NAME_SIZE], header[_NAME_AT] = load64(name - _BEFORE_NAME), at
             _memcpy(buffer + at, name, header[_NAME_SIZE])
             at += header[_NAME_SIZE]
-            header[_CONTENT], header[_CONTENT_SIZE] = _load64(scratch + 8), _load64(scratch + 16)
+            header[_CONTENT], header[_CONTENT_SIZE] = load64(scratch + 8), load64(scratch + 16)
             header[_CONTENT_AT] = -1
             if header[_CONTENT_SIZE] <= SMALL:
                 _memcpy(buffer + at, header[_CONTENT], header[_CONTENT_SIZE])
@@ -121,10 +131,10 @@ def copy(count: int, records: Any, headers: Any, buffer: int, out: Any) -> int:
     return row
 
 
-@_compiled(_ROW, _I)
+@compiled(INT_ROW, INT)
 def destroy(messages: Any, count: int) -> int:
     for index in range(count):
-        _destroy(messages[index])
+        destroy_message(messages[index])
     return count
 
 

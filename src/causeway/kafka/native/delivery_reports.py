@@ -32,7 +32,7 @@ class Stretches:
         for partition in partitions:
             its = rows[rows[:, 3] == partition] if place == BY_KEY else rows
             join(runs.setdefault(partition, []), list(map(OffsetRun._make, its[:, (1, 4, 2)].tolist())))
-        # As in the object carrier: two records stand for each stretch.
+        # As in the object carrier: two records represent each stretch.
         half = rows[:, 2] // 2
         for stamps, weights in ((rows[:, 5], half), (rows[:, 6], rows[:, 2] - half)):
             waited = at - stamps

@@ -18,7 +18,7 @@ _OWN = frozenset({"error_cb", "throttle_cb", "logger"})
 """Properties of the client's Python classes only: functions that are called when a handle is polled."""
 
 
-class Told:
+class ClientCallbacks:
     """Callbacks of the client while it is polled. They must not raise: the exception would be lost."""
 
     def __init__(self, properties: Mapping[str, Any]) -> None:
@@ -55,7 +55,9 @@ def _text(found: bytes | None) -> str:
     return (found or b"").decode(errors="replace")
 
 
-def make(lib: Library, kind: int, properties: Mapping[str, Any], told: Told, on_report: int = 0) -> int:
+def make(
+    lib: Library, kind: int, properties: Mapping[str, Any], callbacks: ClientCallbacks, on_report: int = 0
+) -> int:
     """Create a handle. Raises KafkaException where a property is not accepted."""
     conf = lib.conf_new()
     reason = ctypes.create_string_buffer(_REASON_BYTES)
@@ -66,7 +68,7 @@ def make(lib: Library, kind: int, properties: Mapping[str, Any], told: Told, on_
         if lib.conf_set(conf, name.encode(), given.encode(), reason, _REASON_BYTES):
             lib.conf_destroy(conf)
             raise KafkaException(KafkaError(KafkaError._INVALID_ARG, _text(reason.value)))
-    told.listen(lib, conf)
+    callbacks.listen(lib, conf)
     if on_report:
         lib.conf_set_dr_msg_cb(conf, on_report)
     handle = lib.new(kind, conf, reason, _REASON_BYTES)

@@ -157,7 +157,7 @@ class Library:
     def check(self, error: int | None, doing: str = "") -> None:
         """Raise an error object as the client's classes would."""
         if error:
-            told = KafkaError(
+            raised = KafkaError(
                 self.error_code(error),
                 self.error_string(error).decode(errors="replace"),
                 bool(self.error_is_fatal(error)),
@@ -165,7 +165,7 @@ class Library:
                 bool(self.error_txn_requires_abort(error)),
             )
             self.error_destroy(error)
-            raise KafkaException(told)
+            raise KafkaException(raised)
 
     def check_code(self, code: int) -> None:
         if code:

@@ -22,23 +22,26 @@ OnReport = Callable[[KafkaError | None, Any], None]
 class Report(NamedTuple):
     """Where one record landed, with the interface of the client's messages."""
 
-    told: tuple[int, int]
+    destination_offset: int
+    destination_partition: int
 
     def offset(self) -> int:
-        return self.told[0]
+        return self.destination_offset
 
     def partition(self) -> int:
-        return self.told[1]
+        return self.destination_partition
 
 
 class NativeProducer:
     def __init__(self, properties: Mapping[str, Any]) -> None:
         self.handle = 0
         self.library = library.load()
-        self._told = handle.Told(properties)
+        self._callbacks = handle.ClientCallbacks(properties)
         self._topics: dict[str, int] = {}
         self._awaited: list[tuple[Any, OnReport]] = []  # slots of records that Python produced
-        self.handle = handle.make(self.library, library.PRODUCER, properties, self._told, loop.report.address)
+        self.handle = handle.make(
+            self.library, library.PRODUCER, properties, self._callbacks, loop.report.address
+        )
 
     def __del__(self) -> None:
         if self.handle:
@@ -144,8 +147,8 @@ class NativeProducer:
                 self._awaited.append((slot, on_delivery))
                 continue
             code, partition = int(slot[1]) >> 32, int(slot[1]) & 0xFFFFFFFF
-            on_delivery(KafkaError(code) if code else None, Report((int(slot[0]), partition)))
-        if self._told.fatal:
+            on_delivery(KafkaError(code) if code else None, Report(int(slot[0]), partition))
+        if self._callbacks.fatal:
             raise handle.fatal_error(self.library, self.handle)
 
 

@@ -35,7 +35,7 @@ def find_ledger(order: TaskOrder, destination: ClusterView, task: TaskState) -> 
             "the ledger was deleted under the mirror",
             where=f'topic {order.ledger} on cluster "{order.destination.alias}"',
             why=str(error),
-            todo="its positions are gone: replicate under a new mirror name, or take over what is there:"
+            todo="its positions are lost: replicate under a new mirror name, or take over what is there:"
             f" delete topic {order.offset_map} and `causeway adopt`",
         ) from None
     task.without_ledger = 0
@@ -93,15 +93,15 @@ def check_reached(order: TaskOrder, positions: Mapping[SourcePartition, Position
         known = [(lane.topic_id, lane.reached)] if lane.reached is not None else []
         known += [(committed.topic_id, committed.offset)] if committed else []
         if any(falls_short(position, topic_id, offset) for topic_id, offset in known):
-            told = f"the ledger shows {lane.source} at {position.offset if position else 'no offset'}"
+            shown = f"the ledger shows {lane.source} at {position.offset if position else 'no offset'}"
             least = f"it was at {max(offset for _, offset in known)} before"
             task.short_ledger += 1
             if task.short_ledger < LOOKS:
-                raise Again(f"{told}, {least}: reading it again")
+                raise Again(f"{shown}, {least}: reading it again")
             raise IntegrityError(
                 "the ledger has lost what was committed to it",
                 where=f"{order.ledger}[{order.shard}]",
-                why=f"{told}, {least}",
+                why=f"{shown}, {least}",
                 todo="it was changed, or cut off by an unclean election: going on would repeat records;"
                 " replicate under a new mirror name, or `causeway adopt` under it",
             )
