@@ -125,7 +125,7 @@ def watching(run: Run) -> Table:
         ("off_cores", "{:.1%}"), ("alone_cores", "{:.1%}"), ("watched_cores", "{:.1%}"),
         ("cost_cores", "{:.1%}"), ("scrape_ms", "{:.0f}"),
     )  # fmt: skip
-    header = ("", "", "not served", "nobody looks", "page open, scraped", "cost", "a scrape, ms")
+    header = ("", "", "not served", "served, unused", "page open, scraped", "cost", "a scrape, ms")
     note = "CPU of the driver's process, in % of a core: a page that stays open, and a scrape every 5 s."
     return Table("Page and metrics", header, _rows(run, "watching", figures), words=2, note=note)
 
