@@ -16,7 +16,8 @@ from causeway.core.task_order import Lane
 from causeway.kafka.native.library import Message
 from causeway.kafka.native.source_consumer import MOST, NativeSourceConsumer
 from causeway.kafka.partition_state import PartitionState
-from causeway.kafka.source_consumer import Polled, SourceConsumer
+from causeway.kafka.polled import Polled
+from causeway.kafka.source_consumer import SourceConsumer
 
 EOF, BAD, CUT, AWAY = (
     KafkaError._PARTITION_EOF, KafkaError._BAD_MSG, KafkaError._LOG_TRUNCATION, KafkaError._TRANSPORT,

@@ -10,7 +10,7 @@ import re
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
@@ -21,13 +21,13 @@ from causeway.core.topic import Spot
 from causeway.errors import CausewayError
 from causeway.kafka import clients
 from causeway.kafka.admin import ClusterView, TopicFacts
-from causeway.kafka.failures import error_of, is_corrupt
+from causeway.kafka.failures import error_of
 from causeway.kafka.log_facts import log_facts
 from causeway.kafka.look_ahead import RecordRun, runs_of
 from causeway.kafka.native.consumer_handle import ObjectConsumer
 from causeway.kafka.partition_state import PartitionState
+from causeway.kafka.polled import NOTHING, FailedPartition, Polled, size_of
 from causeway.kafka.source_group import SourceGroup
-from causeway.rules.fetch_sizes import size_in_memory
 from causeway.rules.integrity import LogFacts
 
 CONNECT_SECONDS = 1.0
@@ -36,28 +36,6 @@ RETRY_SECONDS = 1.0
 CLOSE_SECONDS = 1.0
 CHANGED_ID = re.compile(r"Topic (\S+) changed id from \S+ to (\S+)$")
 """The client logs the id in metadata that it applies, also the first one. No client API reports it."""
-TRUNCATED = KafkaError(KafkaError._LOG_TRUNCATION).str()
-"""With auto.offset.reset = error the client reports truncation under another code: only the text names it."""
-
-
-class FailedPartition(NamedTuple):
-    """A partition that failed, and why; whether its log was truncated before its position, or is damaged."""
-
-    state: PartitionState
-    why: str
-    truncated: bool = False
-    corrupt: bool = False
-
-
-class Polled(NamedTuple):
-    """Records, and what to apply after them: end-of-partition events and partitions that failed."""
-
-    records: Any  # a list of messages, or the native carrier's batch of them
-    ends: list[tuple[PartitionState, int]] = []  # noqa: RUF012
-    failed: list[FailedPartition] = []  # noqa: RUF012
-
-
-NOTHING = Polled([])
 
 
 class SourceConsumer:
@@ -237,7 +215,7 @@ class SourceConsumer:
 
     def sizes(self, records: Any, most: int) -> list[int]:
         """Return the sizes in the client's memory of about `most` of these records, evenly spaced."""
-        return [_size(message) for message in records[:: max(1, len(records) // most)]]
+        return [size_of(message) for message in records[:: max(1, len(records) // most)]]
 
     def release(self, records: Any) -> None:
         """Free records that were taken and will not be produced. Objects need nothing."""
@@ -264,18 +242,16 @@ class SourceConsumer:
     def _handle_event(self, message: Any, polled: Polled) -> bool:
         """Handle a message that is not a record. Returns whether its partition failed."""
         error = message.error()
-        lane = self.open.get((message.topic(), message.partition()))
+        state = self.open.get((message.topic(), message.partition()))
         if error.code() == KafkaError._PARTITION_EOF:
-            if lane is not None:
-                polled.ends.append((lane, int(message.offset())))
+            if state is not None:
+                polled.ends.append((state, int(message.offset())))
             return False
         why = str(error.str())
-        if lane is None:
+        if state is None:
             self.trouble = why
             return False
-        polled.failed.append(
-            FailedPartition(lane, why, truncated=TRUNCATED in why, corrupt=is_corrupt(error))
-        )
+        polled.failed.append(FailedPartition.of(state, error))
         return True
 
     def advance_group(self, positions: Iterable[Position], *, final: bool = False) -> bool:
@@ -300,9 +276,3 @@ class SourceConsumer:
 
     def _on_error(self, error: KafkaError) -> None:
         self.trouble = str(error.str())
-
-
-def _size(message: Any) -> int:
-    headers = () if message.unreadable else message.headers() or ()
-    sizes = [(len(name), len(value or b"")) for name, value in headers]
-    return size_in_memory(len(message.value() or b""), len(message.key() or b""), sizes)

@@ -14,7 +14,8 @@ from causeway.kafka.native import loop
 from causeway.kafka.native.consumer_handle import NativeConsumer
 from causeway.kafka.native.library import Message
 from causeway.kafka.native.messages import NativeMessage
-from causeway.kafka.source_consumer import NOTHING, Polled, SourceConsumer
+from causeway.kafka.polled import NOTHING, Polled
+from causeway.kafka.source_consumer import SourceConsumer
 
 MOST = 10_000
 
@@ -86,9 +87,9 @@ class NativeSourceConsumer(SourceConsumer):
         name = self._consumer.names.get(fields.rkt)
         if fields.err != KafkaError._PARTITION_EOF or name is None:
             return self._handle_event(NativeMessage(self._consumer.library, address), polled)
-        lane = self.open.get((name, fields.partition))
-        if lane is not None:
-            polled.ends.append((lane, fields.offset))
+        state = self.open.get((name, fields.partition))
+        if state is not None:
+            polled.ends.append((state, fields.offset))
         return False
 
     def _drop_after_failure(self, failed: Mapping[tuple[int, int], int], count: int) -> int:

@@ -10,8 +10,9 @@ from causeway.core.position import SourcePartition
 from causeway.core.task_order import TaskOrder
 from causeway.errors import CausewayError
 from causeway.kafka.look_ahead import holes_ahead
+from causeway.kafka.polled import FailedPartition, Polled
 from causeway.kafka.producer import DestinationProducer
-from causeway.kafka.source_consumer import FailedPartition, Polled, SourceConsumer
+from causeway.kafka.source_consumer import SourceConsumer
 from causeway.kafka.task_errors import Again, Fenced, Refused, Unfit
 from causeway.replication.rules.pacing import Pace, first_pace, next_pace
 from causeway.replication.rules.throttle import Throttle

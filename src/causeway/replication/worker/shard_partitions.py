@@ -11,7 +11,8 @@ from causeway.core.topic import Spot
 from causeway.errors import CausewayError
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.partition_state import PartitionState
-from causeway.kafka.source_consumer import FailedPartition, SourceConsumer
+from causeway.kafka.polled import FailedPartition
+from causeway.kafka.source_consumer import SourceConsumer
 from causeway.replication.worker.hanging_transactions import must_be_checked
 from causeway.replication.worker.partition_start import open_lanes, stopped
 from causeway.replication.worker.source_checks import is_cut_off

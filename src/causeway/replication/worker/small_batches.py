@@ -11,8 +11,9 @@ import time
 from typing import Any
 
 from causeway.kafka.partition_state import NEVER
+from causeway.kafka.polled import Polled
 from causeway.kafka.producer import DestinationProducer
-from causeway.kafka.source_consumer import Polled, SourceConsumer
+from causeway.kafka.source_consumer import SourceConsumer
 from causeway.planning.rules.batch_limits import Room, wire_size
 
 TURN_SECONDS = 0.05
