@@ -44,5 +44,5 @@ class PauseOrResume:
         return [view for view in self.run.snapshot().mirrors if view.name in self.mirrors]
 
     def _took_effect(self, view: MirrorView) -> bool:
-        # A mirror that waits for a cluster may still replicate: only "paused" means that none of its shards does.
+        # A mirror that waits for a cluster may still replicate; one that is "paused" does not.
         return view.state == "paused" if self.paused else view.state != "paused" and not view.paused_by
