@@ -363,7 +363,7 @@ def test_what_this_kind_of_hint_cannot_say_is_refused(world: World) -> None:
         (("--from", "group", "--mirror", "nobody", "--yes"), "no mirror is named nobody"),
     ],
 )
-def test_bad_arguments_are_usage_errors(tmp_path: Path, arguments: Sequence[str], origin_text: str) -> None:
+def test_bad_arguments_are_usage_errors(tmp_path: Path, arguments: Sequence[str], text: str) -> None:
     config = tmp_path / "mirror.toml"
     config.write_text(
         '[clusters.a]\nbootstrap_servers = "a:1"\n[clusters.b]\nbootstrap_servers = "b:1"\n'
@@ -371,5 +371,5 @@ def test_bad_arguments_are_usage_errors(tmp_path: Path, arguments: Sequence[str]
     )
     ended = causeway("adopt", config, *arguments)
     assert ended.returncode == 2, ended.stderr
-    assert origin_text in ended.stderr
+    assert text in ended.stderr
     assert "Traceback" not in ended.stderr

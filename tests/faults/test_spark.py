@@ -145,7 +145,7 @@ def test_a_cancelled_slice_has_failed_even_if_spark_never_responds(tmp_path: Pat
     context = Namespace(
         _temp_dir=tmp_path, _jsc=None, setJobGroup=never, cancelJobGroup=_dead, statusTracker=_dead
     )
-    order = Namespace(mirror="m", lease=1, slice=1, shard=1, to_json=lambda: "{}")
+    order = Namespace(slice=Namespace(mirror="m", lease=1, number=1), shard=1, to_json=lambda: "{}")
     spark = SparkExecutor(cast(Any, Namespace(sparkContext=context)))
     piece = Slice(spark, [cast(Any, order)], "")
     try:
