@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -146,6 +148,19 @@ def test_the_trend_is_the_pace_of_the_backlog(pace: int) -> None:
     for second in range(60):
         after(track, seconds=second, lag=100_000 + pace * second)
     assert track.trend is not None and abs(track.trend - pace) < 1e-6
+
+
+@pytest.mark.parametrize("state", ["starting", "waiting", "paused"])
+def test_the_trend_is_of_the_running_mirror_alone(state: Any) -> None:
+    """A backlog that grew before the mirror replicated is no warning that it cannot catch up."""
+    track = Track()
+    for second in range(40):
+        lag = 1_000 * second if second < 30 else 30_000 - 500 * (second - 30)
+        view = mirror([partition(lag_records=lag)], state=state if second < 30 else "running")
+        track.add(view, START + second * 1000)
+        if second in (30, 34):
+            assert track.trend is None, "too early to tell"
+    assert track.trend is not None and abs(track.trend + 500) < 1e-6
 
 
 def test_there_is_no_trend_before_there_is_something_to_compare() -> None:

@@ -44,6 +44,7 @@ class Track:
     def __init__(self) -> None:
         self._fine: deque[Sample] = deque(maxlen=FINE_KEPT)
         self._coarse: deque[Sample] = deque(maxlen=COARSE_KEPT)
+        self._not_running_at = -1  # the last sample of a mirror that was not running
         self._merged = 0  # how many samples the last coarse one combines
         self._latencies: deque[tuple[int, tuple[int, ...]]] = deque()
         self._counted: frozenset[tuple[str, str, int]] = frozenset()  # partitions in the latency counts
@@ -55,6 +56,8 @@ class Track:
                 kept.pop()
         if self._fine and self._fine[-1].at // FINE_MS == at // FINE_MS:
             return
+        if view.state != "running":
+            self._not_running_at = at
         sample = self._sample(view, at)
         self._fine.append(sample)
         if self._coarse and self._coarse[-1].at // COARSE_MS == at // COARSE_MS:
@@ -80,7 +83,11 @@ class Track:
 
         Compares the mean of the last minute's second half with that of its first: producers write in bursts.
         """
-        recent = [sample for sample in self._fine if sample.at > self._fine[-1].at - TREND_MS]
+        if not self._fine:
+            return None
+        # While a mirror starts, waits or is paused its backlog grows: that says nothing about its rate.
+        since = max(self._fine[-1].at - TREND_MS, self._not_running_at)
+        recent = [sample for sample in self._fine if sample.at > since]
         if len(recent) < TREND_SAMPLES:
             return None
         half = len(recent) // 2
