@@ -150,7 +150,7 @@ def test_a_destination_that_takes_smaller_records(setup: CheckSetup) -> None:
     result = setup.check(setup.config(topic))
     assert result.exit_code == 0
     remark = result.only(setup.mirror, "warning")
-    assert f"{topic}: the destination takes 1,000,000 bytes at most, the source 5,000,000" in remark
+    assert f"{topic}: the destination accepts at most 1,000,000 bytes, the source 5,000,000" in remark
     assert f"--entity-name {topic} --add-config max.message.bytes=5000000" in remark
 
 

@@ -160,14 +160,14 @@ def test_whoever_worked_for_the_mirror_is_fenced(ledger: Ledger) -> None:
     assert ledger.offsets() == [50, 20]
 
 
-def test_what_somebody_moved_meanwhile_is_not_moved_again(ledger: Ledger) -> None:
+def test_a_position_that_moved_meanwhile_is_not_moved_again(ledger: Ledger) -> None:
     skip = ledger.skip("latest", 0)
     ledger.write(ledger.position(0, 25))
 
     error = refusal(skip.write)
 
     assert isinstance(error, IntegrityError)
-    assert "was at offset 20 a moment ago, and is at 25 now" in str(error)
+    assert "changed from offset 20 to 25 meanwhile" in str(error)
     assert (ledger.offsets(), ledger.world.ledger().gaps) == ([25, 20], {})
 
 
@@ -262,7 +262,7 @@ def test_everything_is_shown_and_without_the_source_what_the_ledger_says(
     away = load(ledger.config, ["clusters.src.bootstrap_servers=127.0.0.1:1"])
     report = read_offsets(away, away.mirrors[0], ledger.topic)
     assert [(one.position.offset, one.lag) for one in report.partitions] == [(20, None), (30, None)]
-    assert report.notes[0].startswith('without the log bounds of "src": ')
+    assert report.notes[0].startswith('no log start and log end of "src": ')
 
 
 def test_without_a_ledger_there_is_nothing_to_show(world: World) -> None:

@@ -41,7 +41,7 @@ def refusal_of(position: Position, log: SourceLog, wanted: TargetOffset, *, back
     source, at = position.source, position.offset
     if log.topic_id is None:
         return MoveRefusal(
-            f"the source topic {source.topic} does not exist any more",
+            f"the source topic {source.topic} no longer exists",
             "there is nothing to replicate from it",
         )
     if not same_topic(position.topic_id, log.topic_id):
