@@ -63,7 +63,7 @@ def test_back_must_be_typed_and_says_how_many_would_come_twice() -> None:
 
 def test_another_topic_of_the_name_is_not_the_ledgers() -> None:
     assert "deleted and created again" in refused_because(85, replace(LOG, topic_id="another"), back=True)
-    assert "does not exist" in refused_because(85, SourceLog(None), back=True)
+    assert "no longer exists" in refused_because(85, SourceLog(None), back=True)
     assert refused_because(85, replace(LOG, topic_id=NO_TOPIC_ID)) == ""
 
 
