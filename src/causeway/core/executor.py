@@ -41,7 +41,9 @@ class SubmittedJob(Protocol):
 
 
 class Executor(Protocol):
-    def submit(self, task: ArrowTask, table: pa.Table, ddl: str, group: str, description: str) -> SubmittedJob:
+    def submit(
+        self, task: ArrowTask, table: pa.Table, ddl: str, group: str, description: str
+    ) -> SubmittedJob:
         """Start a task for each row of the table. `ddl` is the schema of what the tasks return."""
 
     def counter(self) -> Counter: ...
