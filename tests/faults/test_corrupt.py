@@ -60,7 +60,7 @@ def test_a_batch_that_cannot_be_read_stops_its_partition_until_it_can(
     run, stop = stops(world, config)
 
     assert (stop.verdict, stop.topic, stop.partition, stop.expected) == ("corrupt", topic, 0, FIRST)
-    assert f"{topic}[0] cannot be read from offset {FIRST} on" in run.output
+    assert f"{topic}[0] cannot be read at offset {FIRST}, which is next" in run.output
     assert "failed CRC32C check" in run.output
     assert "causeway offsets skip" in run.output
     assert "Traceback" not in run.output
