@@ -107,7 +107,7 @@ def test_the_ledger_of_an_older_version_has_positions_alone(world: World) -> Non
     key, value = encode(position)
     world.produce(old.topic, [(1, Rec(key, value, (), now_ms()))], on="destination")
 
-    with pytest.raises(IntegrityError, match=f'mirror "{world.mirror}-old" replicates it'):
+    with pytest.raises(IntegrityError, match=f'mirror "{world.mirror}-old" also replicates it'):
         start(world.config())
 
 

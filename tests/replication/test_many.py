@@ -115,7 +115,7 @@ def test_both_ways_with_marks_of_origin(world: World) -> None:
                 {"topics": ["T"], "provenance": True},
                 {"topics": ["T"], "source": "dst", "destination": "src", "on_existing_records": "append"},
             ],
-            "set provenance = true on all mirrors of the circle",
+            "set provenance = true on all mirrors of the loop",
         ),
         (
             [{"topics": ["T", "U"], "destination": "src", "rename": {"T": "U", "U": "T"}}],
@@ -188,7 +188,7 @@ def test_another_cluster_in_the_place_of_a_source_is_refused(world: World) -> No
     run = world.run(world.config([topic], rename={topic: to}, source="dst"), "--stop-at-end")
 
     assert run.wait() == 6, run.output
-    assert f"topic {to} holds what was carried from {topic} of the cluster with the id" in run.output
+    assert f"topic {to} has records replicated from {topic} of the cluster with the id" in run.output
     assert len(world.read(to)[0]) == 10
 
 
