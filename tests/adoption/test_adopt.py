@@ -180,7 +180,7 @@ def test_other_contents_are_refused_without_unchecked(world: World) -> None:
     assert refused.returncode == 6, refused.stderr
     assert "the handoff cannot be confirmed" in refused.stderr
     torn = adopt(config, *at, "--compare", "value", "--yes")
-    assert "are missing on the destination" in torn.stderr, "those without a value were left out"
+    assert "missing on the destination: " in torn.stderr, "those without a value were left out"
     done = adopt(config, *at, "--compare", "value", "--accept", "lose", "--yes")
     assert done.returncode == 0, done.stderr
     assert begins(world) == {(keys, 0): 120}
@@ -224,7 +224,7 @@ def test_a_tool_that_still_runs_is_not_taken_over_from(world: World) -> None:
     producer.begin_transaction()
     producer.produce(topic, b"v", partition=0)
     producer.flush(10)
-    with pytest.raises(IntegrityError, match=r"a transaction is open in .*\[0\], from offset 101 on"):
+    with pytest.raises(IntegrityError, match=r"a transaction is open in .*\[0\], from offset 101"):
         adoption.search()
     producer.abort_transaction(10)
 
@@ -343,7 +343,7 @@ def test_what_this_kind_of_hint_cannot_say_is_refused(world: World) -> None:
     assert (nothing.returncode, "there is nothing to adopt" in nothing.stderr) == (3, True), nothing.stderr
     OldTool(world, mixed, mixed).copy([10, 10], same, timestamps=True)
     ends = adopt(config, "--from", "destination-end", "--yes")
-    assert (ends.returncode, "do not have places of their own" in ends.stderr) == (3, True), ends.stderr
+    assert (ends.returncode, "share destination partitions" in ends.stderr) == (3, True), ends.stderr
     group = adopt(config, "--from", "group", "--group", f"{mixed}-nobody", "--yes")
     assert (group.returncode, "has committed nothing" in group.stderr) == (3, True), group.stderr
 

@@ -65,7 +65,7 @@ def test_the_tools_environment_carries_every_record_once(world: World, follower:
             world.produce(topic, [(n % PARTITIONS, Rec(None, value, (), now_ms()))])
             ktm.until(partial(follower.has, value), f"{value!r} is carried")
         assert ktm.stop() == 0, ktm.output
-        assert "note: PROM_SERVER_ADDR: serves /metrics, with Kafka Topic Mirror's names" in ktm.output
+        assert "note: PROM_SERVER_ADDR: serves /metrics, with Kafka Topic Mirror's metric names" in ktm.output
 
     world.produce(
         topic, [(n % PARTITIONS, Rec(b"late", f"late {n}".encode(), (), now_ms())) for n in range(9)]

@@ -110,6 +110,11 @@ def test_an_application_takes_as_many_cores_as_it_has_shards_in_whole_executors(
             "no master",
         ),
         ("[JOB_CANCELLED] job 1\nmore", "[JOB_CANCELLED] job 1"),
+        (
+            "\n  An exception was thrown from the Python worker:\nTraceback (most recent call last):\n"
+            "  File \"x.py\", line 1, in f\nModuleNotFoundError: No module named 'x'\n",
+            "ModuleNotFoundError: No module named 'x'",
+        ),
         ("", "RuntimeError"),
     ],
 )

@@ -51,7 +51,7 @@ def test_a_pause_in_the_ledger_holds_over_a_restart_until_it_is_taken_back(world
 
     said = causeway("pause", config, "--url", url)
     assert said.returncode == 0, said.stderr
-    assert "does not run, and is paused" in said.stdout
+    assert "does not run; it is paused" in said.stdout
     paused = world.ledger().paused
     assert paused is not None
     assert paused.by == who()
@@ -130,7 +130,7 @@ def test_what_never_ran_cannot_be_paused(world: World) -> None:
     settings = load(world.config(), [])
     with pytest.raises(PlanRefused) as error:
         write_pause(settings, settings.mirrors[0], who(), "")
-    assert "has no ledger yet" in error.value.what
+    assert "has no ledger to write this to" in error.value.what
     said = causeway("pause", world.config(), "--url", serving()[0])
-    assert (said.returncode, "has no ledger yet" in said.stderr) == (3, True), said
+    assert (said.returncode, "has no ledger to write this to" in said.stderr) == (3, True), said
     assert said.stdout == ""

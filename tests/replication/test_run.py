@@ -160,7 +160,7 @@ def test_without_a_terminal_there_are_plain_lines(world: World) -> None:
     topic = world.topic("t", 1)
     world.produce(topic, world.numbers(10))
     run = world.carry_all(world.config())
-    assert f"{world.mirror}: done, 1 topics, 10 records" in run.output
+    assert f"{world.mirror}: done, 1 topic, 10 records" in run.output
     assert "\x1b[" not in run.output
     assert "WARN" not in run.output
     assert "Spark's own log is" in run.output

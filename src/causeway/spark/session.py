@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -49,6 +50,9 @@ _before: dict[str, str | None] = {}
 """Environment variables that `start` has set, as they were before."""
 
 _QUIET = logging.NullHandler()
+
+_EXCEPTION = re.compile(r"[\w.]+(Error|Exception|Interrupt|Exit)\b")
+"""The last line of a Python traceback."""
 
 SLOTS_SECONDS = 60.0
 """How long executors may take to register."""
@@ -287,7 +291,13 @@ def _cores(settings: SparkSettings, slots: int) -> int:
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of Spark's error, without py4j's line that names the called method."""
+    """The line of Spark's error that says what failed.
+
+    That is its first line, without py4j's line that names the called method; if a Python worker raised, the
+    exception at the end of its traceback.
+    """
     lines = [line.strip().removeprefix(": ") for line in str(error).splitlines()]
-    told = [line for line in lines if line and not line.startswith("An error occurred while calling")]
-    return (told or [type(error).__name__])[0]
+    lines = [line for line in lines if line and not line.startswith("An error occurred while calling")]
+    if lines and lines[0].startswith("An exception was thrown from the Python worker"):
+        lines = [line for line in lines if _EXCEPTION.match(line)][-1:] or lines
+    return (lines or [type(error).__name__])[0]
