@@ -87,7 +87,7 @@ def test_the_newer_generation_runs_stops_at_the_end_and_resumes(world: World, tm
         world.produce(gaps, world.numbers(50, start=start + 50), transaction="abort")
         said = run(world, "./kaf-relay.bin --config config.toml --mode single --stop-at-end")
     name = f"kaf-relay-{plain}"
-    assert f"note: topics: the mirror and its ledger are called {name}, after the first topic" in said
+    assert f"note: topics: the mirror and its ledger are named {name}, from the first topic" in said
     # Nothing is left to do: that is seen, and not waited for.
     again = run(world, "./kaf-relay.bin --config config.toml --mode single --stop-at-end")
     assert "info: spark: starting" not in again

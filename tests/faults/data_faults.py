@@ -200,7 +200,7 @@ class DataFaults(MirrorReports):
         """Write one record of this size, logged as a workload logs its own; returns its offset."""
         scenario, topic, at = self.scenario, self.scenario.topic(suffix), timestamp or now_ms()
         self._tokens += 1
-        name = token("data_faults", self._tokens)
+        name = token("data-faults", self._tokens)
         value, headers = Random(self._tokens).randbytes(size), [(TOKEN_HEADER, name.encode())]
         sent = content(key, value, headers, at, "create")
         scenario.journal.add(

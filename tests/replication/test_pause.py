@@ -56,7 +56,7 @@ def test_a_pause_in_the_ledger_holds_over_a_restart_until_it_is_taken_back(world
     assert paused is not None
     assert paused.by == who()
     again = causeway("pause", config, "--url", url)
-    assert (again.returncode, f"is paused already by {who()} since " in again.stdout) == (0, True), again
+    assert (again.returncode, f"is already paused by {who()} since " in again.stdout) == (0, True), again
     assert world.ledger().paused == paused, "the second one wrote nothing"
 
     world.produce(topic, world.numbers(1_000, 2, 1_000))
@@ -69,7 +69,7 @@ def test_a_pause_in_the_ledger_holds_over_a_restart_until_it_is_taken_back(world
 
     said = causeway("resume", config, "--url", url)
     assert said.returncode == 0, said.stderr
-    assert f"go on with: causeway run {config}" in said.stdout
+    assert f"start it with `causeway run {config}`" in said.stdout
     again = causeway("resume", config, "--url", url)
     assert (again.returncode, "is not paused" in again.stdout) == (0, True), again
     run = world.run(config, *served)
