@@ -28,7 +28,7 @@ from bench.contenders.causeway import Causeway
 from bench.contenders.job import Mirror
 from bench.contenders.kafka_tools import ConsumerLimit, Limit, ProducerLimit
 from bench.contenders.mirrormaker import MirrorMaker2
-from bench.measures import catch_up, growth, latency, throughput, watching
+from bench.measures import catch_up, growth, latency, page_cost, throughput
 from bench.measures.bench import TROUBLE, Bench, reason, voiding
 from bench.report.page import publish
 from bench.report.screen import show
@@ -52,7 +52,7 @@ DO = {
     "shards": throughput.shards,
     "spark-cluster": throughput.spark_cluster,
     "growth": growth.growth,
-    "watching": watching.watching,
+    "page": page_cost.page_cost,
 }
 
 

@@ -39,7 +39,7 @@ def goals(run: Run) -> list[Goal]:
         _start(run),
         _idle(run),
         _memory(run),
-        _watching(run),
+        _page_cost(run),
     ]
 
 
@@ -133,9 +133,9 @@ def _memory(run: Run) -> Goal:
     return Goal(figure, goal, f"{max(most):.0f} MB", max(most) <= 400) if most else _unknown(figure, goal)
 
 
-def _watching(run: Run) -> Goal:
+def _page_cost(run: Run) -> Goal:
     figure, goal = "page and metrics at 1,000 partitions", "< 2 % of a core"
-    cores = run.median("watching", "1,000 partitions", OURS, "cost_cores")
+    cores = run.median("page", "1,000 partitions", OURS, "cost_cores")
     return _unknown(figure, goal) if cores is None else Goal(figure, goal, f"{cores:.1%}", cores < 0.02)
 
 

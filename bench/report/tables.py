@@ -25,7 +25,7 @@ def tables(run: Run) -> list[Table]:
     """Those for which something was measured."""
     every = [
         headline(run), factors(run), processor(run), latency(run), catch_up(run), growth(run),
-        watching(run), shards(run), goal_table(run),
+        page_cost(run), shards(run), goal_table(run),
     ]  # fmt: skip
     return [table for table in every if table.rows]
 
@@ -120,14 +120,14 @@ def growth(run: Run) -> Table:
     return Table("Growth", header, _rows(run, "growth", figures), words=2, note=note)
 
 
-def watching(run: Run) -> Table:
+def page_cost(run: Run) -> Table:
     figures = (
         ("off_cores", "{:.1%}"), ("alone_cores", "{:.1%}"), ("watched_cores", "{:.1%}"),
         ("cost_cores", "{:.1%}"), ("scrape_ms", "{:.0f}"),
     )  # fmt: skip
     header = ("", "", "not served", "served, unused", "page open, scraped", "cost", "a scrape, ms")
     note = "CPU of the driver's process, in % of a core: a page that stays open, and a scrape every 5 s."
-    return Table("Page and metrics", header, _rows(run, "watching", figures), words=2, note=note)
+    return Table("Page and metrics", header, _rows(run, "page", figures), words=2, note=note)
 
 
 def shards(run: Run) -> Table:

@@ -42,7 +42,7 @@ def run(**changes: dict[str, float]) -> Run:
     }
     looked_at = {
         "off_cores": 0.05, "alone_cores": 0.055, "watched_cores": 0.06, "cost_cores": 0.01,
-        "scrape_ms": 7.0, **changes.get("watching", {}),
+        "scrape_ms": 7.0, **changes.get("page", {}),
     }  # fmt: skip
     course = [[0.0, 0.0], [1.0, 10.0]]
     return Run(
@@ -58,7 +58,7 @@ def run(**changes: dict[str, float]) -> Run:
             ),
             *(Sample("latency", RATE, name, 0, row) for name, row in times.items()),
             Sample("boundary", "slices of 10 s", "causeway", 0, pause),
-            Sample("watching", "1,000 partitions", "causeway", 0, looked_at),
+            Sample("page", "1,000 partitions", "causeway", 0, looked_at),
         ],
     )
 
@@ -95,7 +95,7 @@ def test_all_goals_can_be_met() -> None:
         ({"boundary": {"pause": 251.0}}, "slice boundary"),
         ({"causeway": {"first_seconds": 10.1}}, "cold start, command to first delivered record"),
         ({"causeway": {"idle_cores": 0.05}}, "idle mirror"),
-        ({"watching": {"cost_cores": 0.02}}, "page and metrics at 1,000 partitions"),
+        ({"page": {"cost_cores": 0.02}}, "page and metrics at 1,000 partitions"),
         ({"causeway": {"worker_megabytes": 401.0}}, "memory of each shard's Python worker"),
     ],
 )

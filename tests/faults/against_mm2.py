@@ -30,8 +30,8 @@ from causeway import __version__
 from causeway.local_kafka import DEFAULT_VERSION, EmbeddedCluster
 from faults.contenders import CONTENDERS, Contender, Entry
 from faults.events import Fault, Lag
+from faults.fault_outcome import FaultOutcome, examples, said, table
 from faults.invariant_result import Report
-from faults.outcome import FaultOutcome, examples, said, table
 from faults.scenario import Scenario
 from faults.schedules import SCHEDULE, TOPICS, MirrorTarget, Scheduled
 from support.process import eventually

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from statistics import median
 
 from faults.content import differences
-from faults.delivery import not_read
+from faults.delivery_invariants import not_read
 from faults.events import Applied, Damage, Exited, Fault, Lag, LedgerPosition, Scanned, Topics, Usage
 from faults.exemptions import Exemptions, compacted_away
 from faults.history import History

@@ -24,7 +24,7 @@ I1–I6 need only what was written and what was read, so they can be checked for
 
 from __future__ import annotations
 
-from faults import behaviour, damage, delivery, ledger_invariants
+from faults import behaviour, damage, delivery_invariants, ledger_invariants
 from faults.exemptions import exemptions
 from faults.history import History
 from faults.invariant_result import Report
@@ -39,12 +39,12 @@ def check(history: History) -> Report:
     exempt = exemptions(history, traced)
     exactly = history.terms.delivery == "exactly-once"
     results = [
-        delivery.no_loss(history, traced, exempt),
-        delivery.no_phantom(history, traced),
-        delivery.order(traced, exactly),
-        delivery.no_repeats(history, traced),
-        delivery.placement(traced),
-        delivery.fidelity(traced),
+        delivery_invariants.no_loss(history, traced, exempt),
+        delivery_invariants.no_phantom(history, traced),
+        delivery_invariants.order(traced, exactly),
+        delivery_invariants.no_repeats(history, traced),
+        delivery_invariants.placement(traced),
+        delivery_invariants.fidelity(traced),
         ledger_invariants.translation(history, traced),
         ledger_invariants.ledger_correct(history, traced, exempt),
         behaviour.source_untouched(history, traced),

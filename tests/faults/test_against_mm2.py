@@ -16,8 +16,8 @@ from faults import checker
 from faults.against_mm2 import exit_code, show
 from faults.contenders import CONTENDERS, MirrorMaker
 from faults.events import Verdict
+from faults.fault_outcome import WORDS, FaultOutcome, cell, table
 from faults.history import Journal
-from faults.outcome import WORDS, FaultOutcome, cell, table
 from faults.scenario import Scenario
 from faults.schedules import SCHEDULE
 from support.mirrormaker2 import Flow, Setting, failed, properties

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from causeway.local_kafka.broker import meaningful
+from causeway.local_kafka.cluster_shape import ClusterShape, new_shape
 from causeway.local_kafka.properties import render, server_properties
-from causeway.local_kafka.shape import ClusterShape, new_shape
 
 
 def shape_of(

@@ -15,10 +15,10 @@ from confluent_kafka.admin import AdminClient
 
 from causeway.errors import SetupError
 from causeway.local_kafka import ports, process
+from causeway.local_kafka.cluster_shape import BrokerShape
 from causeway.local_kafka.jars import kafka_jars
 from causeway.local_kafka.java import find_java
 from causeway.local_kafka.process import ProcessId, Watchdog
-from causeway.local_kafka.shape import BrokerShape
 
 SETTINGS = "server.properties"
 START_SECONDS = 60.0

@@ -18,12 +18,12 @@ from types import TracebackType
 
 from causeway.core.plural import counted
 from causeway.errors import SetupError, UsageError
-from causeway.local_kafka import ports, shape
+from causeway.local_kafka import cluster_shape, ports
 from causeway.local_kafka.broker import SETTINGS, START_SECONDS, STOP_SECONDS, Broker
+from causeway.local_kafka.cluster_shape import ClusterShape
 from causeway.local_kafka.jars import DEFAULT_VERSION, kafka_jars
 from causeway.local_kafka.java import find_java
 from causeway.local_kafka.properties import render, server_properties
-from causeway.local_kafka.shape import ClusterShape
 from causeway.local_kafka.storage import format_broker
 
 RECORD = "cluster.json"
@@ -84,7 +84,7 @@ class EmbeddedCluster:
         _check_ports(brokers, port)
         if directory is not None and (directory / RECORD).exists():
             raise UsageError("a cluster already exists here", where=str(directory), todo="open or remove it")
-        cluster = shape.new_shape(
+        cluster = cluster_shape.new_shape(
             name,
             brokers=brokers,
             port=port,

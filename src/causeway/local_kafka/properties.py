@@ -7,8 +7,8 @@ advertises the port of a proxy between client and broker.
 
 from __future__ import annotations
 
+from causeway.local_kafka.cluster_shape import BrokerShape, ClusterShape
 from causeway.local_kafka.ports import HOST
-from causeway.local_kafka.shape import BrokerShape, ClusterShape
 
 DATA = "data"
 

@@ -14,8 +14,8 @@ import tempfile
 from pathlib import Path
 
 from causeway.errors import SetupError
+from causeway.local_kafka.cluster_shape import BrokerShape, ClusterShape, new_shape, new_uuid
 from causeway.local_kafka.properties import DATA, render, server_properties
-from causeway.local_kafka.shape import BrokerShape, ClusterShape, new_shape, new_uuid
 
 _CHECKPOINT = "bootstrap.checkpoint"
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from confluent_kafka import TopicPartition
 
-from causeway.kafka.native import handle, library
+from causeway.kafka.native import client_handle, library
 from causeway.kafka.native.library import Library
 from causeway.kafka.native.messages import Consumed, MessageReader
 
@@ -28,10 +28,10 @@ class NativeConsumer:
     def __init__(self, properties: Mapping[str, Any]) -> None:
         self.handle = 0
         self.library = library.load()
-        self._callbacks = handle.ClientCallbacks(properties)
+        self._callbacks = client_handle.ClientCallbacks(properties)
         self._topics: dict[str, int] = {}
         self.names: dict[int, str] = {}  # topic names, by the handle in messages
-        self.handle = handle.make(self.library, library.CONSUMER, properties, self._callbacks)
+        self.handle = client_handle.make(self.library, library.CONSUMER, properties, self._callbacks)
         self.library.poll_set_consumer(self.handle)
         self._queue = self.library.queue_get_consumer(self.handle)
 
@@ -68,7 +68,7 @@ class NativeConsumer:
         """Fetch metadata of these topics."""
         for topic in topics:
             self.topic(topic)
-        handle.ask_metadata(self.library, self.handle, timeout)
+        client_handle.ask_metadata(self.library, self.handle, timeout)
 
     def incremental_assign(self, partitions: Iterable[TopicPartition]) -> None:
         with _Partitions(self.library, partitions) as listed:

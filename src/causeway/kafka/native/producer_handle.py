@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from confluent_kafka import KafkaError
 
-from causeway.kafka.native import handle, library, loop
+from causeway.kafka.native import client_handle, library, loop
 from causeway.kafka.native.loop import PENDING, WORDS
 from causeway.rules.header_names import encoded
 
@@ -36,10 +36,10 @@ class NativeProducer:
     def __init__(self, properties: Mapping[str, Any]) -> None:
         self.handle = 0
         self.library = library.load()
-        self._callbacks = handle.ClientCallbacks(properties)
+        self._callbacks = client_handle.ClientCallbacks(properties)
         self._topics: dict[str, int] = {}
         self._awaited: list[tuple[Any, OnReport]] = []  # slots of records that Python produced
-        self.handle = handle.make(
+        self.handle = client_handle.make(
             self.library, library.PRODUCER, properties, self._callbacks, loop.report.address
         )
 
@@ -124,7 +124,7 @@ class NativeProducer:
 
     def list_topics(self, timeout: float) -> None:
         """Fetch the cluster's metadata: from then on the handle knows its brokers."""
-        handle.ask_metadata(self.library, self.handle, timeout)
+        client_handle.ask_metadata(self.library, self.handle, timeout)
 
     def init_transactions(self, timeout: float) -> None:
         self.library.check(self.library.init_transactions(self.handle, _milliseconds(timeout)))
@@ -149,7 +149,7 @@ class NativeProducer:
             code, partition = int(slot[1]) >> 32, int(slot[1]) & 0xFFFFFFFF
             on_delivery(KafkaError(code) if code else None, Report(int(slot[0]), partition))
         if self._callbacks.fatal:
-            raise handle.fatal_error(self.library, self.handle)
+            raise client_handle.fatal_error(self.library, self.handle)
 
 
 def arguments() -> Any:

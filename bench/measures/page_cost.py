@@ -1,4 +1,4 @@
-"""What it costs to be looked at: a mirror of many partitions, its page open and its metrics scraped.
+"""The cost of page and metrics: a mirror of many partitions, its page open and its metrics scraped.
 
 Both are served by the driver's own process, so it is that one's CPU which counts, with and without them.
 """
@@ -30,11 +30,11 @@ SECONDS = 30.0
 _PAGE = re.compile(r"the page is at http://([\w.]+):(\d+)")
 
 
-def watching(bench: Bench) -> None:
+def page_cost(bench: Bench) -> None:
     """In every round: a process of half a minute is a hundredth of a core off now and then."""
-    bench.stage.say(f"being looked at: {PARTITIONS:,} partitions, scraped every {SCRAPE_SECONDS:.0f} s")
+    bench.stage.say(f"page and metrics: {PARTITIONS:,} partitions, scraped every {SCRAPE_SECONDS:.0f} s")
     for number in range(bench.scale.rounds):
-        _once(bench, Sample("watching", f"{PARTITIONS:,} partitions", bench.causeway.name, number))
+        _once(bench, Sample("page", f"{PARTITIONS:,} partitions", bench.causeway.name, number))
 
 
 def _once(bench: Bench, sample: Sample) -> None:
