@@ -11,7 +11,7 @@ import pytest
 from hypothesis import settings
 
 from causeway.local_kafka import EmbeddedCluster
-from support import services
+from support import process, services
 from support.process import LINES
 from support.services import WithoutJava
 from support.world import World
@@ -30,7 +30,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Before every fixture, for those of a module may start a broker."""
+    """Before every fixture, for those of a module may start Causeway or a broker."""
+    process.use_spark(item.get_closest_marker("spark") is not None)
     if item.get_closest_marker("integration") is not None:
         return (yield)
     item.stash[WITHOUT_JAVA] = WithoutJava()

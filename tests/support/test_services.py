@@ -11,6 +11,7 @@ import pytest
 
 from causeway.errors import SetupError
 from causeway.local_kafka.java import find_java
+from support.process import causeway_command
 
 TESTS = Path(__file__).parents[1]
 
@@ -71,3 +72,12 @@ def test_a_test_that_starts_java_without_the_mark_fails_even_if_it_hides_that(tm
     assert "this test starts Java (a broker or Spark): it needs the mark `integration`" in told
     assert "2 passed, 1 deselected" in told
     assert "1 error" in told
+
+
+def test_a_command_of_a_test_without_the_mark_spark_has_the_tests_executor() -> None:
+    assert causeway_command("run")[1].endswith("without_spark.py")
+
+
+@pytest.mark.spark
+def test_a_command_of_a_test_with_the_mark_spark_is_the_product() -> None:
+    assert causeway_command("run")[1:] == ["-m", "causeway", "run"]

@@ -5,27 +5,37 @@ from __future__ import annotations
 import os
 import runpy
 import sys
+from importlib import import_module
 from pathlib import Path
 
+RUNS_TASKS = {"run", "verify", "kaf-relay", "ktm", "mirrormaker", "reo"}
 PRELOADED = (
+    "causeway.cli.run",
+    "causeway.cli.verify",
     "causeway.replication.worker.task",
-    "causeway.verification.comparison_job",
     "causeway.kafka.native.producer",
     "causeway.kafka.native.source_consumer",
 )
+"""Imported before the fork, so that the workers have them too."""
 
 
 def main() -> None:
     sys.path[0] = ""  # as `-m` has it
     sys.path.append(str(Path(__file__).parents[1]))
-    import causeway.cli.main  # noqa: F401 - before the fork: the workers have it too
+    if RUNS_TASKS.intersection(sys.argv[1:2]):
+        _replace_spark()
+    runpy.run_module("causeway", run_name="__main__", alter_sys=True)
+
+
+def _replace_spark() -> None:
+    for name in PRELOADED:
+        import_module(name)
     from causeway.spark import executor
     from support.process_executor import NoSpark
     from support.worker_server import WorkerServer
 
     os.environ["CAUSEWAY_DRIVER_PID"] = str(os.getpid())  # as Spark's start does
-    executor.start = NoSpark(WorkerServer(PRELOADED))
-    runpy.run_module("causeway", run_name="__main__", alter_sys=True)
+    executor.start = NoSpark(WorkerServer())
 
 
 if __name__ == "__main__":

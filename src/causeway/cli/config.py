@@ -11,7 +11,9 @@ from causeway.config import reference as config_reference
 from causeway.config import sample
 from causeway.errors import UsageError
 
-app = typer.Typer(help="What can be configured.", no_args_is_help=True)
+app = typer.Typer(
+    no_args_is_help=True, add_completion=False, rich_markup_mode=None, help="The configuration's reference."
+)
 
 
 @app.callback()

@@ -10,7 +10,12 @@ import typer
 
 from causeway.local_kafka import DEFAULT_VERSION, EmbeddedCluster, registry
 
-app = typer.Typer(no_args_is_help=True, help="Start and stop real Kafka clusters on this machine.")
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    help="Real Kafka brokers on this machine, to try things out.",
+)
 
 _COLUMNS = ("name", "version", "bootstrap servers", "up", "directory")
 

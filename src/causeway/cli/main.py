@@ -9,47 +9,19 @@ from typing import Annotated
 
 import typer
 
-from causeway.cli import config, kafka, offsets
-from causeway.cli.adopt import adopt
-from causeway.cli.check import check
-from causeway.cli.compat import convert
-from causeway.cli.compat.go_mirrormaker import GoCommand, mirrormaker
-from causeway.cli.compat.kaf_relay import kaf_relay
-from causeway.cli.compat.kafka_reo import reo
-from causeway.cli.compat.kafka_topic_mirror import ktm
-from causeway.cli.demo import demo
-from causeway.cli.pause import pause, resume
-from causeway.cli.run import run
-from causeway.cli.status import status
-from causeway.cli.verify import verify
+from causeway.cli.command_table import CommandTable
 from causeway.errors import CausewayError
 from causeway.version import __version__
 
 app = typer.Typer(
     name="causeway",
+    cls=CommandTable,
     help="Mirror Kafka topics between clusters: every record, exactly once, in order, bit for bit.",
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.command()(run)
-app.command()(status)
-app.command()(pause)
-app.command()(resume)
-app.command()(check)
-app.command()(verify)
-app.command()(adopt)
-app.command()(demo)
-app.command()(config.init)
-app.command("kaf-relay")(kaf_relay)
-app.command()(ktm)
-app.command(cls=GoCommand)(mirrormaker)
-app.command()(reo)
-app.add_typer(config.app, name="config", help="The configuration's reference.")
-app.add_typer(convert.app, name="convert", help="Other tools' configurations as Causeway's.")
-app.add_typer(offsets.app, name="offsets", help="Show the positions of partitions, or move them.")
-app.add_typer(kafka.app, name="kafka", help="Real Kafka brokers on this machine, to try things out.")
 
 
 def _version(wanted: bool) -> None:

@@ -23,7 +23,12 @@ from causeway.planning.clusters import chosen, the_one
 from causeway.printable import printable
 from causeway.reporting.offsets import offsets_lines, offsets_table
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    help="Show the positions of partitions, or move them.",
+)
 
 
 class OffsetsOutput(StrEnum):

@@ -13,7 +13,12 @@ from causeway.cli.compat import kafka_topic_mirror as ktm_command
 from causeway.cli.compat import mirrormaker2 as mm2_command
 from causeway.cli.compat.entry import convert as print_toml
 
-app = typer.Typer(no_args_is_help=True)
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    help="Other tools' configurations as Causeway's.",
+)
 
 
 @app.callback()

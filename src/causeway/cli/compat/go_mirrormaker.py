@@ -20,6 +20,10 @@ class GoCommand(TyperCommand):
         return args
 
 
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@app.command(cls=GoCommand)
 def mirrormaker(context: typer.Context) -> None:
     """Run the mirror that Go MirrorMaker's flags and files describe."""
     given = command.read_flags(context.args, run=True)
