@@ -86,10 +86,10 @@ def test_reading_on_behind_what_was_seen_comes_to_the_same(world: World) -> None
     on = read(cluster, world.mirror, [CONTROL, 1], SeenLedger(**json_round(seen)))
     whole = read(cluster, world.mirror, [CONTROL, 1])
 
-    assert on.image == whole.image
-    assert on.image.positions[SOURCE].offset == 9
-    assert not on.image.stopped
-    assert [one.end for one in on.image.hidden] == [7]
+    assert on.state == whole.state
+    assert on.state.positions[SOURCE].offset == 9
+    assert not on.state.stopped
+    assert [one.end for one in on.state.hidden] == [7]
     assert dict(seen.offsets)[1] == 5, "only what came since was read"
 
 
@@ -135,14 +135,14 @@ def test_the_newest_record_of_each_key_is_what_all_of_them_come_to(world: World)
         return len(heard) == len(written)
 
     eventually(all_heard, "all of it is heard")
-    image = read(cluster, world.mirror, range(3)).image
+    state = read(cluster, world.mirror, range(3)).state
     following.close()
 
-    assert image == following.image
-    assert image.positions[SOURCE].offset == 49
-    assert image.newest_lease() == 2
-    assert not image.stopped
-    assert {event.number for event in image.events.values()} == set(range(8, 40)), "the rest has rotated away"
+    assert state == following.state
+    assert state.positions[SOURCE].offset == 49
+    assert state.newest_lease() == 2
+    assert not state.stopped
+    assert {event.number for event in state.events.values()} == set(range(8, 40)), "the rest has rotated away"
 
 
 def test_whoever_watches_hears_all_that_is_written_since(world: World) -> None:
@@ -167,4 +167,4 @@ def test_whoever_watches_hears_all_that_is_written_since(world: World) -> None:
         watching.close()
 
     assert heard == since
-    assert watching.image.newest_lease() == 1
+    assert watching.state.newest_lease() == 1

@@ -40,7 +40,7 @@ class Mirror:
         seen = SimpleNamespace(topics=["orders"], exclude=[], prefix="", suffix="", rename={})
         self.settings: Any = SimpleNamespace(name=name, provenance=False, for_source=lambda _alias: seen)
         self.name = name
-        self.image = LedgerState()
+        self.state = LedgerState()
         self.commits: list[list[RouteClaim]] = []
         self.warnings: list[str] = []
         self.on_write: Callable[[], None] = lambda: None
@@ -48,13 +48,13 @@ class Mirror:
 
     @property
     def claim(self) -> tuple[str, bool]:
-        claim = self.image.claims[CLAIM.source]
+        claim = self.state.claims[CLAIM.source]
         return claim.to_topic, claim.settled
 
     def write(self, claims: Sequence[RouteClaim]) -> None:
         self.commits.append(list(claims))
         for claim in claims:
-            self.image.apply(CONTROL, claim)
+            self.state.apply(CONTROL, claim)
         self.on_write()
 
     def look(
@@ -72,7 +72,7 @@ class Mirror:
             found,
             views,
             rome,
-            self.image,
+            self.state,
             Neighbours(frozenset(names)),
             starting=starting,
             later=later,
@@ -129,18 +129,18 @@ def test_a_claim_keeps_whether_its_topic_came_later(monkeypatch: pytest.MonkeyPa
     reads(monkeypatch, down)
     early.look()
     early.look(starting=False, later=True)
-    assert not early.image.claims[CLAIM.source].later, "it has a first position"
+    assert not early.state.claims[CLAIM.source].later, "it has a first position"
     late.look(starting=False, later=True)
-    assert late.image.claims[CLAIM.source].later
+    assert late.state.claims[CLAIM.source].later
     late.look()
-    assert late.image.claims[CLAIM.source].later, "a restart comes before the first position"
+    assert late.state.claims[CLAIM.source].later, "a restart comes before the first position"
     reads(monkeypatch, theirs)
     refused.look()
     refused.look(starting=False, later=True)
-    assert not refused.image.claims[CLAIM.source].later, "it was there at the start"
+    assert not refused.state.claims[CLAIM.source].later, "it was there at the start"
     reads(monkeypatch, lambda *_asked: [])
     refused.look(starting=False, later=True)
-    assert refused.image.claims[CLAIM.source].later, "it begins while the mirror runs"
+    assert refused.state.claims[CLAIM.source].later, "it begins while the mirror runs"
 
 
 @pytest.mark.parametrize("uncompared", [True, False])
@@ -185,7 +185,7 @@ def test_a_commit_may_be_visible_after_it_was_answered(when: int, early: bool) -
     went_on: list[str] = []
 
     def show(mirror: Mirror) -> None:
-        ledger[mirror.name] = dict(mirror.image.claims)
+        ledger[mirror.name] = dict(mirror.state.claims)
 
     def b_at(moment: int) -> None:
         if moment == when:

@@ -36,7 +36,7 @@ class Scene:
         self.written: list[LedgerRecord] = []
         self.requests: deque[PauseRequest] = deque()
         self.liveness = Liveness()
-        self.image = SimpleNamespace(paused=None)
+        self.ledger_state = SimpleNamespace(paused=None)
         self.poll: Callable[[float], list[LedgerRecord]] = lambda _seconds: []
         self.record: Callable[[list[LedgerRecord]], None] = self._record
         self.check_topic: Callable[[Any], None] = nothing
@@ -48,7 +48,7 @@ class Scene:
             in_sync=SimpleNamespace(watch=nothing, short=None, hides_heartbeats=False),
             current="running",
             slice_number=3,
-            fetch_log_ends=lambda image: self.fetch_log_ends(image),
+            fetch_log_ends=lambda state: self.fetch_log_ends(state),
             measure=nothing,
             responded=self.responses.append,
             wait_for=lambda side, cluster: self.waits.append((side, cluster)),
@@ -59,18 +59,18 @@ class Scene:
         self.written += records
         for record in records:
             assert isinstance(record, Paused)
-            self.image.paused = record
+            self.ledger_state.paused = record
 
     def ticker(self) -> Ticker:
         scene = self
 
         class Ledger:
-            image = scene.image
+            state = scene.ledger_state
             reader = SimpleNamespace(poll=lambda seconds: scene.poll(seconds))
 
             @property
             def paused_by(self) -> str:
-                return scene.image.paused.by if scene.image.paused else ""
+                return scene.ledger_state.paused.by if scene.ledger_state.paused else ""
 
             def record(self, records: list[LedgerRecord]) -> None:
                 scene.record(records)

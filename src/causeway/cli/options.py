@@ -10,7 +10,7 @@ import typer
 ConfigFile = Annotated[Path, typer.Argument(help="The configuration file.")]
 Mirrors = Annotated[list[str] | None, typer.Option(help="Only this mirror; may be repeated.")]
 StopAtEnd = Annotated[
-    bool, typer.Option("--stop-at-end", help="Carry everything up to the ends of now, then exit.")
+    bool, typer.Option("--stop-at-end", help="Replicate up to the current log ends, then exit.")
 ]
 Overrides = Annotated[
     list[str] | None, typer.Option("-X", metavar="KEY=VALUE", help="Set a key of the configuration.")

@@ -37,19 +37,19 @@ class LedgerEntry(NamedTuple):
 
 
 class LedgerReader:
-    """Follows some partitions of a mirror's ledger; `image` holds what it has read."""
+    """Follows some partitions of a mirror's ledger; `state` holds what it has read."""
 
     def __init__(
         self, cluster: Cluster, mirror: str, partitions: Iterable[int], seen: SeenLedger | None = None
     ) -> None:
-        self.image = LedgerState()
+        self.state = LedgerState()
         self._cluster = cluster
         self._topic = ledger_topic(mirror)
         self._view = ClusterView(cluster)
         self._group = f"causeway.{mirror}.ledger"
         self._read: dict[int, int] = dict.fromkeys(partitions, 0) | dict(seen.offsets if seen else ())
         for partition, value in seen.records if seen else ():
-            self.image.apply(partition, decode(value.encode()))
+            self.state.apply(partition, decode(value.encode()))
         self._from = dict(self._read)
         # Only an empty fetch shows the end of a partition: use short fetch waits while reading up to it.
         self._consumer = self._start(wait_ms=10)
@@ -70,14 +70,14 @@ class LedgerReader:
 
     def seen(self, shard: int) -> SeenLedger:
         """Return what was read of a shard's and the control partition, so that a task can resume there."""
-        image = self.image
-        control = [record for record in (image.lease, image.generation, image.cut, image.paused) if record]
+        state = self.state
+        control = [record for record in (state.lease, state.generation, state.cut, state.paused) if record]
         own: list[LedgerRecord] = [
-            position for (number, _), position in image.by_partition.items() if number == shard
+            position for (number, _), position in state.by_partition.items() if number == shard
         ]
-        own += image.verdicts.values()
-        own += [record for (number, _), record in image.hidden_by.items() if number == shard]
-        own += [image.heartbeats[shard]] if shard in image.heartbeats else []
+        own += state.verdicts.values()
+        own += [record for (number, _), record in state.hidden_by.items() if number == shard]
+        own += [state.heartbeats[shard]] if shard in state.heartbeats else []
         records = [*((CONTROL, record) for record in control), *((shard, record) for record in own)]
         return SeenLedger(
             tuple((number, self._read[number]) for number in (CONTROL, shard)),
@@ -115,7 +115,7 @@ class LedgerReader:
         finally:  # the consumer returns no entry twice: apply them also after an error
             for entry in sorted(newest.values()):
                 self._apply(entry)
-        return self.image
+        return self.state
 
     def records_to_end(self, seconds: float) -> Iterator[LedgerRecord]:
         """Yield each record up to the high watermarks, taken now; raises as `read_to_end` does."""
@@ -170,7 +170,7 @@ class LedgerReader:
                 why=str(unknown),
                 todo="run the Causeway version that wrote it; never delete ledger records",
             ) from None
-        self.image.apply(entry.partition, record)
+        self.state.apply(entry.partition, record)
         return record
 
     def _passed(self, partition: int, offset: int) -> None:

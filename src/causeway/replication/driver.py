@@ -106,7 +106,7 @@ class Driver:
             self._ready.run,
             self._planner.plan,
             self._state.slice_number,
-            positions=reader.image.positions,
+            positions=reader.state.positions,
             seen=reader.seen,
             until=self._ready.until,
             after=after,
@@ -142,7 +142,7 @@ class Driver:
             # Every record is reported: a short run's only events may be among the last ones.
             for record in ledger.reader.records_to_end(FINISH_SECONDS):
                 self._ticker.apply(record)
-            self.status.update_positions(ledger.image)
+            self.status.update_positions(ledger.state)
             self._ticker.measure()
         except (Again, Fenced, CausewayError) as error:
             timeout = self.mirror.transaction_timeout
@@ -161,6 +161,6 @@ class Driver:
 
     def stopped(self) -> list[Stopped]:
         """Partitions of the plan that are stopped until an operator acts."""
-        known = self._ready.ledger.image.stopped
+        known = self._ready.ledger.state.stopped
         planned = set(self._planner.sources()) if known else set()
         return [record for source, record in sorted(known.items()) if source in planned]

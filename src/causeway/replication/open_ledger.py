@@ -22,20 +22,20 @@ class OpenLedger:
     control: Control
 
     @property
-    def image(self) -> LedgerState:
-        return self.reader.image
+    def state(self) -> LedgerState:
+        return self.reader.state
 
     @property
     def paused_by(self) -> str:
         """Who paused the mirror, or an empty string."""
-        return self.image.paused.by if self.image.paused else ""
+        return self.state.paused.by if self.state.paused else ""
 
     def record(self, records: Sequence[LedgerRecord]) -> None:
         """Commit records to the control partition."""
         if records:
             self.control.write((CONTROL, record) for record in records)
         for record in records:
-            self.image.apply(CONTROL, record)
+            self.state.apply(CONTROL, record)
 
     def check_topic(self, destination: ClusterView) -> None:
         """Raise an error if the ledger's topic was deleted or replaced."""
@@ -45,7 +45,7 @@ class OpenLedger:
 
     def check_lease(self, mirror: str) -> None:
         """Raise Superseded if a newer instance holds the lease."""
-        newest, own = self.image.newest_lease(), self.control.lease
+        newest, own = self.state.newest_lease(), self.control.lease
         if newest > own:
             raise Superseded(
                 f"a newer instance of this mirror holds lease {newest}, this one {own}",

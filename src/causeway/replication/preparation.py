@@ -96,11 +96,11 @@ def _begin(
     ledger.reader.read_to_end(LEDGER_SECONDS)
     ledger.reader.watch()
     if mirror.delivery == "exactly-once":
-        refuse_older(setup.destination, setup.name, ledger.image)
+        refuse_older(setup.destination, setup.name, ledger.state)
     if setup.stop_at_end:
-        refuse_paused(setup.name, ledger.image.paused)  # it would wait for a resume that may never come
-    starts = wanted_starts(mirror, planner.topology.routes, setup.sources, ledger.image)
-    _create_quarantine(setup, state, ledger.image)
+        refuse_paused(setup.name, ledger.state.paused)  # it would wait for a resume that may never come
+    starts = wanted_starts(mirror, planner.topology.routes, setup.sources, ledger.state)
+    _create_quarantine(setup, state, ledger.state)
     planner.make_plan(ledger, starting=True)
     # A run with --stop-at-end must not succeed if it left out partitions.
     refuse_at_start(setup.name, planner.plan.refusals, allow_partial=not setup.stop_at_end)
@@ -109,11 +109,11 @@ def _begin(
     until = target_offsets(setup.sources, planner.sources(), planner.plan.gone) if setup.stop_at_end else None
     fulfilled = (
         until is not None
-        and nothing_left(planner.plan, ledger.image.positions, until, setup.destination)
-        and not ledger.image.stopped.keys() & set(planner.sources())
+        and nothing_left(planner.plan, ledger.state.positions, until, setup.destination)
+        and not ledger.state.stopped.keys() & set(planner.sources())
     )
-    state.fetch_log_ends(ledger.image)
-    state.measure(ledger.image, run.shards, until)
+    state.fetch_log_ends(ledger.state)
+    state.measure(ledger.state, run.shards, until)
     return Prepared(run, ledger, until, fulfilled)
 
 
@@ -163,4 +163,4 @@ def _commit_first_positions(
     if positions:
         setup.control.begin(positions, run.shards)
         for position in positions:
-            ledger.image.apply(shard_of(position.source, run.shards), position)
+            ledger.state.apply(shard_of(position.source, run.shards), position)

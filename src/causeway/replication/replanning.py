@@ -71,7 +71,7 @@ class Planner:
 
     def make_plan(self, ledger: OpenLedger, *, starting: bool) -> None:
         """Survey both sides, create missing topics, and make the plan. `starting`: before the first slice."""
-        setup, image, others = self._setup, ledger.image, self.others()
+        setup, image, others = self._setup, ledger.state, self.others()
         surveyed = survey(setup.mirror, setup.sources, setup.destination, image, others)
         later = self._at_start is not None
         if self._at_start is None:

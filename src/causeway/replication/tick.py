@@ -110,7 +110,7 @@ class Ticker:
 
     def _check_sources(self) -> CutReason | None:
         if self._timers.due("log ends", LOG_ENDS_SECONDS):
-            self._state.fetch_log_ends(self._ledger.image)
+            self._state.fetch_log_ends(self._ledger.state)
             self._state.responded("source")
         if self._ledger.paused_by:
             return CutReason(CutCause.PAUSED)
@@ -140,7 +140,7 @@ class Ticker:
                     self._state.settle("running")
 
     def measure(self) -> None:
-        self._state.measure(self._ledger.image, self._prepared.run.shards, self._prepared.until)
+        self._state.measure(self._ledger.state, self._prepared.run.shards, self._prepared.until)
 
     def _execute_requests(self) -> None:
         while self._requests:

@@ -28,7 +28,7 @@ class Told:
     """A ledger that is heard piece by piece."""
 
     def __init__(self, *pieces: Sequence[Heartbeat]) -> None:
-        self.image = LedgerState()
+        self.state = LedgerState()
         self._pieces = list(pieces)
         self.polls = 0
 
@@ -36,7 +36,7 @@ class Told:
         self.polls += 1
         piece = self._pieces.pop(0) if self._pieces else []
         for record in piece:
-            self.image.apply(record.shard, record)
+            self.state.apply(record.shard, record)
         return list(piece)
 
 

@@ -29,7 +29,7 @@ Key = TypeVar("Key", bound=Hashable)
 class _Sample(NamedTuple):
     at: float
     left: int
-    carried: int
+    replicated: int
 
 
 class Catching(Generic[Key]):
@@ -40,7 +40,7 @@ class Catching(Generic[Key]):
         self._counted: frozenset[Key] = frozenset()
         self._most = 0
         self._since: float | None = None  # since when it is lagging
-        self._told = False
+        self._shown = False
 
     def saw(
         self,
@@ -64,13 +64,13 @@ class Catching(Generic[Key]):
         while now - self._samples[0].at > WINDOW_SECONDS:
             self._samples.popleft()
         self._most = max(self._most, left)
-        self._told = left > 0 if bounded else self._is_behind(now, left)
-        if not self._told:
+        self._shown = left > 0 if bounded else self._is_behind(now, left)
+        if not self._shown:
             if not bounded:
                 self._most = left
             return None
-        carried = self._samples[-1].carried - self._samples[0].carried
-        return Backlog(left, self._most, self._falls(), moves=carried != 0, bounded=bounded)
+        replicated = self._samples[-1].replicated - self._samples[0].replicated
+        return Backlog(left, self._most, self._falls(), moves=replicated != 0, bounded=bounded)
 
     def _count_others(self, counted: frozenset[Key], left: int) -> None:
         """Keep what was done so far; partitions that were added or removed are not progress."""
@@ -81,13 +81,13 @@ class Catching(Generic[Key]):
 
     def _is_behind(self, now: float, left: int) -> bool:
         first, last = self._samples[0], self._samples[-1]
-        per_second = max(0, last.carried - first.carried) / max(last.at - first.at, 1e-9)
-        if left <= per_second * (CAUGHT_UP_SECONDS if self._told else BEHIND_SECONDS):
+        per_second = max(0, last.replicated - first.replicated) / max(last.at - first.at, 1e-9)
+        if left <= per_second * (CAUGHT_UP_SECONDS if self._shown else BEHIND_SECONDS):
             self._since = None
             return False
         if self._since is None:
             self._since = now
-        return self._told or now - self._since >= EARLY_SECONDS
+        return self._shown or now - self._since >= EARLY_SECONDS
 
     def _falls(self) -> float | None:
         samples = list(self._samples)
@@ -95,8 +95,8 @@ class Catching(Generic[Key]):
             return None
         half = len(samples) // 2
         before, after = samples[:half], samples[half:]
-        less = _mean([one.left for one in before]) - _mean([one.left for one in after])
-        return less / (_mean([one.at for one in after]) - _mean([one.at for one in before]))
+        less = _mean([sample.left for sample in before]) - _mean([sample.left for sample in after])
+        return less / (_mean([sample.at for sample in after]) - _mean([sample.at for sample in before]))
 
 
 def _mean(values: Collection[float]) -> float:

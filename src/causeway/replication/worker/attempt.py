@@ -151,8 +151,8 @@ class Attempt:
     def _outcome(self, ledger: LedgerReader) -> Outcome | None:
         """How the order ends, if it ends now. Raises Superseded where a newer lease exists."""
         ledger.poll(0)
-        check_lease(self._order, ledger.image)
-        cut, slice_id = ledger.image.cut, self._order.slice
+        check_lease(self._order, ledger.state)
+        cut, slice_id = ledger.state.cut, self._order.slice
         if cut is not None and cut.lease == slice_id.lease and cut.slice >= slice_id.number:
             return "cut"
         if self._ends_at is not None:

@@ -21,7 +21,7 @@ _ended: dict[tuple[str, int], tuple[int, int]] = {}
 class LedgerPolling(Protocol):
     """The part of `LedgerReader` that is used here."""
 
-    image: LedgerState
+    state: LedgerState
 
     def poll(self, seconds: float) -> list[LedgerRecord]: ...
 
@@ -56,7 +56,7 @@ def let_end(order: TaskOrder, reader: LedgerPolling, seconds: float) -> None:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         read = reader.poll(0.01)
-        beat = reader.image.heartbeats.get(order.shard)
+        beat = reader.state.heartbeats.get(order.shard)
         if beat is None or beat.lease != order.slice.lease:
             continue
         if beat.slice > order.slice.number:
