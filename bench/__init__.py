@@ -1,17 +1,17 @@
-"""The benchmark: Causeway and its rivals, one after another, on the same clusters, with the same records.
+"""The benchmark: Causeway and other tools, one after another, on the same clusters, with the same records.
 
     __main__                      the command line
-    scale, shapes                 how much of what is measured; which records
-    stage                         the two clusters, their topics, and what is left of them between runs
-    warming                       brokers that have compiled what they will be asked for
-    load, traffic                 records that lie there; records that come at a pace
-    child, usage                  a contender's processes, what they use
-    watch → course                what arrives at the destination, and when; figures of that
-    content                       both sides compared record by record: a run that differs is void
-    contenders/                   who can be started
-    measures/                     throughput, latency, catch-up, growth: each gives samples
-    samples → figures             what was measured; medians, spreads, percentiles
-    report/                       goals, tables, plots and the page, all from the samples alone
+    scale, shapes                 what is measured and how much; record shapes
+    stage                         the two clusters, and their topics
+    warming                       warms up the brokers' JVMs
+    load, traffic                 records written before a run; records produced at a fixed rate
+    child, usage                  a contender's processes, their CPU and memory
+    watch → course                arrivals at the destination over time; figures computed from them
+    content                       compares both sides record by record: a run that differs is void
+    contenders/                   the systems that can be measured
+    measures/                     throughput, latency, catch-up, growth: each returns samples
+    samples → figures             the measurements; medians, spreads, percentiles
+    report/                       goals, tables, plots and the page, made from the samples only
 
-Decisions are pure and have tests (tests/bench); all else talks to real brokers and real processes.
+Decisions are pure and have tests (tests/bench); the rest uses real brokers and real processes.
 """

@@ -1,7 +1,7 @@
 """`python -m bench`."""
 
 if __name__ == "__main__":
-    # Processes that are spawned import this file again, and need none of what the command needs.
+    # Spawned processes import this file again, and do not need the command's imports.
     import sys
 
     from bench.command import main

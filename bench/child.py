@@ -1,4 +1,4 @@
-"""A contender as a process of its own, with everything that it starts."""
+"""A contender as a process, with its child processes."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from causeway.local_kafka.process import Watchdog
 from support.process import eventually, send
 
 FAMILY_SECONDS = 1.0
-"""How often the processes of a contender are listed: that reads all processes, on cores that are measured."""
+"""Interval between two listings of a contender's processes: a listing costs CPU on the measured cores."""
 STOP_SECONDS = 40.0
 RUN_VARIABLE = "BENCH_RUN"
 
 
 class Failed(Exception):
-    """A contender did not do what it was started for; says so in one line."""
+    """A contender failed; the message is one line."""
 
 
 class Child:
-    """A running contender; what it says goes to a file."""
+    """A running contender; its output goes to a file."""
 
     def __init__(
         self, command: Sequence[str], directory: Path, *,
         env: Mapping[str, str] | None = None,
-        besides: Callable[[], Sequence[int]] = list,  # others that work for it: a Spark cluster's
+        besides: Callable[[], Sequence[int]] = list,  # processes outside its session, e.g. a Spark cluster's
     ) -> None:  # fmt: skip
         directory.mkdir(parents=True, exist_ok=True)
         self.log = directory / "output.log"
@@ -63,18 +63,18 @@ class Child:
 
     @property
     def seconds(self) -> float:
-        """Since the command."""
+        """Seconds since the command was started."""
         return time.monotonic() - self.began
 
     def pids(self) -> list[int]:
-        """Everything that lives of it, as of a moment ago."""
+        """Its live processes, cached for FAMILY_SECONDS."""
         if time.monotonic() - self._known_at > FAMILY_SECONDS:
             self._known = [*self.family(), *self._besides()]
             self._known_at = time.monotonic()
         return self._known
 
     def family(self) -> list[int]:
-        """What it started, and itself.
+        """Its own process and its descendants.
 
         A session's number is reused after its last process has ended, so the environment variable decides.
         """
@@ -83,28 +83,28 @@ class Child:
 
     def usage(self) -> Usage:
         now = used(self.pids())
-        # Between the look at a child and the one at its parent the child may have ended.
+        # A child may end between reading its CPU time and its parent's.
         self._most_cpu = max(self._most_cpu, now.cpu)
         return Usage(self._most_cpu, now.memory)
 
     def must_live(self) -> None:
-        """Raises Failed with its last words when it has ended."""
+        """Raise Failed with its last output lines if it has ended."""
         if not self.alive:
             last = " / ".join(meaningful(self.output.splitlines(), 2))
-            raise Failed(f"it ended by itself: {last or 'without a word'}")
+            raise Failed(f"it ended by itself: {last or 'without output'}")
 
     def wait(self, seconds: float) -> None:
-        """Until it has ended by itself. Raises Failed."""
+        """Wait until it ends by itself. Raises Failed."""
         if not process.wait_gone(self._process, seconds):
             raise Failed(f"it did not end within {seconds:.0f} s")
 
     def stop(self) -> None:
-        """SIGTERM, and by force whoever does not listen. Returns when all are gone."""
+        """Send SIGTERM, then SIGKILL to what is left. Returns when all processes have ended."""
         process.send(self._process, signal.SIGTERM)
         process.wait_gone(self._process, STOP_SECONDS)
 
         def gone() -> bool:
-            family = self.family()  # asked again: some of them start others
+            family = self.family()  # listed again: some of them start others
             send(signal.SIGKILL, family)
             return not family and not self.alive
 

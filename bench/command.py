@@ -1,6 +1,6 @@
-"""The command line: what to measure and with whom; then the table, the JSON and the page.
+"""The command line: what to measure and which systems; then the table, the JSON and the page.
 
-make bench                the whole: docs/benchmarks.md is written anew
+make bench                all measures; rewrites docs/benchmarks.md
 make bench QUICK=1        the headline rows, in under five minutes
 make bench FULL=1         all combinations of sizes, headers, compressions and partitions
 make bench ARGS="--only latency --system causeway"
@@ -41,7 +41,7 @@ from causeway.errors import CausewayError
 
 DOCS = Path("docs")
 BUILD = Path("build/bench")
-WARMING = 1_500_000  # records through both brokers before anybody is measured
+WARMING = 1_500_000  # records through both brokers before the first measurement
 SHAPES = {"centre": (CENTRE,), "around": tuple(around()), "all": tuple(combinations())}
 
 DO = {
@@ -79,8 +79,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def measured(asked: argparse.Namespace) -> tuple[Run, Path]:
-    """A run, and where its page goes: to the documentation when it measured the whole."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # or the brokers' data would stay
+    """Run the measures; return the run and the directory of its page: docs/ only after a complete run."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # otherwise the brokers' data would stay
     began = datetime.now(UTC)
     scale = chosen(asked)
     run = Run(
@@ -102,20 +102,20 @@ def measured(asked: argparse.Namespace) -> tuple[Run, Path]:
                 DO[measure](bench)
     run.ended = datetime.now(UTC).isoformat(timespec="seconds")
     samples.write(run, kept)
-    print(f"what was measured: {kept}")
+    print(f"samples: {kept}")
     tried = asked.system or asked.X or asked.variant or asked.mm2
     whole = scale in (WHOLE, FULL) and not tried
     return run, asked.docs or (DOCS if whole else asked.into / name)
 
 
 def given_up(run: Run, measure: str, why: str) -> None:
-    """What is wrong with the clusters ends a measure, not a run of hours."""
+    """An error of the clusters ends this measure, not the whole run."""
     run.left_out.append(f"the rest of {measure}: {why}")
     say(run.left_out[-1])
 
 
 def chosen(asked: argparse.Namespace) -> Scale:
-    """A scale, and what the command line changes of it."""
+    """The scale, with the command line's overrides."""
     scale = QUICK if asked.quick else FULL if asked.full else WHOLE
     given = {
         "measures": tuple(asked.only), "shapes": SHAPES.get(asked.shapes), "rounds": asked.rounds,
@@ -128,12 +128,12 @@ def chosen(asked: argparse.Namespace) -> Scale:
 
 
 def named(asked: argparse.Namespace, by_itself: Sequence[str]) -> tuple[str, ...]:
-    """Whose latency is measured: of those who were asked for; else of some, and of the variants."""
+    """The systems whose latency is measured: the chosen ones, or else the scale's and the variants."""
     return tuple(asked.system) or (*by_itself, *(variant(text, ()).name for text in asked.variant))
 
 
 def entries(asked: argparse.Namespace, run: Run) -> tuple[list[Mirror], list[Limit]]:
-    """Who takes part; who cannot is noted."""
+    """The systems that take part; those that cannot are noted in the run."""
     tuned = dict(pair.split("=", 1) for pair in asked.mm2)
     mirrors: list[Mirror] = [
         Causeway(overrides=tuple(asked.X)),
@@ -155,15 +155,15 @@ def entries(asked: argparse.Namespace, run: Run) -> tuple[list[Mirror], list[Lim
         say(f"left out: {line}")
     wanted = set(asked.system)
     if unknown := wanted - {entry.name for entry in (*mirrors, *limits)}:
-        raise ValueError(f"nobody is called {', '.join(sorted(unknown))}")
+        raise ValueError(f"unknown systems: {', '.join(sorted(unknown))}")
     return (
-        [one for one in mirrors if not wanted or one.name in wanted],
-        [one for one in limits if not wanted or one.name in wanted],
+        [mirror for mirror in mirrors if not wanted or mirror.name in wanted],
+        [limit for limit in limits if not wanted or limit.name in wanted],
     )
 
 
 def variant(text: str, overrides: Sequence[str]) -> Causeway:
-    """Causeway with other settings, beside itself. Raises ValueError."""
+    """Causeway with other settings, as a system of its own. Raises ValueError."""
     name, colon, settings = text.partition(":")
     if not (name and colon and settings):
         raise ValueError(f"{text!r} is not NAME:KEY=VALUE,KEY=VALUE")
@@ -175,7 +175,7 @@ def say(text: str) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="make bench", description="Causeway and its rivals, measured.")
+    parser = argparse.ArgumentParser(prog="make bench", description="Benchmark Causeway and other tools.")
     scales = parser.add_mutually_exclusive_group()
     scales.add_argument("--quick", action="store_true", help="the headline rows, in under five minutes")
     scales.add_argument("--full", action="store_true", help="all combinations of record shapes")

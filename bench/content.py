@@ -1,6 +1,6 @@
-"""Both sides compared by what the records hold: a hash of each partition, over all records in their order.
+"""Compares the records of both sides: a hash of each partition, over all records in their order.
 
-A count would do for nobody: an empty topic is copied very fast. The comparison is pure; the reading is not.
+A count alone is not enough: empty records are copied fast too. The comparison is pure; reading is not.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class Digest:
 
 
 class Fingerprint:
-    """A partition's records, one after the other; where a field ends is said by its length.
+    """A hash over a partition's records in order; each field is preceded by its length.
 
-    `whole` takes in timestamps and headers. There are programs that do not keep them.
+    `whole` includes timestamps and headers: some programs do not keep them.
     """
 
     def __init__(self, *, whole: bool = True) -> None:
@@ -59,7 +59,7 @@ class Fingerprint:
             self._waiting += (struct.pack("<ii", len(encoded), length), encoded, content or b"")
 
     def settle(self) -> None:
-        """Hash what has been added: once for many records."""
+        """Hash the records added so far, in one step."""
         self._hash.update(b"".join(self._waiting))
         self._waiting.clear()
 
@@ -69,23 +69,23 @@ class Fingerprint:
 
 
 def difference(source: Mapping[int, Digest], destination: Mapping[int, Digest]) -> str:
-    """What is wrong with a copy, in one line; nothing when it is the same."""
+    """The differences of a copy in one line; empty if there are none."""
     nothing = Fingerprint().digest()
-    found = []
+    differences = []
     for partition in sorted(source.keys() | destination.keys()):
         here, there = source.get(partition, nothing), destination.get(partition, nothing)
         if here.records != there.records:
-            found.append(f"partition {partition}: {here.records} records became {there.records}")
+            differences.append(f"partition {partition}: {here.records} records became {there.records}")
         elif here.hash != there.hash:
-            found.append(f"partition {partition}: {here.records} records, but not the same")
-    if not sum(one.records for one in source.values()):
-        found.append("there was nothing to copy")
-    more = f" and {len(found) - 3} more" if len(found) > 3 else ""
-    return "; ".join(found[:3]) + more
+            differences.append(f"partition {partition}: {here.records} records, but not the same")
+    if not sum(digest.records for digest in source.values()):
+        differences.append("there was nothing to copy")
+    more = f" and {len(differences) - 3} more" if len(differences) > 3 else ""
+    return "; ".join(differences[:3]) + more
 
 
 class Original:
-    """A topic of the source, which nobody changes any more: read once for each way of comparing."""
+    """A source topic that does not change any more: read once for each way of comparing."""
 
     def __init__(self, servers: str, topic: str, partitions: int) -> None:
         self._place = servers, topic, partitions
@@ -97,12 +97,12 @@ class Original:
         return self._known[whole]
 
     def difference(self, servers: str, topic: str, *, whole: bool) -> str:
-        """What is wrong with a copy, in one line; nothing when it is the same."""
+        """The differences of a copy in one line; empty if there are none."""
         return difference(self.read(whole=whole), read(servers, topic, self._place[2], whole=whole))
 
 
 def read(servers: str, topic: str, partitions: int, *, whole: bool = True) -> dict[int, Digest]:
-    """All of a topic up to its end of now, read_committed, with as many processes as there are cores."""
+    """Read a topic up to its current log end, read_committed, with one process per core."""
     workers = min(os.cpu_count() or 1, partitions)
     shares = [list(range(worker, partitions, workers)) for worker in range(workers)]
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
@@ -125,26 +125,26 @@ def _read(servers: str, topic: str, partitions: list[int], whole: bool) -> dict[
         consumer.close()
 
 
-def _fingerprints(consumer: Any, topic: str, found: dict[int, Fingerprint]) -> dict[int, Digest]:
-    consumer.assign([TopicPartition(topic, partition, 0) for partition in found])
-    unread = set(found)
+def _fingerprints(consumer: Any, topic: str, fingerprints: dict[int, Fingerprint]) -> dict[int, Digest]:
+    consumer.assign([TopicPartition(topic, partition, 0) for partition in fingerprints])
+    unread = set(fingerprints)
     deadline = time.monotonic() + PATIENCE_SECONDS
     while unread:
         batch = consumer.consume(_BATCH, 0.2)
         for message in batch:
             error = message.error()
             if error is None:
-                found[message.partition()].add(
+                fingerprints[message.partition()].add(
                     message.timestamp()[1], message.key(), message.value(), message.headers()
                 )
             elif error.code() == KafkaError._PARTITION_EOF:
                 unread.discard(message.partition())
             else:
                 raise OSError(f"{topic} cannot be read: {error.str()}")
-        for fingerprint in found.values():
+        for fingerprint in fingerprints.values():
             fingerprint.settle()
         if batch:
             deadline = time.monotonic() + PATIENCE_SECONDS
         elif time.monotonic() > deadline:
             raise TimeoutError(f"{topic} could not be read to its end: partitions {sorted(unread)}")
-    return {partition: fingerprint.digest() for partition, fingerprint in found.items()}
+    return {partition: fingerprint.digest() for partition, fingerprint in fingerprints.items()}

@@ -1,8 +1,8 @@
-"""A run as it was seen from the destination, and the figures it gives. Pure.
+"""The course of a run, observed at the destination, and the figures computed from it. Pure.
 
-Throughput is from the first arrival that was seen until everything is there, so a start costs nothing here;
-what it costs is `first_seconds`. What a mirror uses in its steady state is taken from the second half: by
-then a JVM has compiled what it is going to compile.
+Throughput is measured from the first observed arrival to the last, so it does not include the start;
+that is `first_seconds`. The usage in steady state is taken from the second half: by
+then the JVM's compiler has finished.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 WINDOW_SECONDS = 1.0
 STEADY = 0.8
-"""A mirror is in its steady state when a window carries this share of what the second half carries."""
+"""A mirror is in steady state when a window reaches this share of the second half's rate."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Sight:
 
 
 class TooFew(ValueError):
-    """The records arrived faster than anybody could look."""
+    """All records arrived between two samples."""
 
 
 def first(course: Sequence[Sight]) -> Sight:
@@ -32,28 +32,28 @@ def first(course: Sequence[Sight]) -> Sight:
 
 
 def middle(course: Sequence[Sight]) -> Sight:
-    """Where half of what was to come had come."""
+    """The first sight at which half of the records have arrived."""
     began = first(course)
     half = began.arrived + (course[-1].arrived - began.arrived) / 2
     return next(sight for sight in course if sight.arrived >= half)
 
 
 def rate(since: Sight, until: Sight) -> float:
-    """Records a second between two sights. Raises TooFew where they are one."""
+    """Records per second between two sights. Raises TooFew if they are the same."""
     if until.at <= since.at or until.arrived <= since.arrived:
-        raise TooFew("all records arrived between two looks: a run needs more of them")
+        raise TooFew("all records arrived between two samples: the run needs more records")
     return (until.arrived - since.arrived) / (until.at - since.at)
 
 
 def cpu_per_million(since: Sight, until: Sight) -> float:
-    """Seconds of processor time for a million records."""
+    """CPU seconds per million records."""
     if until.arrived <= since.arrived:
-        raise TooFew("all records arrived between two looks: a run needs more of them")
+        raise TooFew("all records arrived between two samples: the run needs more records")
     return (until.cpu - since.cpu) / (until.arrived - since.arrived) * 1e6
 
 
 def steady_at(course: Sequence[Sight]) -> float:
-    """Seconds from the command until the mirror first carried at its steady pace for a whole window."""
+    """Seconds from the command until the mirror first replicates at its steady rate for a whole window."""
     pace = STEADY * rate(middle(course), course[-1])
     start = 0
     began = first(course)
@@ -64,11 +64,11 @@ def steady_at(course: Sequence[Sight]) -> float:
         whole = window.at >= began.at and sight.at - window.at >= WINDOW_SECONDS
         if whole and (sight.arrived - window.arrived) / (sight.at - window.at) >= pace:
             return window.at
-    return middle(course).at  # faster than a window: what is left is its second half
+    return middle(course).at  # the run is shorter than a window: use its second half
 
 
 def figures(course: Sequence[Sight], size: int) -> dict[str, float]:
-    """Everything that a throughput run says. Raises TooFew."""
+    """All figures of a throughput run. Raises TooFew."""
     began, half, ended = first(course), middle(course), course[-1]
     pace = rate(began, ended)
     return {
@@ -85,6 +85,6 @@ def figures(course: Sequence[Sight], size: int) -> dict[str, float]:
 
 
 def thinned(course: Sequence[Sight], most: int = 200) -> list[Sight]:
-    """Few enough for a plot, the last one always among them."""
+    """At most `most` sights, for a plot; always with the last one."""
     step = max(1, -(-len(course) // most))
     return [*course[::step], *course[-1:]] if (len(course) - 1) % step else list(course[::step])

@@ -12,7 +12,7 @@ PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99_9": 0.999}
 
 @dataclass(frozen=True)
 class Spread:
-    """What several rounds gave."""
+    """The results of several rounds."""
 
     median: float
     low: float
@@ -21,22 +21,22 @@ class Spread:
 
 
 def spread(values: Sequence[float]) -> Spread:
-    """Raises ValueError where nothing was measured."""
+    """Raises ValueError if nothing was measured."""
     if not values:
         raise ValueError("nothing was measured")
     return Spread(float(median(values)), min(values), max(values), len(values))
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The nearest rank: a value that was seen, below or at which lies that share of all.
+    """Nearest rank: the smallest measured value that at least this share of all values does not exceed.
 
-    Raises ValueError for no values, or a share that is none.
+    Raises ValueError for no values, or an invalid share.
     """
     if not values:
         raise ValueError("nothing was measured")
     if not 0 < share <= 1:
         raise ValueError(f"{share} is not a share")
-    # What a float adds to a whole number must not lead to the next rank: 0.999 × 1000 is 999.0000000000001.
+    # A rounding error must not lead to the next rank: 0.999 × 1000 is 999.0000000000001.
     return sorted(values)[math.ceil(round(share * len(values), 6)) - 1]
 
 

@@ -1,4 +1,4 @@
-"""Records that lie in a topic before anybody carries them: made from their number alone, written fast."""
+"""Records that are produced before a run: generated from their number, written fast."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bench.stage import Side
 
 DIGITS = 12
 _POOL = 1 << 20
-_STRIDE = 7919  # prime: neighbours take different pieces of the text
+_STRIDE = 7919  # prime: adjacent records use different parts of the text
 _FLUSH_SECONDS = 120
 _POLL_EVERY = 10_000
 
@@ -44,7 +44,7 @@ class Filled:
 
 @functools.cache
 def text() -> bytes:
-    """Words: lz4 makes two thirds of them, as of much that people send."""
+    """Words: lz4 compresses them to two thirds, like typical payloads."""
     chance = random.Random(7)
     words = [bytes(chance.choices(range(97, 123), k=chance.randint(3, 9))) for _ in range(2048)]
     return b" ".join(chance.choices(words, k=_POOL // 4))[:_POOL]
@@ -66,9 +66,9 @@ def headers(number: int) -> list[tuple[str, bytes]]:
 
 
 def fill(side: Side, topic: str, shape: Shape, records: int, transaction: int = 0) -> Filled:
-    """Create a topic and write its records, with as many processes as there are cores.
+    """Create a topic and write its records, with one process per core.
 
-    `transaction`: so many of a process's records are one; none are written without.
+    `transaction`: records per transaction and process; 0 writes without transactions.
     """
     side.create({topic: shape.partitions})
     workers = min(os.cpu_count() or 1, shape.partitions)
@@ -85,10 +85,10 @@ def fill(side: Side, topic: str, shape: Shape, records: int, transaction: int = 
 def _write(
     servers: str, topic: str, shape: Shape, records: int, worker: int, workers: int, transaction: int
 ) -> None:  # fmt: skip
-    """One process's share: whole partitions, so that their order is that of the numbers."""
+    """One process's share: whole partitions, so that each is in the order of the numbers."""
     conf: dict[str, Any] = {**PRODUCER, "bootstrap.servers": servers, "compression.type": shape.compression}
     if transaction:
-        # A coordinator that has just started is asked twice, and the client would say so.
+        # A coordinator that has just started needs a retry, which the client would log.
         conf |= {"transactional.id": uuid.uuid4().hex, "log_level": 0}
     producer = Producer(conf)
     if transaction:

@@ -1,4 +1,4 @@
-"""What the benchmark ran on."""
+"""The machine that the benchmark ran on."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def versions() -> dict[str, str]:
         "Java": _java(),
         "Python": platform.python_version(),
         "librdkafka": confluent_kafka.libversion()[0],
-        **{name: found for name in names if (found := _installed(name))},
+        **{name: version for name in names if (version := _installed(name))},
     }
 
 
@@ -45,8 +45,8 @@ def _processor() -> str:
 
 
 def _java() -> str:
-    said = subprocess.run([find_java(), "-version"], capture_output=True, text=True, check=False).stderr
-    return said.splitlines()[0].partition('"')[2].partition('"')[0] if said else "unknown"
+    output = subprocess.run([find_java(), "-version"], capture_output=True, text=True, check=False).stderr
+    return output.splitlines()[0].partition('"')[2].partition('"')[0] if output else "unknown"
 
 
 def _installed(name: str) -> str:

@@ -1,4 +1,4 @@
-"""How much is measured, how often, and in which order. Pure."""
+"""What is measured, how much of it, how often and in which order. Pure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Scale:
     rates: tuple[int, ...]  # records a second, for latency
     latency_seconds: float
     latency_rounds: int
-    latency_systems: tuple[str, ...]  # none are all
+    latency_systems: tuple[str, ...]  # empty: all of them
     backlog_megabytes: int
     growth: tuple[int, ...]  # partitions
 
@@ -52,6 +52,6 @@ FULL = replace(WHOLE, name="full", shapes=tuple(combinations()))
 
 
 def rotated(systems: Sequence[T], number: int) -> list[T]:
-    """Their order in a round: each begins once before anyone begins again."""
+    """The order of the systems in a round: each is first once before one is first again."""
     first = number % len(systems) if systems else 0
     return [*systems[first:], *systems[:first]]

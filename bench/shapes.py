@@ -1,4 +1,4 @@
-"""Which records are carried: a centre, one factor changed at a time, or all combinations. Pure."""
+"""The shapes of the records: a centre, one factor changed at a time, or all combinations. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ COMPRESSIONS: tuple[Compression, ...] = ("lz4", "none")
 
 @dataclass(frozen=True)
 class Shape:
-    """Records of one topic, and the topic they lie in."""
+    """The shape of the records of one topic, and of the topic."""
 
     size: int = 200  # bytes of the value; there is no key
     headers: bool = False
@@ -31,7 +31,7 @@ class Shape:
         return f"{size}, {headers}, {compression}, {number}"
 
     def counts(self, records: int) -> list[int]:
-        """How many records each partition holds: record n lies in partition n modulo their number."""
+        """How many records each partition holds: record n is in partition n modulo their number."""
         return [len(range(partition, records, self.partitions)) for partition in range(self.partitions)]
 
 
@@ -50,7 +50,7 @@ def around(centre: Shape = CENTRE) -> list[Shape]:
 
 
 def combinations() -> list[Shape]:
-    """All of them, the centre first: whatever is cut short has that."""
+    """All combinations, the centre first, so that an interrupted run includes it."""
     every = [
         Shape(size, headers, compression, partitions)
         for size, headers, compression, partitions in itertools.product(
@@ -61,5 +61,5 @@ def combinations() -> list[Shape]:
 
 
 def records_of(shape: Shape, most: int, megabytes: int) -> int:
-    """How many records a run carries: large ones are fewer, so that every run fits the page cache."""
+    """Number of records in a run: fewer if they are large, so that every run fits the page cache."""
     return max(shape.partitions, min(most, megabytes * 1_000_000 // shape.size))

@@ -1,4 +1,4 @@
-"""The two clusters, their topics, and nothing left of one run when the next begins."""
+"""The two clusters and their topics, which are deleted between runs."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ from support.process import eventually
 from support.world import UNBOUNDED
 
 BROKERS = {
-    # What a run leaves is gone before the next one begins.
+    # A run's data is deleted before the next one begins.
     "log.segment.delete.delay.ms": "500",
     "message.max.bytes": "10000000",
     # Every partition maps two indices of 10 MB by default; growth has thousands of partitions.
     "log.index.size.max.bytes": "1048576",
 }
 JVM = "-Xms1G -Xmx1G -server -XX:+UseG1GC -XX:MaxGCPauseMillis=20 -XX:InitiatingHeapOccupancyPercent=35"
-"""As Kafka's own start script has it: a collector that stops the broker for longer is all that p99 sees."""
+"""As in Kafka's own start script: with longer GC pauses p99 would measure nothing else."""
 _KAFKAS_OWN = ("__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata")
-_ONE_REQUEST = 200  # topics that are created or deleted at once
+_ONE_REQUEST = 200  # topics per create or delete request
 
 
 @dataclass
 class Side:
-    """A cluster as the benchmark sees it. The client is kept: futures of one that is gone never end."""
+    """A cluster with its admin client. The client is kept: futures of a closed client never complete."""
 
     servers: str
     admin: AdminClient = field(init=False)
 
     def __post_init__(self) -> None:
-        # It outlives the cluster for a moment, and what it says about that is of no use.
+        # The client outlives the cluster for a moment; its errors then are irrelevant.
         self.admin = AdminClient(
             {"bootstrap.servers": self.servers, "log_level": 0, "error_cb": print_nothing}
         )
 
     def create(self, topics: Mapping[str, int]) -> None:
-        """Topics by name, with their number of partitions; nothing in them is ever deleted by age."""
+        """Topics by name, with their number of partitions; no retention."""
         names = list(topics)
         for at in range(0, len(names), _ONE_REQUEST):
             asked = [
@@ -63,20 +63,20 @@ class Side:
         eventually(lambda: not self.names() & set(names), "topics are deleted", 120)
 
     def ends(self, topic: str, partitions: int) -> list[int]:
-        """Where a read_committed reader would come to an end; zeros for a topic that is not there yet."""
+        """The last stable offsets; zeros for a topic that does not exist yet."""
         asked = {TopicPartition(topic, number): OffsetSpec.latest() for number in range(partitions)}
-        found = self.admin.list_offsets(asked, isolation_level=IsolationLevel.READ_COMMITTED)
+        futures = self.admin.list_offsets(asked, isolation_level=IsolationLevel.READ_COMMITTED)
         try:
-            ends = {place.partition: future.result().offset for place, future in found.items()}
+            ends = {place.partition: future.result().offset for place, future in futures.items()}
         except KafkaException:
-            # Asking for a topic's leaders does not: once told that it is not there, the client believes it.
+            # list_offsets does not refresh the client's metadata: a topic that was missing would stay so.
             self.admin.list_topics(topic, timeout=20)
             return [0] * partitions
         return [ends[number] for number in range(partitions)]
 
 
 def print_nothing(_error: object) -> None:
-    """For what a client says while its cluster goes away."""
+    """Ignore errors of a client whose cluster is stopping."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Stage:
         return f"{what}-{uuid.uuid4().hex[:6]}"
 
     def clean(self, keep: Sequence[str] = ()) -> None:
-        """Delete all topics but those that are kept on the source, and let the disk come to rest."""
+        """Delete all topics except `keep` on the source, and flush the disk."""
         self.destination.delete(sorted(self.destination.names()))
         self.source.delete(sorted(self.source.names() - set(keep)))
         os.sync()
@@ -102,9 +102,9 @@ class Stage:
 
 @contextmanager
 def set_up(directory: Path, say: Callable[[str], None]) -> Iterator[Stage]:
-    """Two clusters of one broker each; gone afterwards, with everything in them."""
+    """Start two clusters of one broker each; stop and delete them at the end."""
     say("starting two Kafka clusters")
-    # Not below /tmp, which is memory on some machines.
+    # Not under /tmp, which is a tmpfs on some machines.
     places = [directory / "clusters" / name for name in ("source", "destination")]
     for place in places:
         place.mkdir(parents=True)

@@ -1,7 +1,7 @@
-"""Records that come at a pace, and a reader at the other end that knows when each was sent.
+"""A producer with a fixed rate, and a consumer at the destination that measures each record's latency.
 
-Both are processes of their own, so that neither waits for the other's interpreter. A value carries its
-number and the sender's clock.
+Each is a process of its own, so that neither waits for the other's interpreter. A value contains its
+number and the sender's timestamp.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ START_SECONDS = 60.0
 _FLUSH_SECONDS = 60
 
 PRODUCER = {"linger.ms": 1, "acks": "all", "compression.type": "lz4"}
-"""A sender that cares for latency; what it costs is in every contender's figures alike."""
+"""Settings for low latency; the sender's own delay is part of every contender's figures."""
 
 
 @dataclass(frozen=True)
 class Flow:
-    """From which number on, how many a second, for how long at most, spread over the first partitions."""
+    """First record number, rate, maximum duration; spread over the first partitions."""
 
     topic: str
     partitions: int
@@ -63,13 +63,13 @@ def clock_of(value: bytes) -> int:
 
 
 class Sender:
-    """A running producer. `finish` ends it where its time is not over, and says how many it has sent."""
+    """A running producer. `finish` ends it early; returns how many records it has sent."""
 
     def __init__(self, connection: Connection, seconds: float) -> None:
         self._connection, self._seconds = connection, seconds
 
     def wait(self) -> int:
-        """Until its time is over."""
+        """Wait until its time is over; return the number of records sent."""
         return int(_received(self._connection, self._seconds + _FLUSH_SECONDS, "the sender"))
 
     def finish(self) -> int:
@@ -84,7 +84,7 @@ class Reader:
         self._connection = connection
 
     def trips(self, count: int) -> list[Trip]:
-        """Those of all records, once that many were read."""
+        """The trips of all records, as soon as `count` were read."""
         self._connection.send(count)
         pairs = array("q")
         pairs.frombytes(_received(self._connection, 2 * READ_SECONDS, "the reader"))
@@ -99,7 +99,7 @@ def sending(side: Side, flow: Flow) -> Iterator[Sender]:
 
 @contextmanager
 def reading(side: Side, topic: str, starts: Sequence[int]) -> Iterator[Reader]:
-    """Reads from those offsets on; it is there when this returns."""
+    """Consume from these offsets; the consumer is assigned when this returns."""
     with _started(_read, side.servers, topic, list(starts)) as connection:
         _received(connection, START_SECONDS, "the reader")
         yield Reader(connection)
@@ -122,7 +122,7 @@ def _started(target: Any, *arguments: Any) -> Iterator[Connection]:
 
 def _received(connection: Connection, seconds: float, who: str) -> Any:
     if not connection.poll(seconds):
-        raise TimeoutError(f"{who} did not answer within {seconds:.0f} s")
+        raise TimeoutError(f"{who} did not respond within {seconds:.0f} s")
     try:
         return connection.recv()
     except EOFError:

@@ -1,7 +1,7 @@
 """CPU time and memory of processes.
 
 The CPU time of a child that has ended is added to its parent's when the parent waits for it, so the sum over
-the living processes misses only children that were left to init.
+the live processes misses only children that were reparented to init.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ import psutil
 @dataclass(frozen=True)
 class Usage:
     cpu: float  # seconds
-    memory: int  # bytes in memory; what processes share is counted for each
+    memory: int  # resident bytes; shared pages count for each process
 
 
 def used(pids: Iterable[int]) -> Usage:
-    """The sum over those that are alive. CPU time includes children that ended and were waited for."""
+    """The sum over live processes. CPU time includes children that ended and were waited for."""
     cpu, memory = 0.0, 0
     for pid in pids:
         with contextlib.suppress(psutil.NoSuchProcess):

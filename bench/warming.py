@@ -1,8 +1,8 @@
-"""Brokers that have compiled what the contenders will ask of them.
+"""Warms up the brokers, so that their JVMs have compiled the code that the contenders' requests need.
 
 A broker that was just started takes ten times as long for a small transaction as one that has seen ten
-thousand of them; without this the first contender would be everybody's rehearsal. Nobody's own requests are
-used for it: plain clients write, read and ask, as all contenders do.
+thousand of them; without this the first contender would warm them up for the others. No contender's own
+requests are used for it: plain clients produce, consume and describe, as all contenders do.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Stopped = Callable[[], bool]
 
 
 def warm(stage: Stage, records: int, seconds: float) -> None:
-    """So many records in large transactions at full speed, then small ones for so long, on both sides."""
+    """Write `records` in large transactions at full speed, then small ones for `seconds`, on both sides."""
     sides = stage.source, stage.destination
     topic = stage.name("warm")
     for side in sides:
@@ -63,7 +63,7 @@ def _threads(
 
 
 def _transactions(side: Side, topic: str, stopped: Stopped) -> None:
-    """Transactions of a few records, with a look at the topic in each."""
+    """Transactions of a few records, with a describe request in each."""
     producer = Producer(
         {
             "bootstrap.servers": side.servers, "transactional.id": uuid.uuid4().hex, "linger.ms": 0,
@@ -78,15 +78,15 @@ def _transactions(side: Side, topic: str, stopped: Stopped) -> None:
             for partition in range(CENTRE.partitions):
                 producer.produce(topic, value(number, CENTRE.size), partition=partition)
                 number += 1
-            for found in side.admin.describe_topics(TopicCollection([topic])).values():
-                found.result()
+            for future in side.admin.describe_topics(TopicCollection([topic])).values():
+                future.result()
             producer.commit_transaction(_TIMEOUT_SECONDS)
     except KafkaException as error:
         print(f"bench: warming up: {error.args[0].str()}")
 
 
 def _fetches(side: Side, topic: str, stopped: Stopped) -> None:
-    """Everything that is written, as soon as it is there."""
+    """Consume everything as it arrives."""
     consumer = Consumer(
         {
             "bootstrap.servers": side.servers, "group.id": "bench-warm", "enable.auto.commit": False,

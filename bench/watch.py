@@ -1,7 +1,7 @@
-"""Looks at the destination while a contender works, until everything has arrived.
+"""Polls the destination while a contender runs, until all records have arrived.
 
-End offsets are cheap to ask for, and count transaction markers too. So when there are as many offsets as
-records, the last record of each partition decides: records carry their number.
+Log ends are cheap to request, but count transaction markers too. So when there are as many offsets as
+records, the last record of each partition decides: records contain their number.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from bench.stage import Side
 
 LOOK_SECONDS = 0.025
 PATIENCE_SECONDS = 120.0
-"""How long nothing may move before a contender is given up."""
-_BACK = 64  # offsets before the end in which the last record must be; behind it are markers alone
+"""A contender fails after this long without progress."""
+_BACK = 64  # the last record is in this many offsets before the end; after it are only markers
 _TAIL_SECONDS = 10.0
 
 
 def last_numbers(counts: Sequence[int]) -> list[int]:
-    """The number of each partition's last record, -1 where there is none."""
+    """The number of each partition's last record, -1 if it is empty."""
     return [partition + (count - 1) * len(counts) if count else -1 for partition, count in enumerate(counts)]
 
 
 def until_arrived(
     child: Child, side: Side, topic: str, counts: Sequence[int], *, patience: float = PATIENCE_SECONDS
 ) -> list[Sight]:
-    """The course of a run, from the command until the last record can be read. Raises Failed."""
+    """Return the course of a run, from the command until the last record can be read. Raises Failed."""
     total, course = sum(counts), list[Sight]()
     arrived, moved = 0, time.monotonic()
     with _Tails(side.servers, topic, last_numbers(counts)) as tails:
@@ -73,9 +73,9 @@ class _Tails:
         self._consumer.close()
 
     def all_there(self, ends: Sequence[int]) -> bool:
-        """Whether each partition ends with its last record; those that do are not asked again."""
-        found = self._last({partition: ends[partition] for partition in self._wanted})
-        for partition, number in found.items():
+        """Whether each partition ends with its last record; those that do are not read again."""
+        numbers = self._last({partition: ends[partition] for partition in self._wanted})
+        for partition, number in numbers.items():
             if number >= self._wanted[partition]:
                 del self._wanted[partition]
         return not self._wanted
@@ -85,7 +85,7 @@ class _Tails:
             TopicPartition(self._topic, partition, max(0, end - _BACK)) for partition, end in ends.items()
         ]
         self._consumer.assign(places)
-        found: dict[int, int] = {}
+        numbers: dict[int, int] = {}
         unread = set(ends)
         deadline = time.monotonic() + _TAIL_SECONDS
         while unread and time.monotonic() < deadline:
@@ -93,8 +93,8 @@ class _Tails:
             if message is None:
                 continue
             if message.error() is None:
-                found[message.partition()] = number_of(message.value())
+                numbers[message.partition()] = number_of(message.value())
             elif message.error().code() == KafkaError._PARTITION_EOF:
                 unread.discard(message.partition())
         self._consumer.unassign()
-        return found
+        return numbers

@@ -1,8 +1,8 @@
-"""Who can be started: each has a name, says its settings, and becomes a process.
+"""The systems that can be measured: each has a name, reports its settings, and runs as a process.
 
 causeway      the product, as users run it
 mirrormaker   a real MirrorMaker 2, tuned, in both deliveries
-copyloop      a bare copy loop in C: the limit of what a client can do
-others        whatever a file names
-kafka_tools   limits that carry nothing: Kafka's own consumer and producer
+copyloop      a bare copy loop in C: the upper limit of a client
+others        programs described in a file
+kafka_tools   limits without replication: Kafka's own consumer and producer
 """

@@ -1,4 +1,4 @@
-"""Causeway, as users run it: `causeway run CONFIG`, with its defaults but for what a case is about."""
+"""Causeway, as users run it: `causeway run CONFIG`, with its defaults except for what a case measures."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ CHECK_SECONDS = 300
 class Causeway:
     name: str = "causeway"
     title: str = "Causeway, exactly once"
-    mirror: Mapping[str, Any] = field(default_factory=dict)  # keys of the mirror that are not the defaults
+    mirror: Mapping[str, Any] = field(default_factory=dict)  # keys that differ from the defaults
     spark: Mapping[str, Any] = field(default_factory=dict)
-    overrides: tuple[str, ...] = ()  # as -X takes them
+    overrides: tuple[str, ...] = ()  # as for -X
     besides: Callable[[], Sequence[int]] = list  # processes of a Spark cluster
     keeps_all: bool = True
 
@@ -53,8 +53,8 @@ class Causeway:
             capture_output=True, text=True, timeout=CHECK_SECONDS, check=False,
         )  # fmt: skip
         if done.returncode:
-            said = (done.stderr or done.stdout).strip().splitlines()
-            raise Failed(f"causeway check: {said[-1] if said else f'exit code {done.returncode}'}")
+            output = (done.stderr or done.stdout).strip().splitlines()
+            raise Failed(f"causeway check: {output[-1] if output else f'exit code {done.returncode}'}")
         return time.monotonic() - began
 
     def write(self, job: Job) -> Path:

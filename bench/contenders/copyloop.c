@@ -2,7 +2,7 @@
  *
  *     copyloop TOPIC PARTITIONS PROCESSES c:NAME=VALUE… p:NAME=VALUE…
  *
- * No transaction, no ledger, no positions: what a client can do at most. It goes on until SIGTERM. Each process
+ * No transaction, no ledger, no positions: the upper limit of a client. It runs until SIGTERM. Each process
  * has the partitions whose number modulo PROCESSES is its own. c: are properties of the consumer, p: of the
  * producer.
  */
@@ -150,14 +150,14 @@ int main(int count, char **arguments) {
     if (count < 4)
         die("usage", "copyloop TOPIC PARTITIONS PROCESSES c:NAME=VALUE… p:NAME=VALUE…");
     int partitions = atoi(arguments[2]), processes = atoi(arguments[3]);
-    struct sigaction action = {.sa_handler = stop}; /* signal() would let wait() go on */
+    struct sigaction action = {.sa_handler = stop}; /* signal() would restart wait() */
     sigaction(SIGTERM, &action, NULL);
     for (int number = 0; number < processes; number++) {
         pid_t child = fork();
         if (child < 0)
             die("fork", "no more processes");
         if (child == 0) {
-            prctl(PR_SET_PDEATHSIG, SIGKILL); /* none outlives whoever counts its time */
+            prctl(PR_SET_PDEATHSIG, SIGKILL); /* no child outlives the process that measures it */
             copy(arguments[1], partitions, processes, number, arguments + 4);
         }
     }

@@ -45,7 +45,7 @@ class CopyLoop:
 
     def start(self, job: Job) -> Child:
         if len(job.topics) != 1:
-            raise Failed("the copy loop carries one topic")
+            raise Failed("the copy loop replicates only one topic")
         consumer = {**CONSUMER, "bootstrap.servers": job.source}
         producer = {
             **PRODUCER, "bootstrap.servers": job.destination, "compression.type": job.compression
@@ -65,7 +65,7 @@ class CopyLoop:
 
 
 def compiled(directory: Path) -> Path:
-    """The program. Raises Failed with what is missing."""
+    """Compile the program. Raises Failed with the reason."""
     compiler = shutil.which("gcc") or shutil.which("cc")
     libraries = sorted(
         Path(confluent_kafka.__file__).parent.parent.glob("confluent_kafka.libs/librdkafka*.so*")
@@ -83,5 +83,5 @@ def compiled(directory: Path) -> Path:
 
 
 def _processes(job: Job) -> int:
-    """As many as Causeway has shards."""
+    """As many processes as Causeway has shards."""
     return min(os.cpu_count() or 1, job.partitions)

@@ -1,4 +1,4 @@
-"""What a contender is asked to carry, and what it has to be able to do."""
+"""What a contender has to replicate, and the interface that it implements."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bench.usage import peak
 
 @dataclass(frozen=True)
 class Job:
-    name: str  # unlike any other's: what a contender keeps on the clusters bears it
+    name: str  # unique: a contender's groups and internal topics use it
     source: str  # servers
     destination: str
     topics: tuple[str, ...]
@@ -24,21 +24,21 @@ class Job:
 
 
 class Mirror(Protocol):
-    """It carries topics until it is stopped."""
+    """Replicates topics until it is stopped."""
 
     @property
     def name(self) -> str:
-        """As a command line says it."""
+        """The name on the command line."""
 
     @property
     def title(self) -> str: ...
 
     @property
     def keeps_all(self) -> bool:
-        """Whether timestamps and headers arrive too, and are compared."""
+        """Whether it keeps timestamps and headers, so that they are compared."""
 
     def settings(self, job: Job) -> dict[str, str]:
-        """What it is started with, for the report."""
+        """Its settings, for the report."""
 
     def start(self, job: Job) -> Child: ...
 
@@ -46,9 +46,9 @@ class Mirror(Protocol):
         """The topic at the destination."""
 
     def workers(self, child: Child) -> Sequence[int]:
-        """Processes whose memory has a limit of its own."""
+        """Processes that have their own memory limit."""
 
 
 def largest(workers: Sequence[int]) -> dict[str, float]:
-    """The figure of the worker that needed most memory, where there are workers."""
+    """The peak memory of the largest worker, if there are workers."""
     return {"worker_megabytes": max(map(peak, workers)) / 1e6} if workers else {}

@@ -1,4 +1,4 @@
-"""Limits that carry nothing: Kafka's own ConsumerPerformance and ProducerPerformance."""
+"""Limits without replication: Kafka's own ConsumerPerformance and ProducerPerformance."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ class ConsumerLimit:
         return True
 
     def run(self, job: Job, filled: Filled) -> float:
-        """Records a second. Raises Failed."""
-        said = _run(
+        """Records per second. Raises Failed."""
+        output = _run(
             "ConsumerPerformance", job.directory,
             "--bootstrap-server", job.source, "--topic", filled.topic, "--group", job.name,
             "--num-records", str(filled.records), "--fetch-size", str(8 << 20),
             "--timeout", "60000", "--hide-header",
         )  # fmt: skip
-        return consumed(said)
+        return consumed(output)
 
 
 @dataclass(frozen=True)
@@ -56,37 +56,37 @@ class ProducerLimit:
         return not filled.shape.headers  # it cannot write any
 
     def run(self, job: Job, filled: Filled) -> float:
-        """Records a second, to a topic of the destination that exists. Raises Failed."""
+        """Records per second, to an existing topic of the destination. Raises Failed."""
         job.directory.mkdir(parents=True, exist_ok=True)
         payloads = job.directory / "payloads"
         payloads.write_bytes(b"\n".join(value(number, filled.shape.size) for number in range(_PAYLOADS)))
-        said = _run(
+        output = _run(
             "ProducerPerformance", job.directory,
             "--bootstrap-server", job.destination, "--topic", filled.topic,
             "--num-records", str(filled.records), "--warmup-records", str(filled.records // 10),
             "--payload-file", str(payloads), "--throughput", "-1",
             "--command-property", *PRODUCER, f"compression.type={job.compression}",
         )  # fmt: skip
-        return sent(said)
+        return sent(output)
 
 
 Limit = ConsumerLimit | ProducerLimit
 
 
 def consumed(output: str) -> float:
-    """The last column of ConsumerPerformance's line: records a second without the time it took to join."""
+    """The last column of ConsumerPerformance's line: records per second without the time it took to join."""
     rows = [line.split(", ") for line in output.splitlines() if line.count(", ") == 9]
     try:
         return float(rows[-1][-1])
     except (IndexError, ValueError):
-        raise Failed(f"ConsumerPerformance said nothing of use: {output.strip()[-200:]}") from None
+        raise Failed(f"ConsumerPerformance printed nothing of use: {output.strip()[-200:]}") from None
 
 
 def sent(output: str) -> float:
-    """The last rate that ProducerPerformance prints: behind its warming up."""
+    """The last rate that ProducerPerformance prints: after its warm-up."""
     rates = _SENT.findall(output)
     if not rates:
-        raise Failed(f"ProducerPerformance said nothing of use: {output.strip()[-200:]}")
+        raise Failed(f"ProducerPerformance printed nothing of use: {output.strip()[-200:]}")
     return float(rates[-1])
 
 

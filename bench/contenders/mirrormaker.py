@@ -1,14 +1,14 @@
-"""A real MirrorMaker 2, in its dedicated mode, set up as a good operator would for the same work.
+"""A real MirrorMaker 2, in its dedicated mode, tuned for the same work.
 
 What differs from its defaults, and why:
 
 - several tasks, larger polls, fetches and batches: one task with polls of 500 records and batches of 16 KB
-  would be raced at a fraction of what it can do;
+  would run at a fraction of its possible rate;
 - the heap and the collector are those of its own start script;
-- compression, partitions, names of topics and how often topics are looked for are the same as the others'.
+- compression, partitions, names of topics and the topic refresh interval are the same as the others'.
 
-Exactly once has all that its manual demands besides. A transaction ends with each poll, which is its default:
-ending them by a timer carries more and shows every record later.
+Exactly-once also has all settings that its manual requires. A transaction ends with each poll, the default:
+an interval replicates more, but delays every record.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _MAIN = "org.apache.kafka.connect.mirror.MirrorMaker"
 @dataclass(frozen=True)
 class MirrorMaker2:
     delivery: Delivery
-    overrides: Mapping[str, str] = field(default_factory=dict)  # for trying out what else would help it
+    overrides: Mapping[str, str] = field(default_factory=dict)  # for experiments
     jvm: Sequence[str] = JVM
     keeps_all: bool = True
 
@@ -55,15 +55,15 @@ class MirrorMaker2:
         return f"MirrorMaker 2, {self.delivery.replace('-', ' ')}"
 
     def settings(self, job: Job) -> dict[str, str]:
-        """Its properties without names and addresses, which are of this run alone."""
+        """Its properties without names and addresses, which differ in each run."""
         flow = self._flow(job)
-        found = self.properties(job, rest_port=0)
+        properties = self.properties(job, rest_port=0)
         hidden = ("bootstrap.servers", ".topics", "listeners", "clusters")
         return {
             "JVM": " ".join(self.jvm),
             **{
                 key.replace(flow.name, "src"): value
-                for key, value in found.items()
+                for key, value in properties.items()
                 if not key.endswith(hidden)
             },
         }
@@ -113,5 +113,5 @@ class MirrorMaker2:
 
 
 def tasks(partitions: int, cores: int) -> int:
-    """Two for each core, as far as there are partitions: one waits for the broker while another works."""
+    """Two per core, at most one per partition: one waits for the broker while another works."""
     return max(1, min(partitions, 2 * cores))

@@ -1,21 +1,21 @@
-"""Other programs that carry topics, as a file names them:
+"""Other programs that replicate topics, described in a file:
 
     [[contenders]]
     name = "my-relay"
     title = "My relay, at least once"                 # the name, if left out
     command = ["my-relay", "--config", "{directory}/relay.toml"]
-    topic = "{topic}"                                 # where its records arrive; this is the default
+    topic = "{topic}"                                 # the destination topic; this is the default
     keeps_all = false                                 # timestamps or headers change: they are not compared
-    [contenders.files]                                # written before the start, if it needs any
+    [contenders.files]                                # written before the start; optional
     "relay.toml" = '''
     from = "{source}"
     to = "{destination}"
     topic = "{topic}"
     '''
 
-{source} and {destination} are servers; {topic}, {partitions}, {compression}, {directory} and {name} (unlike
-any other run's: for groups and the like) are there too. A program runs until SIGTERM, and its records must
-arrive in the partitions they came from: a run whose content differs is void. kaf-relay.toml is such a file.
+{source} and {destination} are servers; {topic}, {partitions}, {compression}, {directory} and {name} (unique
+for each run: for groups and the like) are available too. A program runs until SIGTERM, and its records must
+arrive in the partitions of the source: a run whose content differs is void. kaf-relay.toml is such a file.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Other:
 
     def start(self, job: Job) -> Child:
         if len(job.topics) != 1:
-            raise Failed(f"{self.name} carries one topic")
+            raise Failed(f"{self.name} replicates only one topic")
         places = placeholders(job)
         job.directory.mkdir(parents=True, exist_ok=True)
         for name, text in self.files.items():
@@ -64,12 +64,12 @@ class Other:
 
 
 def read(path: Path) -> list[Other]:
-    """Raises ValueError with what is wrong with the file."""
+    """Read the file. Raises ValueError if it is invalid."""
     try:
-        found = tomllib.loads(path.read_text())
+        document = tomllib.loads(path.read_text())
     except (OSError, tomllib.TOMLDecodeError) as error:
         raise ValueError(f"{path}: {error}") from None
-    return [_other(path, table) for table in found.get("contenders", [])]
+    return [_other(path, table) for table in document.get("contenders", [])]
 
 
 def installed(other: Other) -> bool:
@@ -85,7 +85,7 @@ def placeholders(job: Job) -> dict[str, str]:
 
 
 def filled(text: str, places: Mapping[str, str]) -> str:
-    """Known names in braces replaced; other braces are the program's own."""
+    """Replace known names in braces; other braces belong to the program."""
     for name, value in places.items():
         text = text.replace(f"{{{name}}}", value)
     return text

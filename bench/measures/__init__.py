@@ -1,1 +1,1 @@
-"""What is measured. Each measure takes the bench, runs contenders, and notes a sample of every run."""
+"""The measures. Each takes the bench, runs contenders, and records a sample of every run."""

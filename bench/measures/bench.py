@@ -1,4 +1,4 @@
-"""What all measures share: the stage, how much to measure, who takes part, and where samples go."""
+"""What all measures share: the stage, the scale, the systems, and where samples go."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from bench.stage import Stage
 from causeway.errors import CausewayError
 
 SETTLE_SECONDS = 3.0
-"""After the last record, until a mirror counts as idle."""
+"""Seconds after the last record until a mirror counts as idle."""
 TROUBLE = (Failed, ValueError, AssertionError, KafkaException, CausewayError, OSError)
-"""What makes a run void, and not the benchmark."""
+"""Errors that make a run void, without ending the benchmark."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class Bench:
     scale: Scale
     run: Run
     causeway: Causeway
-    mirrors: Sequence[Mirror]  # Causeway among them, where it takes part
+    mirrors: Sequence[Mirror]  # including Causeway, if it takes part
     limits: Sequence[Limit]
-    kept: Callable[[], None]  # after every sample: what was measured is on disk
+    kept: Callable[[], None]  # called after every sample: writes them to disk
 
     def note(self, sample: Sample) -> None:
         self.run.samples.append(sample)
@@ -47,23 +47,23 @@ class Bench:
         return Job(self.stage.name("b"), *sides, tuple(topics), partitions, compression, place)
 
     def introduce(self, entry: Mirror | Limit, job: Job) -> None:
-        """What the report says of it, as of its first run."""
+        """Record a system's title and settings, at its first run."""
         self.run.settings.setdefault(entry.name, entry.settings(job))
         self.run.titles.setdefault(entry.name, entry.title)
 
     def place(self, sample: Sample) -> Path:
-        """Where a run's settings and logs go."""
+        """The directory of a run's settings and logs."""
         return self.stage.place(sample.measure, sample.case.replace(",", ""), sample.round, sample.system)
 
     def several(self) -> list[Mirror]:
-        """Those that carry more than one topic."""
+        """Mirrors that can replicate more than one topic."""
         return [mirror for mirror in self.mirrors if isinstance(mirror, Causeway | MirrorMaker2)]
 
 
 def line(sample: Sample) -> str:
-    """A sample while the benchmark runs."""
-    told = ", ".join(f"{name.replace('_', ' ')} {value:,.4g}" for name, value in _first(sample.figures))
-    return f"{sample.system}: " + (f"VOID, {sample.void}" if sample.void else told)
+    """A sample as a line of the progress output."""
+    figures = ", ".join(f"{name.replace('_', ' ')} {value:,.4g}" for name, value in _first(sample.figures))
+    return f"{sample.system}: " + (f"VOID, {sample.void}" if sample.void else figures)
 
 
 def reason(error: BaseException) -> str:
@@ -72,7 +72,7 @@ def reason(error: BaseException) -> str:
 
 @contextmanager
 def voiding(note: Callable[[str], None]) -> Iterator[None]:
-    """Whatever goes wrong inside is told, and ends this run alone."""
+    """Pass an error inside to `note`; it ends this run only."""
     try:
         yield
     except TROUBLE as error:
@@ -80,7 +80,7 @@ def voiding(note: Callable[[str], None]) -> Iterator[None]:
 
 
 def idle_share(child: Child, seconds: float) -> float:
-    """Cores that a mirror needs for nothing."""
+    """CPU cores that an idle mirror uses."""
     time.sleep(SETTLE_SECONDS)
     before, at = child.usage().cpu, time.monotonic()
     time.sleep(seconds)

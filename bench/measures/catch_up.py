@@ -1,7 +1,7 @@
-"""Catch-up: a backlog of several GB is carried while new records arrive in another topic of the same mirror.
+"""Catch-up: a backlog of several GB is replicated while new records arrive in another topic of the mirror.
 
-The backlog is the same for all; the new records are each run's own. Two figures: how fast the backlog is
-carried, and how late new records are meanwhile.
+The backlog is the same for all; new records are produced for each run. Two figures: the rate at which the
+backlog is replicated, and the latency of new records meanwhile.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MOST_SECONDS = 1_800.0
 
 
 def catch_up(bench: Bench) -> None:
-    """Each mirror once: this is about endurance, and rounds of minutes each would tell little more."""
+    """Each mirror once: rounds of minutes each would add little."""
     backlog = records_of(CENTRE, 1 << 60, bench.scale.backlog_megabytes)
     bench.stage.say(f"catch-up: {bench.scale.backlog_megabytes:,} MB, while {RATE:,} records/s arrive")
     bench.stage.say(f"  writing {backlog:,} records")
@@ -32,11 +32,11 @@ def catch_up(bench: Bench) -> None:
     original = Original(bench.stage.source.servers, filled.topic, CENTRE.partitions)
     case = f"{bench.scale.backlog_megabytes / 1000:g} GB, {RATE:,} new records/s"
     for mirror in bench.several():
-        _one(bench, mirror, filled, original, Sample("catch-up", case, mirror.name, 0))
+        _measure_mirror(bench, mirror, filled, original, Sample("catch-up", case, mirror.name, 0))
     bench.stage.clean()
 
 
-def _one(bench: Bench, mirror: Mirror, filled: Filled, original: Original, sample: Sample) -> None:
+def _measure_mirror(bench: Bench, mirror: Mirror, filled: Filled, original: Original, sample: Sample) -> None:
     stage, partitions = bench.stage, CENTRE.partitions
     new = stage.name("new")
     with voiding(lambda why: bench.note(replace(sample, void=why))):
@@ -54,7 +54,7 @@ def _one(bench: Bench, mirror: Mirror, filled: Filled, original: Original, sampl
             until_arrived(child, stage.destination, new, CENTRE.counts(sent))
             trips = reader.trips(sent)
             figures = {**course.figures(seen, CENTRE.size), **largest(mirror.workers(child))}
-        # What was sent before the mirror had started waited for that, and says nothing of catching up.
+        # Records sent before the mirror had started waited for the start: they do not count.
         started = min(trip.sent for trip in trips) / 1e9 + figures["first_seconds"]
         meanwhile = [trip for trip in trips if trip.sent / 1e9 >= started] or trips
         figures |= {f"new_{name}": value for name, value in late(meanwhile, 0).items()}

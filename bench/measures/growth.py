@@ -1,6 +1,6 @@
-"""Growth: many partitions, most of them idle. How long a start takes, how much memory, how late records are.
+"""Growth: many partitions, most of them idle. Start time, memory and latency.
 
-One busy topic has some partitions; the others lie in topics that hold nothing. The mirrors create all topics
+One busy topic has some partitions; the others are in empty topics. The mirrors create all topics
 at the destination themselves: that is part of what a start costs.
 """
 
@@ -27,7 +27,7 @@ BUSY = 4  # partitions of the topic that has records
 
 
 def idle_topics(partitions: int, prefix: str) -> dict[str, int]:
-    """Topics for all partitions but the busy ones."""
+    """Topics for all partitions except the busy ones."""
     rest = max(0, partitions - BUSY)
     sizes = [OF_A_TOPIC] * (rest // OF_A_TOPIC) + ([rest % OF_A_TOPIC] if rest % OF_A_TOPIC else [])
     return {f"{prefix}-{number}": size for number, size in enumerate(sizes)}
@@ -37,11 +37,11 @@ def growth(bench: Bench) -> None:
     for partitions in bench.scale.growth:
         bench.stage.say(f"growth: {partitions:,} partitions")
         for mirror in bench.several():
-            if mirror.name != "mm2":  # one of the two is enough to compare with
-                _one(bench, mirror, partitions)
+            if mirror.name != "mm2":  # one of the two deliveries is enough to compare with
+                _measure_mirror(bench, mirror, partitions)
 
 
-def _one(bench: Bench, mirror: Mirror, partitions: int) -> None:
+def _measure_mirror(bench: Bench, mirror: Mirror, partitions: int) -> None:
     stage, shape = bench.stage, replace(CENTRE, partitions=BUSY)
     sample = Sample("growth", f"{partitions:,} partitions", mirror.name, 0)
     with voiding(lambda why: bench.note(replace(sample, void=why))):
@@ -67,6 +67,6 @@ def _one(bench: Bench, mirror: Mirror, partitions: int) -> None:
         original = Original(stage.source.servers, busy, BUSY)
         wrong = original.difference(stage.destination.servers, busy, whole=mirror.keeps_all)
         first = next(sight.at for sight in seen if sight.arrived)
-        found = {"first_seconds": first, **planning, **figures(trips, WARM_SECONDS), **used}
-        bench.note(replace(sample, figures=found, void=wrong))
+        measured = {"first_seconds": first, **planning, **figures(trips, WARM_SECONDS), **used}
+        bench.note(replace(sample, figures=measured, void=wrong))
     stage.clean()

@@ -1,8 +1,8 @@
-"""Latency: from the sender's clock to a read_committed reader at the destination, at a steady pace.
+"""Latency: from the sender's timestamp to a read_committed consumer at the destination, at a fixed rate.
 
-A mirror is running and has carried its first records when the pace begins; the first seconds do not count.
-Before that everybody has gone such a pace once: brokers compile what each mirror's own requests need, which
-takes more of two cores than any mirror does, and would be the first one's latency.
+A mirror has replicated its first records before the measurement begins; the first seconds do not count.
+Before that every mirror runs once without being measured: the brokers' JVMs compile the code that its
+requests need, which uses more CPU than any mirror and would add to the first mirror's latency.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from bench.traffic import Flow, Trip, reading, sending
 from bench.watch import until_arrived
 
 WARM_SECONDS = 5.0
-OPENING = 400  # records that wait for the mirror: when they have arrived, it runs
+OPENING = 400  # records produced before the start: when they have arrived, the mirror runs
 REHEARSAL_RATE = 1_000
 BOUNDARY_RATE = 1_000
 BOUNDARY_SLICE_SECONDS = 10
@@ -40,7 +40,7 @@ class Pace:
 
 
 def latency(bench: Bench) -> None:
-    """Every pace, every round, every mirror."""
+    """Every rate, every round, every mirror."""
     wanted = bench.scale.latency_systems
     mirrors = [mirror for mirror in bench.mirrors if not wanted or mirror.name in wanted]
     rehearse(bench, mirrors, Pace(REHEARSAL_RATE, bench.scale.latency_seconds))
@@ -53,7 +53,7 @@ def latency(bench: Bench) -> None:
 
 
 def boundary(bench: Bench) -> None:
-    """What is seen of a slice's end: Causeway with slices so short that several end while one looks."""
+    """The pause at a slice's end: Causeway with slices so short that several end during the run."""
     bench.stage.say(f"slice boundary: slices of {BOUNDARY_SLICE_SECONDS} s")
     mirror = replace(bench.causeway, mirror={**bench.causeway.mirror, "slice": f"{BOUNDARY_SLICE_SECONDS}s"})
     case = f"slices of {BOUNDARY_SLICE_SECONDS} s, {BOUNDARY_RATE:,} records/s"
@@ -62,7 +62,7 @@ def boundary(bench: Bench) -> None:
 
 
 def rehearse(bench: Bench, mirrors: Sequence[Mirror], pace: Pace) -> None:
-    """Everybody once, and nobody's figures are kept."""
+    """Run every mirror once, without keeping the figures."""
     bench.stage.say(f"rehearsal: {pace.rate:,} records/s")
     for mirror in mirrors:
         with voiding(lambda why: bench.stage.say(f"  failed: {why}")):
@@ -71,18 +71,18 @@ def rehearse(bench: Bench, mirrors: Sequence[Mirror], pace: Pace) -> None:
 
 
 def paced(bench: Bench, mirror: Mirror, sample: Sample, pace: Pace, slices: float = 0.0) -> None:
-    """One mirror, once, on a topic of its own; with the pauses of its slices, where they have a length."""
+    """Run one mirror once, on its own topic. `slices`: their length, to measure the pauses between them."""
     with voiding(lambda why: bench.note(replace(sample, void=why))):
         trips, wrong = travelled(bench, mirror, sample, pace)
-        found = figures(trips, WARM_SECONDS)
+        measured = figures(trips, WARM_SECONDS)
         if slices:
-            found["pause"] = median(pauses(trips, WARM_SECONDS, slices))
-        bench.note(replace(sample, figures=found, void=wrong))
+            measured["pause"] = median(pauses(trips, WARM_SECONDS, slices))
+        bench.note(replace(sample, figures=measured, void=wrong))
     bench.stage.clean()
 
 
 def travelled(bench: Bench, mirror: Mirror, sample: Sample, pace: Pace) -> tuple[list[Trip], str]:
-    """Each record's way through a mirror, and what differs at the other end."""
+    """Return each record's trip through a mirror, and the differences at the destination."""
     stage, shape = bench.stage, CENTRE
     topic = stage.name("pace")
     there = mirror.arrives_in(topic)
@@ -98,7 +98,7 @@ def travelled(bench: Bench, mirror: Mirror, sample: Sample, pace: Pace) -> tuple
 
 
 def watched(stage: Stage, child: Child, topics: tuple[str, str], shape: Shape, pace: Pace) -> list[Trip]:
-    """Send at a pace behind the opening, and read all of it at the other end."""
+    """Produce at a rate after the opening records, and consume all of them at the destination."""
     here, there = topics
     flow = Flow(here, shape.partitions, OPENING, pace.rate, WARM_SECONDS + pace.seconds, shape.size)
     with (
@@ -111,18 +111,18 @@ def watched(stage: Stage, child: Child, topics: tuple[str, str], shape: Shape, p
 
 
 def pauses(trips: Sequence[Trip], warm: float, slices: float) -> list[float]:
-    """The longest trip in each stretch as long as a slice, in milliseconds: one boundary lies in each."""
+    """The longest trip in each stretch as long as a slice, in milliseconds: each contains one boundary."""
     began = min(trip.sent for trip in trips) + warm * _NANOSECONDS
     longest: dict[int, float] = {}
     for trip in trips:
         stretch = int((trip.sent - began) // (slices * _NANOSECONDS))
         longest[stretch] = max(longest.get(stretch, 0.0), trip.took / 1e6)
-    last = max(longest)  # it ended before its time
+    last = max(longest)  # the last stretch is incomplete
     return [value for stretch, value in longest.items() if 0 <= stretch < last]
 
 
 def figures(trips: Sequence[Trip], warm: float) -> dict[str, float]:
-    """Milliseconds, of what was sent after the first seconds."""
+    """Milliseconds, of records sent after the first seconds."""
     began = min((trip.sent for trip in trips), default=0) + warm * _NANOSECONDS
     counted = [trip.took / 1e6 for trip in trips if trip.sent >= began]
     return {**percentiles(counted), "longest": max(counted), "counted": float(len(counted))}

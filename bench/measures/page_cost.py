@@ -1,6 +1,6 @@
 """The cost of page and metrics: a mirror of many partitions, its page open and its metrics scraped.
 
-Both are served by the driver's own process, so it is that one's CPU which counts, with and without them.
+The driver's process serves both, so its CPU is measured, with and without them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PAGE = re.compile(r"the page is at http://([\w.]+):(\d+)")
 
 
 def page_cost(bench: Bench) -> None:
-    """In every round: a process of half a minute is a hundredth of a core off now and then."""
+    """Measure in every round: over half a minute, CPU varies by a hundredth of a core."""
     bench.stage.say(f"page and metrics: {PARTITIONS:,} partitions, scraped every {SCRAPE_SECONDS:.0f} s")
     for number in range(bench.scale.rounds):
         _once(bench, Sample("page", f"{PARTITIONS:,} partitions", bench.causeway.name, number))
@@ -44,7 +44,7 @@ def _once(bench: Bench, sample: Sample) -> None:
         stage.source.create(idle)
         fill(stage.source, busy, shape, OPENING)
         job = bench.job(bench.place(sample), [busy, *idle], PARTITIONS, shape.compression)
-        found: dict[str, float] = {}
+        measured: dict[str, float] = {}
         for place, served in ((1, False), (2, True)):
             chosen = ("log.format=text", f"web.enabled={str(served).lower()}", "web.port=0")
             mirror = replace(bench.causeway, overrides=(*bench.causeway.overrides, *chosen))
@@ -52,19 +52,19 @@ def _once(bench: Bench, sample: Sample) -> None:
             with mirror.start(there) as child:
                 until_arrived(child, stage.destination, busy, shape.counts(OPENING), patience=START_SECONDS)
                 if not served:
-                    found["off_cores"] = _cores(child)
+                    measured["off_cores"] = _cores(child)
                     continue
-                found["alone_cores"] = _cores(child)
-                with _looked_at(child) as scrapes:
-                    found["watched_cores"] = _cores(child)
-                found["scrape_ms"] = 1_000 * sum(scrapes) / max(1, len(scrapes))
-        found["cost_cores"] = found["watched_cores"] - found["off_cores"]
-        bench.note(replace(sample, figures=found))
+                measured["alone_cores"] = _cores(child)
+                with _observed(child) as scrapes:
+                    measured["watched_cores"] = _cores(child)
+                measured["scrape_ms"] = 1_000 * sum(scrapes) / max(1, len(scrapes))
+        measured["cost_cores"] = measured["watched_cores"] - measured["off_cores"]
+        bench.note(replace(sample, figures=measured))
     stage.clean()
 
 
 def _cores(child: Child) -> float:
-    """Of the driver alone."""
+    """CPU cores of the driver only."""
     time.sleep(SETTLE_SECONDS)
     before, at = used([child.pid]).cpu, time.monotonic()
     time.sleep(SECONDS)
@@ -73,20 +73,20 @@ def _cores(child: Child) -> float:
 
 
 @contextlib.contextmanager
-def _looked_at(child: Child) -> Iterator[list[float]]:
-    """A page that stays open, and Prometheus; answers how long each scrape took."""
-    found = _PAGE.search(child.output)
-    if found is None:
-        raise Failed("it did not say where its page is")
-    host, port = found[1], int(found[2])
+def _observed(child: Child) -> Iterator[list[float]]:
+    """Keep a page open and scrape the metrics; yields the duration of each scrape."""
+    address = _PAGE.search(child.output)
+    if address is None:
+        raise Failed("its output has no address of the page")
+    host, port = address[1], int(address[2])
     ending = threading.Event()
     scrapes: list[float] = []
 
     def read() -> None:
         stream = http.client.HTTPConnection(host, port, timeout=10)
         stream.request("GET", "/api/v1/stream")
-        answer = stream.getresponse()
-        while not ending.is_set() and answer.readline():
+        response = stream.getresponse()
+        while not ending.is_set() and response.readline():
             pass
         stream.close()
 
@@ -96,7 +96,7 @@ def _looked_at(child: Child) -> Iterator[list[float]]:
             urllib.request.urlopen(f"http://{host}:{port}/metrics", timeout=10).read()
             scrapes.append(time.monotonic() - began)
 
-    threads = [threading.Thread(target=one, daemon=True) for one in (read, scrape)]
+    threads = [threading.Thread(target=target, daemon=True) for target in (read, scrape)]
     for thread in threads:
         thread.start()
     try:

@@ -1,6 +1,6 @@
-"""Throughput: a full topic is carried; rate, CPU, memory, start, and what an idle mirror costs.
+"""Throughput: a full topic is replicated; rate, CPU, memory, start, and the cost of an idle mirror.
 
-One topic is filled for each shape, and all systems carry that one in all rounds, each to a topic that was
+One topic is filled for each shape, and all systems replicate it in all rounds, each to a topic that was
 just created. Content is compared after each run.
 """
 
@@ -38,7 +38,7 @@ def throughput(bench: Bench) -> None:
                     limit(bench, entry, filled, sample)
                 else:
                     idle = shape == CENTRE and entry in bench.several()
-                    carry(bench, entry, filled, original, sample, idle=idle)
+                    replicate(bench, entry, filled, original, sample, idle=idle)
         bench.stage.clean()
 
 
@@ -52,12 +52,12 @@ def shards(bench: Bench) -> None:
     filled, original = filling(bench, CENTRE)
     for number in range(bench.scale.rounds):
         for case, mirror in rotated(variants, number):
-            carry(bench, mirror, filled, original, Sample("shards", case, mirror.name, number))
+            replicate(bench, mirror, filled, original, Sample("shards", case, mirror.name, number))
     bench.stage.clean()
 
 
 def spark_cluster(bench: Bench) -> None:
-    """Causeway on a standalone cluster with two workers, its executors' processes among its own."""
+    """Causeway on a standalone cluster with two workers; the executors' processes count as its own."""
     bench.stage.say(f"a Spark standalone cluster with {SPARK_WORKERS} workers")
     filled, original = filling(bench, CENTRE)
     sample = Sample("spark-cluster", f"{SPARK_WORKERS} workers", bench.causeway.name, 0)
@@ -72,12 +72,12 @@ def spark_cluster(bench: Bench) -> None:
             spark={"master": cluster.url, "properties": cluster.properties()},
             besides=cluster.processes,
         )
-        carry(bench, mirror, filled, original, sample)
+        replicate(bench, mirror, filled, original, sample)
     bench.stage.clean()
 
 
 def filling(bench: Bench, shape: Shape) -> tuple[Filled, Original]:
-    """A full topic on the source, and what it holds."""
+    """Fill a topic on the source; return it and its content."""
     scale = bench.scale
     records = records_of(shape, scale.records if shape == CENTRE else scale.around_records, scale.megabytes)
     bench.stage.say(f"  writing {records:,} records")
@@ -88,11 +88,11 @@ def filling(bench: Bench, shape: Shape) -> tuple[Filled, Original]:
     return filled, original
 
 
-def carry(
+def replicate(
     bench: Bench, mirror: Mirror, filled: Filled, original: Original, sample: Sample, *,
     idle: bool = False,
 ) -> None:  # fmt: skip
-    """One mirror, once."""
+    """Run one mirror once."""
     stage, shape = bench.stage, filled.shape
     there = mirror.arrives_in(filled.topic)
     with voiding(lambda why: bench.note(replace(sample, void=why))):

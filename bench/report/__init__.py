@@ -1,1 +1,1 @@
-"""What people see: goals, tables, plots and the page, all made from the samples alone."""
+"""The report: goals, tables, plots and the page, made from the samples only."""

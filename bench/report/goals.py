@@ -1,4 +1,4 @@
-"""What Causeway is meant to reach, and whether a run shows it. Pure."""
+"""Causeway's performance goals, and whether a run meets them. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Goal:
     figure: str
     goal: str
     measured: str
-    met: bool | None  # None where it was not measured
+    met: bool | None  # None if it was not measured
 
     @property
     def verdict(self) -> str:
@@ -62,7 +62,7 @@ def _processor(run: Run) -> Goal:
     known = [value for value in theirs if value]
     if ours is None or not known:
         return _unknown(figure, goal)
-    # Against the cheaper of the two, since the goal is for either.
+    # Compared with the cheaper of the two: the goal holds for both.
     shares = sorted((ours / value for value in known), reverse=True)
     return Goal(figure, goal, ", ".join(f"{share:.2f}" for share in shares), shares[0] <= 0.25)
 
@@ -82,17 +82,17 @@ def _latency(run: Run) -> Iterator[Goal]:
     if ours[0] is None or ours[1] is None:
         yield _unknown(figure, goal)
     else:
-        told = f"p50 {ours[0]:.1f} ms, p99 {ours[1]:.1f} ms"
-        yield Goal(figure, goal, told, ours[0] <= 20 and ours[1] <= 50)
+        result = f"p50 {ours[0]:.1f} ms, p99 {ours[1]:.1f} ms"
+        yield Goal(figure, goal, result, ours[0] <= 20 and ours[1] <= 50)
     figure, goal = f"{figure}, against MirrorMaker 2 exactly-once", "below it"
     pairs = [
-        (one, other) for one, other in zip(ours, theirs, strict=True) if one is not None and other is not None
+        (own, other) for own, other in zip(ours, theirs, strict=True) if own is not None and other is not None
     ]
     if len(pairs) < 2:
         yield _unknown(figure, goal)
     else:
-        told = ", ".join(f"{one:.1f} to {other:.1f} ms" for one, other in pairs)
-        yield Goal(figure, goal, told, all(one < other for one, other in pairs))
+        result = ", ".join(f"{own:.1f} to {other:.1f} ms" for own, other in pairs)
+        yield Goal(figure, goal, result, all(own < other for own, other in pairs))
 
 
 def _boundary(run: Run) -> Goal:
@@ -102,11 +102,11 @@ def _boundary(run: Run) -> Goal:
     if pause is None or longest is None:
         return _unknown(figure, goal)
     touched = pause / 1000 / SLICE_SECONDS  # the share of records that come within a pause
-    told = (
+    result = (
         f"{pause:.0f} ms (longest {longest:.0f} ms),"
         f" {touched:.2%} of the records with slices of {SLICE_SECONDS / 60:.0f} min"
     )
-    return Goal(figure, goal, told, pause <= PAUSE_MS and touched < 0.001)
+    return Goal(figure, goal, result, pause <= PAUSE_MS and touched < 0.001)
 
 
 def _start(run: Run) -> Goal:

@@ -1,4 +1,4 @@
-"""docs/benchmarks.md and its pictures, made from samples. What people wrote into the page by hand stays."""
+"""docs/benchmarks.md and its pictures, made from samples. Text written into the page by hand is kept."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SHOWN_UNDER = {
     "latency.svg": "Latency",
     "growth.svg": "Growth",
 }
-"""How the title of the table begins that a picture stands under."""
+"""For each picture, the beginning of the title of the table that it follows."""
 
 HOW = """\
 ```console
@@ -38,7 +38,7 @@ what can be chosen; other programs take part through a file (`--contenders`, des
 
 
 def publish(run: Run, docs: Path) -> Path:
-    """Write the page and its pictures; its path."""
+    """Write the page and its pictures; return its path."""
     docs.mkdir(parents=True, exist_ok=True)
     path = docs / PAGE
     hand = by_hand(path.read_text()) if path.exists() else NOT_YET
@@ -47,7 +47,7 @@ def publish(run: Run, docs: Path) -> Path:
 
 
 def by_hand(text: str) -> str:
-    """What lies between the marks of an earlier page."""
+    """The text between the marks of an earlier page."""
     _, begun, rest = text.partition(BEGIN)
     inside, ended, _ = rest.partition(END)
     return inside.strip() if begun and ended else NOT_YET
@@ -83,8 +83,9 @@ def _section(table: Table, pictures: Mapping[str, str]) -> list[str]:
 
 def _void(run: Run) -> list[str]:
     lines = [
-        f"- {one.measure}, {one.case}, {run.title(one.system)}, round {one.round + 1}: {one.void}"
-        for one in run.void()
+        f"- {sample.measure}, {sample.case}, {run.title(sample.system)}, round {sample.round + 1}:"
+        f" {sample.void}"
+        for sample in run.void()
     ]
     missing = [f"- left out: {line}" for line in run.left_out]
     return ["## Void, or left out", "\n".join(lines + missing)] if lines or missing else []

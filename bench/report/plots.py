@@ -1,4 +1,4 @@
-"""Pictures of a run, as SVG: each is drawn when there is something to draw."""
+"""Plots of a run, as SVG: each is drawn if it has data."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _WIDTH = 9.0
 
 
 def draw(run: Run, directory: Path) -> dict[str, str]:
-    """Titles by file name, of those that were drawn."""
+    """Draw the plots; return their titles by file name."""
     made: dict[str, str] = {}
     for name, (title, has, paint) in _PICTURES.items():
         if not has(run):
             continue
         directory.mkdir(parents=True, exist_ok=True)
-        # The same samples make the same file: ids that change would look like news.
+        # The same samples make the same file: random ids would look like changes.
         with matplotlib.rc_context({"svg.hashsalt": "causeway", "svg.fonttype": "none"}):
             figure = Figure(layout="constrained")
             FigureCanvasSVG(figure)
@@ -44,12 +44,12 @@ def _throughput(run: Run, figure: Figure) -> None:
     figure.set_size_inches(_WIDTH, 0.9 + 0.42 * len(systems))
     axes = figure.subplots()
     for place, system in enumerate(systems):
-        found = run.spread("throughput", CENTRE.name, system, "records_per_second")
-        if found is None:
+        result = run.spread("throughput", CENTRE.name, system, "records_per_second")
+        if result is None:
             continue
-        reach = [[found.median - found.low], [found.high - found.median]]
-        axes.barh(place, found.median, color=_colour(run, system), xerr=reach, capsize=3)
-        axes.text(found.high, place, f"  {found.median:,.0f}", va="center", fontsize=9)
+        reach = [[result.median - result.low], [result.high - result.median]]
+        axes.barh(place, result.median, color=_colour(run, system), xerr=reach, capsize=3)
+        axes.text(result.high, place, f"  {result.median:,.0f}", va="center", fontsize=9)
     axes.set_yticks(range(len(systems)), [run.title(system) for system in systems])
     axes.set_xlabel("records/s")
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
@@ -160,24 +160,24 @@ def _measured(run: Run, measure: str, case: str, figure: str) -> list[str]:
 
 
 def _limits(run: Run) -> list[str]:
-    """Those that carry nothing, and so have no course."""
-    carried = {sample.system for sample in run.samples if sample.course}
-    return [name for name in run.systems("throughput") if name not in carried]
+    """Limits replicate nothing, so they have no course."""
+    mirrors = {sample.system for sample in run.samples if sample.course}
+    return [name for name in run.systems("throughput") if name not in mirrors]
 
 
 def _typical(run: Run, measure: str, case: str, system: str) -> Sample | None:
     """The round whose rate is nearest to the median."""
-    found = [
+    rounds = [
         sample
         for sample in run.samples
         if (sample.measure, sample.case, sample.system) == (measure, case, system)
         and sample.course
         and not sample.void
     ]
-    if not found:
+    if not rounds:
         return None
-    middle = median(sample.figures["records_per_second"] for sample in found)
-    return min(found, key=lambda sample: abs(sample.figures["records_per_second"] - middle))
+    middle = median(sample.figures["records_per_second"] for sample in rounds)
+    return min(rounds, key=lambda sample: abs(sample.figures["records_per_second"] - middle))
 
 
 def _colour(run: Run, system: str) -> str:

@@ -17,12 +17,12 @@ class Table:
     title: str
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    words: int = 1  # columns from the left that hold words; the others hold figures
+    words: int = 1  # number of text columns on the left; the others hold figures
     note: str = ""
 
 
 def tables(run: Run) -> list[Table]:
-    """Those for which something was measured."""
+    """The tables that have data."""
     every = [
         headline(run), factors(run), processor(run), latency(run), catch_up(run), growth(run),
         page_cost(run), shards(run), goal_table(run),
@@ -31,7 +31,7 @@ def tables(run: Run) -> list[Table]:
 
 
 def headline(run: Run) -> Table:
-    """All systems at the centre."""
+    """All systems with the centre shape."""
 
     def row(system: str) -> tuple[str, ...]:
         def cell(figure: str, pattern: str, factor: float = 1.0) -> str:
@@ -198,5 +198,5 @@ def _by_case(run: Run, title: str, cell: object, only: str = "records_per_second
         if any(run.median("throughput", case, name, only) is not None for case in cases)
     ]
     rows = tuple((case, *(cell(case, system) for system in systems)) for case in cases)
-    # One shape alone is the headline.
+    # A single shape is in the headline table.
     return Table(title, ("", *map(run.title, systems)), rows if len(cases) > 1 else ())
