@@ -20,7 +20,7 @@ INITIAL = -1001
 """An offset that the client did not set, because the leader did not respond."""
 
 
-def answered(value: object) -> Future[Any]:
+def completed(value: object) -> Future[Any]:
     future: Future[Any] = Future()
     if isinstance(value, int) and not isinstance(value, bool):
         future.set_exception(KafkaException(KafkaError(value)))
@@ -43,7 +43,7 @@ class Admin:
         return SimpleNamespace(cluster_id="c", topics=dict(self._topics), brokers={})
 
     def describe_configs(self, wanted: list[ConfigResource], request_timeout: float) -> object:
-        return {resource: answered(self._topics[resource.name]) for resource in wanted}
+        return {resource: completed(self._topics[resource.name]) for resource in wanted}
 
 
 def view(topics: Mapping[str, object]) -> ClusterView:
@@ -69,7 +69,7 @@ def test_settings_that_this_user_may_not_read_are_an_error() -> None:
         view({"a": KafkaError.TOPIC_AUTHORIZATION_FAILED}).topic_settings()
 
 
-def test_configurations_by_what_the_response_was() -> None:
+def test_configurations_are_sorted_by_response() -> None:
     resources = {
         name: ConfigResource(ResourceType.TOPIC, name) for name in ("here", "gone", "late", "denied")
     }
@@ -80,15 +80,15 @@ def test_configurations_by_what_the_response_was() -> None:
         "denied": KafkaError.TOPIC_AUTHORIZATION_FAILED,
     }
     denied: set[str] = set()
-    found, late = configs(
-        {resource: answered(responses[name]) for name, resource in resources.items()}, denied, fail
+    readable, late = configs(
+        {resource: completed(responses[name]) for name, resource in resources.items()}, denied, fail
     )
-    assert [resource.name for resource, _ in found] == ["here"]
+    assert [resource.name for resource, _ in readable] == ["here"]
     assert [resource.name for resource in late] == ["late"]
     assert denied == {"denied"}
 
 
-def test_offsets_by_what_the_response_was() -> None:
+def test_offsets_are_sorted_by_response() -> None:
     responses: list[object] = [
         SimpleNamespace(offset=7),
         SimpleNamespace(offset=INITIAL),
@@ -96,7 +96,7 @@ def test_offsets_by_what_the_response_was() -> None:
         KafkaError._TIMED_OUT,
         KafkaError.UNKNOWN_TOPIC_OR_PART,
     ]
-    requests = {TopicPartition("t", number): answered(each) for number, each in enumerate(responses)}
+    requests = {TopicPartition("t", number): completed(each) for number, each in enumerate(responses)}
     offsets, missing = listed_offsets(requests, "latest", {}, retry_late=True, fail=fail)
     assert offsets == {("t", 0): 7}
     assert missing == [("t", 1), ("t", 2), ("t", 3)]
@@ -105,7 +105,9 @@ def test_offsets_by_what_the_response_was() -> None:
 
 
 def test_a_timestamp_after_the_last_record_is_the_log_end() -> None:
-    requests = {TopicPartition("t", number): answered(SimpleNamespace(offset=NO_RECORD)) for number in (0, 1)}
+    requests = {
+        TopicPartition("t", number): completed(SimpleNamespace(offset=NO_RECORD)) for number in (0, 1)
+    }
     offsets, missing = listed_offsets(requests, 1_000, {("t", 0): 9}, retry_late=True, fail=fail)
     assert (offsets, missing) == ({("t", 0): 9}, [])
     assert listed_offsets(requests, "latest", {("t", 0): 9}, retry_late=True, fail=fail) == (

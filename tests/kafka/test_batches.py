@@ -1,4 +1,4 @@
-"""Looks into a real log: what lies between two records that a consumer gets."""
+"""Reads the batches of a real log between two records that a consumer returns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TRANSACTIONS = 200
 
 
 def aborted(world: World, topic: str) -> Hole:
-    """A record, many small transactions that were aborted, a record; returns what is between."""
+    """Produce a record, many small aborted transactions, a record; return the hole between the two."""
     world.produce(topic, world.numbers(1))
     settings = {"bootstrap.servers": world.servers["source"], "transactional.id": topic, "linger.ms": 0}
     producer = Producer(settings)
@@ -33,7 +33,7 @@ def aborted(world: World, topic: str) -> Hole:
 
 
 def test_many_aborted_transactions_take_few_fetches(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A request for each marker takes longer than a transaction may stay open, where there are thousands."""
+    """With thousands of markers, a request for each takes longer than a transaction may stay open."""
     read: list[Hole] = []
     messages = batches._Log.messages
 
@@ -46,28 +46,28 @@ def test_many_aborted_transactions_take_few_fetches(world: World, monkeypatch: p
     hole = aborted(world, topic)
     cluster = Cluster("source", {"bootstrap.servers": world.servers["source"]})
 
-    found = batches_between(cluster, topic, 0, *hole)
+    result = batches_between(cluster, topic, 0, *hole)
 
-    assert found is not None
-    assert found.end == hole.end
-    assert not unexplained(hole, found.batches)
-    assert {batch.marker for batch in found.batches} == {False, True}
+    assert result is not None
+    assert result.end == hole.end
+    assert not unexplained(hole, result.batches)
+    assert {batch.marker for batch in result.batches} == {False, True}
     assert len(read) < TRANSACTIONS / 10, "the markers were not read one by one"
 
 
-def test_a_look_ends_at_its_deadline_and_the_next_one_goes_on(world: World) -> None:
+def test_a_read_of_batches_ends_at_its_deadline_and_the_next_one_continues(world: World) -> None:
     topic = world.topic()
     hole = aborted(world, topic)
     cluster = Cluster("source", {"bootstrap.servers": world.servers["source"]})
-    at, looks, seen = hole.begin, 0, list[LogBatch]()
+    at, reads, seen = hole.begin, 0, list[LogBatch]()
 
-    while at < hole.end and looks < 5:
-        found = batches_between(cluster, topic, 0, at, hole.end, time.monotonic())
-        assert found is not None
-        assert at < found.end < hole.end
-        assert not unexplained(Hole(at, found.end), found.batches)
-        at, looks = found.end, looks + 1
-        seen += found.batches
+    while at < hole.end and reads < 5:
+        result = batches_between(cluster, topic, 0, at, hole.end, time.monotonic())
+        assert result is not None
+        assert at < result.end < hole.end
+        assert not unexplained(Hole(at, result.end), result.batches)
+        at, reads = result.end, reads + 1
+        seen += result.batches
 
     rest = batches_between(cluster, topic, 0, at, hole.end)
     assert rest is not None

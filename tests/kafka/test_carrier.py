@@ -1,4 +1,4 @@
-"""Which carrier is taken, and what is said where it is not the fast one."""
+"""Which carrier is chosen, and the reason that is reported if it is not the native one."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from causeway.kafka.carrier import carrier
 ASKED = "from causeway.kafka.carrier import carrier; print(carrier('auto', '').description)"
 
 
-def told(first: str) -> str:
-    """What a fresh interpreter takes, after something was done to it."""
+def description_after(first: str) -> str:
+    """The carrier that a new interpreter chooses after running `first`."""
     done = subprocess.run(
         [sys.executable, "-c", f"{first}; {ASKED}"], capture_output=True, text=True, check=True
     )
     return done.stdout.strip()
 
 
-def test_by_itself_the_fast_one_is_taken() -> None:
+def test_the_native_carrier_is_the_default() -> None:
     assert carrier("auto", "").description == "native"
     assert carrier("object", "").name == "object"
 
 
-def test_whoever_looks_at_records_gets_objects() -> None:
+def test_filters_require_the_object_carrier() -> None:
     assert carrier("auto", "filters").description == "object (filters inspect each record)"
 
 
@@ -45,21 +45,23 @@ def test_whoever_looks_at_records_gets_objects() -> None:
         ),
     ],
 )
-def test_without_what_it_needs_the_other_one_is_taken_and_says_so(first: str, why: str) -> None:
-    assert why in told(first)
+def test_without_its_requirements_the_native_carrier_is_replaced_and_the_reason_reported(
+    first: str, why: str
+) -> None:
+    assert why in description_after(first)
 
 
 @pytest.mark.parametrize("version", [0x020F00FF, 0x030000FF])
-def test_a_library_that_was_never_tried_is_not_used(version: int) -> None:
+def test_an_untested_library_version_is_not_used(version: int) -> None:
     other = (
         "import ctypes, numba; real = ctypes.CDLL; "
         "Fake = type('Fake', (), {'__init__': lambda self, path: setattr(self, 'real', real(path)), "
         f"'__getattr__': lambda self, name: (lambda: {version}) if name == 'rd_kafka_version' "
         "else getattr(self.real, name)}); ctypes.CDLL = Fake"
     )
-    assert told(other).endswith("was never tried)")
+    assert description_after(other).endswith("was never tried)")
 
 
-def test_what_was_asked_for_and_cannot_be_is_an_error() -> None:
+def test_an_explicit_native_carrier_that_cannot_be_used_is_an_error() -> None:
     with pytest.raises(ConfigError, match="filters inspect each record"):
         carrier("native", "filters")

@@ -1,4 +1,4 @@
-"""A scan sees every committed record once, and its digest tells any two different records apart."""
+"""A scan returns every committed record once, and different records have different digests."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def partition(
 
 
 def scanned(world: World, topic: str, start: int = 0, **how: bool) -> list[tuple[int, bytes]]:
-    found: list[tuple[int, bytes]] = []
+    records: list[tuple[int, bytes]] = []
     for offsets, digests in partition(world, topic, **how).digests(start):
-        found += zip(offsets, digests, strict=True)
-    return found
+        records += zip(offsets, digests, strict=True)
+    return records
 
 
 def write(world: World, topic: str, records: list[Rec], transaction: str | None = None) -> None:
@@ -94,38 +94,38 @@ def test_timestamps_can_be_left_out(world: World) -> None:
     assert (len(with_them), len(without)) == (2, 1)
 
 
-def test_a_scan_sees_what_a_reader_sees_between_and_behind_transactions(world: World) -> None:
+def test_a_scan_reads_the_same_records_as_a_consumer_between_and_after_transactions(world: World) -> None:
     topic = world.topic("transactions")
     for number, outcome in enumerate(["commit", "abort", None, "abort", "commit", "abort"]):
         write(world, topic, [Rec(b"k", f"{number}/{n}".encode(), (), AT) for n in range(20)], outcome)
     wanted = [offset for offset, _ in read_offsets(world.servers["source"], topic)[0]]
 
-    found = [offset for offset, _ in scanned(world, topic)]
+    offsets_read = [offset for offset, _ in scanned(world, topic)]
 
-    assert found == wanted
-    assert len(found) == 60
-    assert stable_end(world, topic) > found[-1] + 1  # markers and aborted records at the end
+    assert offsets_read == wanted
+    assert len(offsets_read) == 60
+    assert stable_end(world, topic) > offsets_read[-1] + 1  # markers and aborted records at the end
 
 
-def test_a_log_of_nothing_but_aborted_records_has_an_end_too(world: World) -> None:
+def test_a_log_of_only_aborted_records_is_read_to_its_end(world: World) -> None:
     topic = world.topic("aborted")
     write(world, topic, [Rec(b"k", b"v", (), AT)] * 5, "abort")
 
     assert scanned(world, topic) == []
 
 
-def test_a_scan_begins_and_ends_where_it_is_told(world: World) -> None:
+def test_a_scan_begins_and_ends_at_the_given_offsets(world: World) -> None:
     topic = world.topic("range")
     write(world, topic, [Rec(b"k", str(n).encode(), (), AT) for n in range(100)])
 
     for start, end in itertools.product((0, 1, 50), (1, 2, 99, 100)):
         batches = partition(world, topic, end=end).digests(start)
-        found = [offset for offsets, _ in batches for offset in offsets]
-        assert found == list(range(start, end))
+        offsets_read = [offset for offsets, _ in batches for offset in offsets]
+        assert offsets_read == list(range(start, end))
 
 
-def test_a_log_that_is_shorter_than_its_captured_end_is_read_to_where_it_ends(world: World) -> None:
-    """Truncated by an unclean election, say: the rest is missing, and waiting for it would last for ever."""
+def test_a_log_that_is_shorter_than_its_captured_end_is_read_to_its_current_end(world: World) -> None:
+    """E.g. truncated by an unclean election: the rest is missing, and a scan must not wait for it."""
     topic = world.topic("short")
     write(world, topic, [Rec(b"k", b"v", (), AT)] * 3)
 
@@ -134,7 +134,7 @@ def test_a_log_that_is_shorter_than_its_captured_end_is_read_to_where_it_ends(wo
     assert [offset for offsets, _ in batches for offset in offsets] == [0, 1, 2]
 
 
-def test_offsets_that_retention_took_are_not_skipped_in_silence(world: World) -> None:
+def test_offsets_that_retention_deleted_are_not_skipped_silently(world: World) -> None:
     topic = world.topic("expired")
     write(world, topic, [Rec(b"k", b"v", (), AT)] * 10)
     delete_before(world, topic, 5)
@@ -150,7 +150,7 @@ def test_a_topic_that_does_not_exist_is_an_error_that_names_it(world: World) -> 
     assert world.name("nowhere") in caught.value.where
 
 
-def test_keyed_digests_know_tombstones_and_pass_over_records_without_a_key(world: World) -> None:
+def test_keyed_digests_mark_tombstones_and_skip_records_without_a_key(world: World) -> None:
     topic = world.topic("keyed")
     write(world, topic, [Rec(b"a", b"1", (), AT), Rec(None, b"2", (), AT), Rec(b"a", None, (), AT)])
 

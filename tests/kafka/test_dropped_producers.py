@@ -1,4 +1,4 @@
-"""A producer that is dropped amid a transaction: that is aborted first, and the process goes on."""
+"""A producer that is dropped during a transaction aborts it first, and the process continues."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ carriers = pytest.mark.parametrize("kind", ["native", "object"])
 
 
 class Recorder:
-    """A producer that writes down what is called."""
+    """A producer that records its calls."""
 
     fails = False
 
@@ -55,7 +55,7 @@ def recorded(make: type[Recorder]) -> tuple[DestinationProducer, list[str]]:
 
 @pytest.mark.parametrize("make", [Recorder, FailingRecorder])
 def test_an_open_transaction_is_aborted_before_the_producer_is_destroyed(make: type[Recorder]) -> None:
-    """Whether or not the destination answers in time."""
+    """Whether or not the destination responds in time."""
     made, calls = recorded(make)
     made.begin()
     calls.clear()
@@ -77,7 +77,7 @@ def test_without_an_open_transaction_nothing_is_aborted() -> None:
 
 
 @carriers
-def test_what_a_dropped_producer_wrote_hides_nothing_after_it(world: World, kind: CarrierChoice) -> None:
+def test_a_dropped_producers_transaction_hides_no_later_record(world: World, kind: CarrierChoice) -> None:
     """Readers wait neither for the next fence nor for the transaction's timeout."""
     topic = world.topic("t", on="destination")
     destination = Cluster("destination", {"bootstrap.servers": world.servers["destination"]})
@@ -100,7 +100,7 @@ def test_what_a_dropped_producer_wrote_hides_nothing_after_it(world: World, kind
 
 @carriers
 def test_dropping_producers_does_not_end_the_process(world: World, kind: CarrierChoice) -> None:
-    """The client failed an assertion after 2 to 130 of them where the transaction was left open."""
+    """With open transactions the client failed an assertion after 2 to 130 of them."""
     topic = world.topic("t", on="destination")
     program = [sys.executable, drop_producers.__file__, world.servers["destination"], topic, kind, "150"]
 

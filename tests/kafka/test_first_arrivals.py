@@ -1,4 +1,4 @@
-"""Order in at-least-once: a record that arrives for the first time finds all records before it there."""
+"""Order in at-least-once: a record arrives for the first time only after all records before it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from causeway.core.choices import CarrierChoice
 from causeway.kafka.failures import is_poison
 from causeway.kafka.task_errors import Again, Refused
 from causeway.local_kafka import EmbeddedCluster
-from support.carrying import Carrying
+from support.carrier_run import CarrierRun
 from support.process import eventually
 from support.proxy import Proxy
 from support.records import Rec
@@ -54,18 +54,18 @@ def world(source: EmbeddedCluster, far: EmbeddedCluster, line: Proxy, tmp_path: 
     world.close()
 
 
-def carrying(
+def carrier_run(
     world: World, kind: CarrierChoice, topic: str, *,
     timeout: float = TIMEOUT_SECONDS, batch_bytes: int = 1_000_000,
-) -> Carrying:  # fmt: skip
-    return Carrying(
+) -> CarrierRun:  # fmt: skip
+    return CarrierRun(
         world, kind, topic, topic, delivery_kind="at-least-once", timeout=timeout, batch_bytes=batch_bytes,
         servers=world.destination.proxied_servers,
     )  # fmt: skip
 
 
 def until(seconds: float) -> None:
-    """The clock has come this far: there is nothing else to see of a record that expires."""
+    """Wait until this time: nothing else shows that a record expires."""
     eventually(lambda: time.monotonic() >= seconds, "the time has come")
 
 
@@ -77,11 +77,11 @@ def first_arrivals(world: World, topic: str) -> list[bytes | None]:
 def test_a_record_that_waits_too_long_is_not_overtaken_by_a_younger_one(
     world: World, line: Proxy, kind: CarrierChoice
 ) -> None:
-    """The line is cut for as long as a record may wait, and heals before a younger one has waited so long."""
+    """The line is cut for a record's whole timeout, and heals before a later record's timeout ends."""
     topic = world.topic("t")
     world.topic("t", on="destination")
     world.produce(topic, world.numbers(300))
-    with carrying(world, kind, topic) as first:
+    with carrier_run(world, kind, topic) as first:
         first.take(100)
         first.producer.flush()
         line.cut()
@@ -96,14 +96,14 @@ def test_a_record_that_waits_too_long_is_not_overtaken_by_a_younger_one(
 
 
 @carriers
-def test_what_was_given_up_is_carried_again_in_its_order(
+def test_records_of_an_abandoned_producer_are_replicated_again_in_order(
     world: World, line: Proxy, kind: CarrierChoice
 ) -> None:
-    """The line heals while the producer is destroyed with all that it holds."""
+    """The line heals while the producer is destroyed with its queue."""
     topic = world.topic("t")
     world.topic("t", on="destination")
     world.produce(topic, world.numbers(300))
-    with carrying(world, kind, topic, timeout=5) as first:
+    with carrier_run(world, kind, topic, timeout=5) as first:
         first.take(100)
         first.producer.flush()
         line.cut()
@@ -115,10 +115,10 @@ def test_what_was_given_up_is_carried_again_in_its_order(
 
 
 def start_again(world: World, kind: CarrierChoice, topic: str, count: int) -> None:
-    """As a restart does, from the ledger's position; what arrives first is in order, before and after."""
+    """Resume from the ledger's position, as a restart does; first arrivals are in order before and after."""
     before = first_arrivals(world, topic)
-    with carrying(world, kind, topic) as again:
-        again.to_the_end()
+    with carrier_run(world, kind, topic) as again:
+        again.replicate_to_end()
         again.producer.flush()
     expected = [rec.value for _, rec in world.numbers(count)]
     assert before == expected[: len(before)]
@@ -127,16 +127,16 @@ def start_again(world: World, kind: CarrierChoice, topic: str, count: int) -> No
 
 @carriers
 @pytest.mark.parametrize("rejected", [0, 40])
-def test_nothing_behind_a_rejected_record_arrives(world: World, kind: CarrierChoice, rejected: int) -> None:
-    """Batches are in flight after the rejected one, also where the broker does not know the producer yet."""
+def test_no_record_after_a_rejected_one_arrives(world: World, kind: CarrierChoice, rejected: int) -> None:
+    """Batches are in flight after the rejected one, also if the broker does not know the producer yet."""
     topic = world.topic("t")
     world.topic("t", on="destination", config={"max.message.bytes": str(LIMIT_BYTES)})
     records = world.numbers(200, size=100)
     records[rejected] = (0, Rec(b"k", Random(1).randbytes(10 * LIMIT_BYTES), (), now_ms()))
     world.produce(topic, records, **{"compression.type": "none"})
-    with carrying(world, kind, topic, batch_bytes=SMALL_BATCH_BYTES) as attempt:
+    with carrier_run(world, kind, topic, batch_bytes=SMALL_BATCH_BYTES) as attempt:
         with contextlib.suppress(Refused):  # there were more to produce
-            attempt.to_the_end()
+            attempt.replicate_to_end()
         attempt.producer.flush()
         offset, error = attempt.rejected()[0]
         assert (offset, is_poison(error)) == (rejected, True)

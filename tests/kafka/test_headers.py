@@ -1,4 +1,4 @@
-"""Headers that clients have trouble with: written and read back through sockets, so no client is believed."""
+"""Headers that clients have trouble with: written and read back through sockets, without a client."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from causeway.rules.header_names import MOST_HEADERS, encoded
 from causeway.rules.integrity import Finding
 from causeway.rules.quarantine import PREFIX, Label
 from support import raw
-from support.carrying import Carrying
+from support.carrier_run import CarrierRun
 from support.process import eventually
 from support.raw import Raw
 from support.world import World, now_ms
@@ -38,7 +38,7 @@ LARGE = {"max.message.bytes": "4000000"}
 
 
 def scene(world: World, *odd: Raw) -> tuple[str, str]:
-    """A topic with odd records between ordinary ones, and the topic where it goes."""
+    """A topic with odd records between ordinary ones, and its destination topic."""
     topic = world.topic("t", config=LARGE)
     raw.produce(world.servers["source"], topic, [FIRST, *odd, LAST], now_ms())
     return topic, world.topic("t", on="destination", config=LARGE)
@@ -54,18 +54,18 @@ def test_headers_that_every_client_can_handle_arrive_as_they_were(
     world: World, kind: CarrierChoice, odd: Raw
 ) -> None:
     topic, to = scene(world, odd)
-    with Carrying(world, kind, topic, to, compression="none") as carrying:
-        carrying.to_the_end()
-        carrying.settled()
-        assert carrying.lanes[0].finding is None
+    with CarrierRun(world, kind, topic, to, compression="none") as run:
+        run.replicate_to_end()
+        run.settled()
+        assert run.states[0].finding is None
     assert arrived(world, to) == [FIRST, odd, LAST]
 
 
 def test_names_with_a_nul_and_names_that_are_not_utf8_arrive_as_they_were(world: World) -> None:
     topic, to = scene(world, NUL, NOT_UTF8)
-    with Carrying(world, "native", topic, to, compression="none") as carrying:
-        carrying.to_the_end()
-        carrying.settled()
+    with CarrierRun(world, "native", topic, to, compression="none") as run:
+        run.replicate_to_end()
+        run.settled()
     assert arrived(world, to) == [FIRST, NUL, NOT_UTF8, LAST]
 
 
@@ -83,10 +83,10 @@ def test_a_partition_stops_before_headers_that_cannot_be_written_as_they_are(
     world: World, kind: CarrierChoice, odd: Raw, why: str
 ) -> None:
     topic, to = scene(world, odd)
-    with Carrying(world, kind, topic, to, compression="none") as carrying:
-        carrying.to_the_end()
-        ((position, _),) = carrying.settled()
-        finding = carrying.lanes[0].finding
+    with CarrierRun(world, kind, topic, to, compression="none") as run:
+        run.replicate_to_end()
+        ((position, _),) = run.settled()
+        finding = run.states[0].finding
     assert finding is not None
     assert finding.verdict == "poison"
     assert f"{topic}[0] offset 1" in finding.what
@@ -96,23 +96,23 @@ def test_a_partition_stops_before_headers_that_cannot_be_written_as_they_are(
 
 
 @carriers
-def test_or_they_are_set_aside_and_the_label_says_what_the_copy_lacks(
+def test_records_with_such_headers_are_quarantined_and_the_label_names_what_the_copy_lacks(
     world: World, kind: CarrierChoice
 ) -> None:
-    """Also a record that was refused for another reason, and the labels of all of them can be read."""
+    """Also a record that was rejected for another reason; the labels of all of them can be read."""
     topic, to = scene(world, TOO_MANY, NUL, NOT_UTF8, AS_MANY_AS_CAN_BE)
-    aside = world.topic("aside", on="destination", config=LARGE)
+    quarantine_topic = world.topic("aside", on="destination", config=LARGE)
     refused = {offset: Finding("poison", "refused", "", offset) for offset in (2, 3, 4)}
-    with Carrying(
-        world, kind, topic, to, compression="none", poison={0: refused}, quarantine=aside
-    ) as carrying:
-        carrying.to_the_end()
-        ((position, _),) = carrying.settled()
-        assert carrying.lanes[0].finding is None
+    with CarrierRun(
+        world, kind, topic, to, compression="none", poison={0: refused}, quarantine=quarantine_topic
+    ) as run:
+        run.replicate_to_end()
+        ((position, _),) = run.settled()
+        assert run.states[0].finding is None
     assert (position.tally.delivered, position.tally.quarantined) == (2, 4)
     assert arrived(world, to) == [FIRST, LAST]
 
-    many, nul, latin, most = arrived(world, aside)
+    many, nul, latin, most = arrived(world, quarantine_topic)
     for copy in (many, most):
         assert (copy.key, copy.value) == (b"k", b"v")
         assert copy.headers[-1] == (f"{PREFIX}lacks".encode(), b"headers")
@@ -126,12 +126,12 @@ def test_or_they_are_set_aside_and_the_label_says_what_the_copy_lacks(
     }[kind]
     assert (nul.headers[:4], latin.headers[:2]) == own
     escaped = f"{PREFIX}escaped-names".encode()
-    said = [dict(copy.headers).get(escaped) for copy in (nul, latin)]
-    assert said == ([None, None] if kind == "native" else [b"0,2", b"0"])
+    escapes = [dict(copy.headers).get(escaped) for copy in (nul, latin)]
+    assert escapes == ([None, None] if kind == "native" else [b"0,2", b"0"])
 
 
 @pytest.mark.parametrize("compiled_from", [0, 1 << 60], ids=["compiled", "plain"])
-def test_records_are_read_as_they_are(
+def test_records_are_read_unchanged(
     world: World, monkeypatch: pytest.MonkeyPatch, compiled_from: int
 ) -> None:
     """With numba and without it; parts of every size, null and empty."""
@@ -143,11 +143,11 @@ def test_records_are_read_as_they_are(
     reading = clients.consumer(
         Cluster("source", {"bootstrap.servers": world.servers["source"]}), "g", make=ObjectConsumer
     )
-    found: list[Consumed] = []
+    consumed: list[Consumed] = []
 
     def read() -> KafkaError | None:
-        found.extend(reading.consume(100, 0.1))
-        return found[-1].error() if found else None
+        consumed.extend(reading.consume(100, 0.1))
+        return consumed[-1].error() if consumed else None
 
     try:
         reading.assign([TopicPartition(topic, 0, 0)])
@@ -155,25 +155,32 @@ def test_records_are_read_as_they_are(
     finally:
         reading.close()
     assert bool(reading._copier) == (compiled_from == 0)
-    *records, end = found
+    *records, end = consumed
     error = end.error()
     assert error is not None
     assert (error.code(), end.topic()) == (KafkaError._PARTITION_EOF, topic)
-    unread = [one for one in records if one.unreadable]
-    assert [one.offset() for one in unread] == [len(written) + 4]
+    unread = [record for record in records if record.unreadable]
+    assert [record.offset() for record in unread] == [len(written) + 4]
     with pytest.raises(UnreadableHeaders, match="up to 100,000 headers"):
         unread[0].headers()
-    assert [one.offset() for one in records if not one.plain] == [len(written) + n for n in (1, 2, 3, 4)]
+    assert [record.offset() for record in records if not record.plain] == [
+        len(written) + n for n in (1, 2, 3, 4)
+    ]
     as_read = [
-        Raw(one.key(), one.value(), tuple((encoded(name), value) for name, value in one.headers() or ()))
-        for one in records
-        if not one.unreadable
+        Raw(
+            record.key(),
+            record.value(),
+            tuple((encoded(name), value) for name, value in record.headers() or ()),
+        )
+        for record in records
+        if not record.unreadable
     ]
     assert as_read == [FIRST, *written, NUL, NOT_UTF8, AS_MANY_AS_CAN_BE, LAST]
-    assert {(one.topic(), one.partition(), one.timestamp()[0], one.leader_epoch()) for one in records} == {
-        (topic, 0, 1, 0)
-    }
-    assert len({one.timestamp()[1] for one in records}) == 1
+    assert {
+        (record.topic(), record.partition(), record.timestamp()[0], record.leader_epoch())
+        for record in records
+    } == {(topic, 0, 1, 0)}
+    assert len({record.timestamp()[1] for record in records}) == 1
 
 
 def test_labels_beside_names_that_are_not_utf8_can_be_read(world: World) -> None:
@@ -188,10 +195,10 @@ def test_labels_beside_names_that_are_not_utf8_can_be_read(world: World) -> None
     copy = Raw(None, b"v", (*NOT_UTF8.headers, *headers))
     raw.produce(world.servers["destination"], topic, [copy], now_ms())
 
-    found = read_labels(view, world.mirror)
+    read = read_labels(view, world.mirror)
 
-    assert [one.offset for one in found.labels] == [7]
-    assert isinstance(found.labels[0], Label)
+    assert [label.offset for label in read.labels] == [7]
+    assert isinstance(read.labels[0], Label)
 
 
 def test_a_library_whose_headers_are_laid_out_in_another_way_is_not_used(

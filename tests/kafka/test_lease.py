@@ -1,6 +1,6 @@
-"""A change of the sharding moves every position, and a stranger in the ledger hides none.
+"""A change of the sharding moves every position, and another producer's transaction in the ledger hides none.
 
-That one instance alone makes progress: tests/faults/test_two.py.
+That only one instance makes progress: tests/faults/test_two.py.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from causeway.core.task_order import ledger_topic
 from support.world import World
 
 
-def test_another_shard_count_carries_on_where_the_last_one_ended(world: World) -> None:
+def test_another_shard_count_resumes_where_the_last_one_ended(world: World) -> None:
     topic = world.topic("t", 5)
     counts = (1, 3, 2, 3, 1)
     for n, count in enumerate(counts):
@@ -43,17 +43,17 @@ def test_a_kill_in_the_middle_of_a_change_leaves_one_sharding_whole(
     assert world.carried() == 6_000
 
 
-def test_somebody_elses_open_transaction_in_the_ledger_hides_nothing(world: World) -> None:
-    """The ledger is read to its high watermark: a stranger's transaction is waited for, not stopped at.
+def test_another_producers_open_transaction_in_the_ledger_hides_nothing(world: World) -> None:
+    """The ledger is read to its high watermark: the reader waits for another producer's transaction.
 
     A reader that ends at the last stable offset would find the position from before the transaction
-    was opened, and carry everything behind it a second time.
+    was opened, and everything after it would be replicated twice.
     """
     topic = world.topic("t", 1)
     config = world.config(shards=1)
     world.produce(topic, world.numbers(1_000))
     run = world.run(config)
-    run.until(lambda: world.carried() == 1_000, "records are carried")
+    run.until(lambda: world.carried() == 1_000, "records are replicated")
     stranger = Producer(
         {
             "bootstrap.servers": world.servers["destination"],
@@ -67,10 +67,10 @@ def test_somebody_elses_open_transaction_in_the_ledger_hides_nothing(world: Worl
         stranger.produce(ledger_topic(world.mirror), value=None, key=b"stranger", partition=partition)
     assert stranger.flush(10) == 0
     world.produce(topic, world.numbers(1_000, 1, 1_000))
-    run.until(lambda: len(world.read(topic)[0]) == 2_000, "records are carried behind the open transaction")
+    run.until(lambda: len(world.read(topic)[0]) == 2_000, "records are replicated after the open transaction")
     run.kill()
 
     world.produce(topic, world.numbers(1_000, 1, 2_000))
-    world.carry_all(config)  # the broker ends the stranger's transaction in its time
+    world.carry_all(config)  # the broker ends the other transaction at its timeout
 
     world.assert_mirrored(topic)

@@ -1,4 +1,4 @@
-"""Reading a ledger to its end, and following it, come to the same."""
+"""Reading a ledger to its end gives the same state as following it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def read(
     return reader
 
 
-def test_reading_on_behind_what_was_seen_comes_to_the_same(world: World) -> None:
+def test_resuming_after_the_seen_offsets_gives_the_same_state(world: World) -> None:
     cluster = Cluster("destination", {"bootstrap.servers": world.servers["destination"]})
     ensure_topics(ClusterView(cluster), world.mirror, 2, 1)
     other = replace(POSITION, source=SOURCE._replace(partition=1))
@@ -89,7 +89,7 @@ def test_reading_on_behind_what_was_seen_comes_to_the_same(world: World) -> None
     assert on.state == whole.state
     assert on.state.positions[SOURCE].offset == 9
     assert not on.state.stopped
-    assert [one.end for one in on.state.hidden] == [7]
+    assert [hidden.end for hidden in on.state.hidden] == [7]
     assert dict(seen.offsets)[1] == 5, "only what came since was read"
 
 
@@ -108,11 +108,11 @@ def test_a_ledger_shorter_than_what_was_seen_is_read_from_its_beginning(world: W
 
 
 def json_round(seen: SeenLedger) -> dict[str, Any]:
-    """As it travels in an order."""
+    """Encoded and decoded, as in a task order."""
     return {name: tuple(map(tuple, each)) for name, each in json.loads(json.dumps(asdict(seen))).items()}
 
 
-def test_the_newest_record_of_each_key_is_what_all_of_them_come_to(world: World) -> None:
+def test_the_newest_record_of_each_key_gives_the_same_state_as_all_records(world: World) -> None:
     cluster = Cluster("destination", {"bootstrap.servers": world.servers["destination"]})
     ensure_topics(ClusterView(cluster), world.mirror, 2, 1)
     following = LedgerReader(cluster, world.mirror, range(3))
@@ -128,13 +128,13 @@ def test_the_newest_record_of_each_key_is_what_all_of_them_come_to(world: World)
     ]
     write(cluster, world.mirror, *written)
 
-    heard: list[LedgerRecord] = []
+    polled: list[LedgerRecord] = []
 
-    def all_heard() -> bool:
-        heard.extend(following.poll(0.2))
-        return len(heard) == len(written)
+    def all_polled() -> bool:
+        polled.extend(following.poll(0.2))
+        return len(polled) == len(written)
 
-    eventually(all_heard, "all of it is heard")
+    eventually(all_polled, "all records are polled")
     state = read(cluster, world.mirror, range(3)).state
     following.close()
 
@@ -145,12 +145,12 @@ def test_the_newest_record_of_each_key_is_what_all_of_them_come_to(world: World)
     assert {event.number for event in state.events.values()} == set(range(8, 40)), "the rest has rotated away"
 
 
-def test_whoever_watches_hears_all_that_is_written_since(world: World) -> None:
+def test_a_watching_reader_returns_all_records_written_since(world: World) -> None:
     cluster = Cluster("destination", {"bootstrap.servers": world.servers["destination"]})
     ensure_topics(ClusterView(cluster), world.mirror, 1, 1)
     write(cluster, world.mirror, (CONTROL, Lease(1, "a", "h", 1, 1)), (1, POSITION))
     watching = LedgerReader(cluster, world.mirror, range(2))
-    heard: list[LedgerRecord] = []
+    polled: list[LedgerRecord] = []
     try:
         watching.read_to_end(30)
         watching.watch()
@@ -158,13 +158,13 @@ def test_whoever_watches_hears_all_that_is_written_since(world: World) -> None:
         for position in since:
             write(cluster, world.mirror, (1, position))
 
-        def all_heard() -> bool:
-            heard.extend(watching.poll(0.2))
-            return len(heard) >= len(since)
+        def all_polled() -> bool:
+            polled.extend(watching.poll(0.2))
+            return len(polled) >= len(since)
 
-        eventually(all_heard, "everything is heard")
+        eventually(all_polled, "all records are polled")
     finally:
         watching.close()
 
-    assert heard == since
+    assert polled == since
     assert watching.state.newest_lease() == 1

@@ -1,4 +1,4 @@
-"""Whether a run with an end has anything left to do or to judge. The destination is stood in for."""
+"""Whether a run with --stop-at-end has anything left to replicate or to judge. The destination is a fake."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EMPTY = SourcePartition("c", "empty", 0)
 
 
 class Destination:
-    """What its logs' ends are; a partition that nobody leads has none."""
+    """Returns log ends; a partition without a leader has none."""
 
     def __init__(self, ends: dict[tuple[str, int], int]) -> None:
         self._ends = ends
@@ -32,7 +32,7 @@ class Destination:
         asked = list(partitions)
         assert at == "latest"
         assert all(number >= 0 for _, number in asked), "no such partition"
-        return {one: self._ends[one] for one in asked if one in self._ends}
+        return {partition: self._ends[partition] for partition in asked if partition in self._ends}
 
 
 def done(position: Position | None, end: int | None, lane: Lane = LANE, gone: bool = False) -> bool:
@@ -44,18 +44,18 @@ def done(position: Position | None, end: int | None, lane: Lane = LANE, gone: bo
 
 
 @pytest.mark.parametrize("end", [115, 116, 4_000])
-def test_what_is_carried_and_still_there_needs_no_look(end: int) -> None:
+def test_a_replicated_partition_that_still_exists_needs_no_task(end: int) -> None:
     assert done(AT_END, end)
 
 
 @pytest.mark.parametrize("end", [0, 114, None])
-def test_a_destination_that_lost_its_end_or_does_not_answer_is_judged(end: int | None) -> None:
+def test_a_destination_that_lost_its_end_or_does_not_respond_is_judged(end: int | None) -> None:
     assert not done(AT_END, end)
 
 
 @pytest.mark.parametrize("partition", [3, BY_KEY])
-def test_where_no_end_is_known_none_is_asked_for(partition: int) -> None:
-    """Nothing was delivered there, or keys chose the partition."""
+def test_without_a_known_end_none_is_requested(partition: int) -> None:
+    """Nothing was delivered there, or the partition depends on the key."""
     place = PLACE._replace(partition=partition)
     assert done(replace(AT_END, place=place, place_end=-1), None, replace(LANE, place=place))
 
@@ -71,11 +71,11 @@ def test_where_no_end_is_known_none_is_asked_for(partition: int) -> None:
         replace(AT_END, place=PLACE._replace(partition=2)),
     ],
 )
-def test_whatever_does_not_stand_at_its_end_in_its_topics_is_carried_or_judged(
+def test_a_partition_that_is_not_at_its_end_in_the_same_topics_is_replicated_or_judged(
     position: Position | None,
 ) -> None:
     assert not done(position, 4_000)
 
 
-def test_topics_that_are_gone_are_judged() -> None:
+def test_deleted_topics_are_judged() -> None:
     assert not done(AT_END, 115, gone=True)

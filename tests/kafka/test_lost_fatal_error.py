@@ -19,7 +19,7 @@ LIMITS = Limits(1_000, 1 << 20, 1, 10, 1 << 20, 1_000, 100_000, 10)
 
 
 class Forgetful(Producer):  # type: ignore[misc]
-    """As seen where a log line comes in the same call as a fatal error."""
+    """As observed when a log line comes in the same call as a fatal error."""
 
     lost = 0
 
@@ -54,14 +54,14 @@ def test_a_fenced_producer_is_fenced_although_the_client_lost_the_error(world: W
     with pytest.raises(Fenced):
         older.commit([(topic, 0, b"k", b"too late")])
 
-    assert older.client.handle.lost == 1, "the case that this is about"
+    assert older.client.handle.lost == 1, "the client lost the error"
     newer.commit([(topic, 0, b"k", b"newer")])
     for producer in (older, newer):
         producer.close()
 
 
 def test_a_rejection_without_a_transaction_counts_although_the_client_lost_the_error(world: World) -> None:
-    """Its own report must be waited for: it names the record."""
+    """The producer waits for the record's own report: it names the record."""
     topic = world.topic("t", 1, on="destination", config={"max.message.bytes": "200"})
     cluster = Cluster("destination", {"bootstrap.servers": world.servers["destination"]})
     producer = DestinationProducer(cluster, LIMITS, "none", AtLeastOnce(), kind=KIND)
@@ -69,7 +69,7 @@ def test_a_rejection_without_a_transaction_counts_although_the_client_lost_the_e
     with pytest.raises(Refused, match=r"writing the ledger.*Message size too large"):
         producer.commit([(topic, 0, b"k", b"x" * 10_000)])
 
-    assert producer.client.handle.lost == 1, "the case that this is about"
+    assert producer.client.handle.lost == 1, "the client lost the error"
     producer.close()
 
 

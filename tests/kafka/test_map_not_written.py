@@ -1,4 +1,4 @@
-"""At-least-once: an offset map that cannot be written does not make its records come again and again."""
+"""At-least-once: an offset map that cannot be written does not make its records come repeatedly."""
 
 from __future__ import annotations
 

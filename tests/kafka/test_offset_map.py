@@ -20,7 +20,7 @@ from support.world import World
 SOURCE = SourcePartition("c", "t", 0)
 
 
-def test_the_last_word_about_each_place_is_found_however_far_back_it_lies(
+def test_the_last_entry_of_each_place_is_found_at_any_distance_from_the_end(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     view = ClusterView(Cluster("destination", {"bootstrap.servers": world.servers["destination"]}))
@@ -29,15 +29,15 @@ def test_the_last_word_about_each_place_is_found_however_far_back_it_lies(
     producer = Producer({"bootstrap.servers": world.servers["destination"]})
     for number in range(40):
         to = ["there", "id", 0 if number < 2 else 1 + number % 2]
-        said = {"v": 1, "topic_id": "T", "to": to, "runs": [[0, 0, 1], [10 * number, 100 * number, 7]]}
-        producer.produce(spot[0], json.dumps(said).encode(), b"c|t|0", spot[1])
+        entry = {"v": 1, "topic_id": "T", "to": to, "runs": [[0, 0, 1], [10 * number, 100 * number, 7]]}
+        producer.produce(spot[0], json.dumps(entry).encode(), b"c|t|0", spot[1])
     assert producer.flush(10) == 0
     monkeypatch.setattr(offset_map, "STRETCH", 3)
     monkeypatch.setattr(offset_map, "TAIL", 2)
 
-    found = last_entries(view, spot, {("there", 0), ("there", 2), ("there", 9)})
+    entries = last_entries(view, spot, {("there", 0), ("there", 2), ("there", 9)})
 
-    assert found == {
+    assert entries == {
         ("there", 0): MapEntry(SOURCE, "T", 17, ("there", 0), 107),
         ("there", 2): MapEntry(SOURCE, "T", 397, ("there", 2), 3907),
     }

@@ -48,7 +48,7 @@ CLUSTER = Cluster("there", {"bootstrap.servers": "127.0.0.1:1"})
 
 
 class TooMany(tuple[Header, ...]):
-    """Says that there are more headers than the client parses, and contains none."""
+    """Reports more headers than the client parses, and contains none."""
 
     __slots__ = ()
 
@@ -71,7 +71,7 @@ def readable_at(offset: int) -> bool:
     return not isinstance(headers_at(offset), TooMany)
 
 
-def open_lane(
+def open_partition(
     next_offset: int = 0,
     *,
     recognized: bool = True,
@@ -107,24 +107,24 @@ class Bench:
 
     def read(self) -> Any:
         """Addresses of all messages, in the order of their offsets."""
-        addresses, found = np.zeros(COUNT, np.int64), 0
+        addresses, filled_count = np.zeros(COUNT, np.int64), 0
 
         def filled() -> bool:
-            nonlocal found
-            found += self.consumer.fill(addresses[found:], COUNT - found, 0.01)
-            return found == COUNT
+            nonlocal filled_count
+            filled_count += self.consumer.fill(addresses[filled_count:], COUNT - filled_count, 0.01)
+            return filled_count == COUNT
 
         self.consumer.seek(self.start)
         eventually(filled, "all messages are read")
         return addresses
 
-    def decisions(self, lane: PartitionState, chosen: list[int], capacity: int) -> list[Admission | None]:
+    def decisions(self, state: PartitionState, chosen: list[int], capacity: int) -> list[Admission | None]:
         """What the loop does with each of these messages; None: it leaves the message to Python."""
         addresses = self.read()
         batch = NativeBatch(self.consumer, addresses, COUNT)
-        table = PartitionTable({(SOURCE.topic, 0): lane}, batch, self.producer, 0)
-        table.write(lane)
-        found: list[Admission | None] = []
+        table = PartitionTable({(SOURCE.topic, 0): state}, batch, self.producer, 0)
+        table.write(state)
+        decisions: list[Admission | None] = []
         row = 0
         for index in chosen:
             began = row
@@ -136,13 +136,13 @@ class Bench:
             if end == index:
                 assert self.out[0] == loop.EXCEPTIONAL
                 batch.at(index).destroy()
-                found.append(None)
+                decisions.append(None)
             else:
-                found.append(Admission.REPLICATE if row > began else Admission.IGNORE)
+                decisions.append(Admission.REPLICATE if row > began else Admission.IGNORE)
         for index in set(range(COUNT)) - set(chosen):
             batch.at(index).destroy()
         self.producer.flush(5)
-        return found
+        return decisions
 
     def close(self) -> None:
         self.consumer.unassign()
@@ -158,14 +158,14 @@ def bench() -> Iterator[Bench]:
         made.close()
 
 
-def test_the_messages_are_what_this_test_takes_them_for(bench: Bench) -> None:
-    found = []
+def test_the_messages_have_the_properties_that_this_module_assumes(bench: Bench) -> None:
+    read = []
     for address in bench.read().tolist():
         message = NativeMessage(bench.consumer.library, address)
-        found.append((message.offset(), message.timestamp()[1], bool(message.unreadable)))
+        read.append((message.offset(), message.timestamp()[1], bool(message.unreadable)))
         message.destroy()
-    assert [(offset, stamp) for offset, stamp, _ in found] == [(n, stamp_at(n)) for n in range(COUNT)]
-    assert [not unreadable for *_, unreadable in found] == [readable_at(n) for n in range(COUNT)]
+    assert [(offset, stamp) for offset, stamp, _ in read] == [(n, stamp_at(n)) for n in range(COUNT)]
+    assert [not unreadable for *_, unreadable in read] == [readable_at(n) for n in range(COUNT)]
 
 
 @settings(deadline=None, max_examples=120)
@@ -185,30 +185,30 @@ def test_the_compiled_loop_takes_what_the_rule_admits(
     capacity: int,
 ) -> None:
     stopped, recognized = state
-    lane = open_lane(next_offset, recognized=recognized)
-    lane.barrier = NEVER if barrier is None else barrier
+    partition = open_partition(next_offset, recognized=recognized)
+    partition.barrier = NEVER if barrier is None else barrier
     if stopped:
-        lane.stop(next_offset, Finding("poison", "stopped", ""))
+        partition.stop(next_offset, Finding("poison", "stopped", ""))
     expected: list[Admission | None] = []
     for offset in chosen:
         decision = offset_admission(
-            offset, stopped=stopped, recognized=recognized, next_offset=next_offset, barrier=lane.barrier
+            offset, stopped=stopped, recognized=recognized, next_offset=next_offset, barrier=partition.barrier
         )
         if decision is Admission.REPLICATE:
             decision = content_admission(stamp_at(offset), headers_usable=readable_at(offset))
         if decision is Admission.REPLICATE and expected.count(Admission.REPLICATE) == capacity:
-            expected.append(None)  # the transaction has no room for it
+            expected.append(None)  # the transaction is full
         elif decision is Admission.REPLICATE:
             expected.append(decision)
             next_offset = offset + 1
         else:
             expected.append(decision if decision is Admission.IGNORE else None)
 
-    assert bench.decisions(lane, chosen, capacity) == expected
+    assert bench.decisions(partition, chosen, capacity) == expected
 
 
 class Written(NamedTuple):
-    """What became of some records, and of their partition."""
+    """Where records were produced, and the state of their partition."""
 
     replicated: list[int]
     quarantined: list[int]
@@ -234,40 +234,43 @@ class Client:
         return lambda *_given, **_named: 0
 
 
-def written(client: Client, lane: PartitionState) -> Written:
-    offsets: dict[str, list[int]] = {PLACE.topic: [], "aside": []}
+def written(client: Client, state: PartitionState) -> Written:
+    offsets: dict[str, list[int]] = {PLACE.topic: [], "quarantine": []}
     for topic, offset in client.written:
         offsets[topic].append(offset)
     return Written(
-        offsets[PLACE.topic], offsets["aside"], lane.next, lane.seen, lane.recognized, lane.finding
+        offsets[PLACE.topic], offsets["quarantine"], state.next, state.seen, state.recognized, state.finding
     )
 
 
-def by_rule(messages: list[Consumed], lane: PartitionState) -> Written:
-    """Each record by itself, through the rule and what its partition makes of the decision."""
+def by_rule(messages: list[Consumed], state: PartitionState) -> Written:
+    """Apply the rule to each record, and the decision to its partition."""
     client = Client({})
     for message in messages:
         offset, epoch, stamp = message.offset(), message.leader_epoch(), message.timestamp()[1]
-        decision = lane.admit(offset, epoch, stamp, headers_usable=message.plain)
+        decision = state.admit(offset, epoch, stamp, headers_usable=message.plain)
         if decision is Admission.REPLICATE:
             client.produce(PLACE.topic, message.value() or b"")
-            lane.add_produced(1, offset + 1, epoch, 1)
-        elif decision is not Admission.IGNORE and lane.quarantine:
-            client.produce(lane.quarantine, message.value() or b"")
-            lane.add_quarantined(offset, epoch, 1)
+            state.add_produced(1, offset + 1, epoch, 1)
+        elif decision is not Admission.IGNORE and state.quarantine:
+            client.produce(state.quarantine, message.value() or b"")
+            state.add_quarantined(offset, epoch, 1)
         elif decision is Admission.BARRIER:
-            lane.stop(offset, lane.poison[lane.barrier])
+            state.stop(offset, state.poison[state.barrier])
         elif decision is Admission.NO_TIMESTAMP:
-            lane.stop(offset, no_timestamp(SOURCE, offset, stamp))
+            state.stop(offset, no_timestamp(SOURCE, offset, stamp))
         elif decision is Admission.HEADERS:
-            lane.stop(offset, Finding("poison", "headers", "", offset))
-    return written(client, lane)
+            state.stop(offset, Finding("poison", "headers", "", offset))
+    return written(client, state)
 
 
-def same(found: Written, expected: Written) -> bool:
+def same(result: Written, expected: Written) -> bool:
     """The text of a finding on headers is not the rule's."""
-    verdicts = [(one.verdict, one.expected) if one else None for one in (found.finding, expected.finding)]
-    return found[:5] == expected[:5] and verdicts[0] == verdicts[1]
+    verdicts = [
+        (finding.verdict, finding.expected) if finding else None
+        for finding in (result.finding, expected.finding)
+    ]
+    return result[:5] == expected[:5] and verdicts[0] == verdicts[1]
 
 
 forms = st.tuples(
@@ -285,20 +288,20 @@ def record(offset: int, stamp: int, form: str) -> Consumed:
 
 
 def records(steps: list[tuple[int, int, str]], first: int) -> list[Consumed]:
-    found, offset = [], first
+    messages, offset = [], first
     for step, stamp, form in steps:
         offset += step
-        found.append(record(offset, stamp, form))
-    return found
+        messages.append(record(offset, stamp, form))
+    return messages
 
 
 @st.composite
 def states(draw: st.DrawFn) -> Callable[[], PartitionState]:
     """A partition that replicates from offset 3 on; the same one each time."""
     rejected = draw(st.frozensets(st.integers(3, 20), max_size=3))
-    recognized, quarantine = draw(st.booleans()), draw(st.sampled_from(["", "aside"]))
+    recognized, quarantine = draw(st.booleans()), draw(st.sampled_from(["", "quarantine"]))
     lost_at = draw(st.none() | st.integers(3, 20))
-    return lambda: open_lane(
+    return lambda: open_partition(
         3, recognized=recognized, rejected=rejected, lost_at=lost_at, quarantine=quarantine
     )
 
@@ -324,16 +327,16 @@ def test_the_object_carrier_does_what_the_rule_says(
     guarantee = Transaction("x") if exactly_once else AtLeastOnce()
     kind = OBJECT._replace(make_handle=Client)
     producer = DestinationProducer(CLUSTER, LIMITS, "none", guarantee, kind=kind)
-    lane, record_filter = state(), RecordFilter([], "elsewhere")
+    partition, record_filter = state(), RecordFilter([], "elsewhere")
     for begin in range(0, len(messages), chunk):
         some: list[Any] = messages[begin : begin + chunk]
         if filtered:
-            some = record_filter.apply(some, {("t", 0): lane})
-        producer.replicate(some, {("t", 0): lane})
+            some = record_filter.apply(some, {("t", 0): partition})
+        producer.replicate(some, {("t", 0): partition})
         if filtered:
             record_filter.finish()
 
-    assert same(written(producer.client.handle, lane), by_rule(messages, state()))
+    assert same(written(producer.client.handle, partition), by_rule(messages, state()))
 
 
 @settings(max_examples=300)
@@ -346,9 +349,9 @@ def test_the_record_filter_judges_what_the_rule_admits(
         Consumed("t", 0, message.offset(), None, None, b"", 1, 1, 3, [(HEADER, b"there")])
         for message in records(steps, first)
     ]
-    lane, record_filter = state(), RecordFilter([], "there")
+    partition, record_filter = state(), RecordFilter([], "there")
     for begin in range(0, len(messages), chunk):
-        assert record_filter.apply(messages[begin : begin + chunk], {("t", 0): lane}) == []
+        assert record_filter.apply(messages[begin : begin + chunk], {("t", 0): partition}) == []
         record_filter.finish()
 
     expected, dropped = state(), []
@@ -360,6 +363,6 @@ def test_the_record_filter_judges_what_the_rule_admits(
         elif decision is not Admission.IGNORE:
             expected.add_filtered([offset], epoch, 0)
             dropped.append(offset)
-    assert [first + n for first, length in lane.filtered_ranges for n in range(length)] == dropped
-    assert (lane.next, lane.recognized) == (expected.next, expected.recognized)
-    assert (lane.finding, lane.filtered) == (expected.finding, len(dropped))
+    assert [first + n for first, length in partition.filtered_ranges for n in range(length)] == dropped
+    assert (partition.next, partition.recognized) == (expected.next, expected.recognized)
+    assert (partition.finding, partition.filtered) == (expected.finding, len(dropped))

@@ -1,4 +1,4 @@
-"""What is made of the messages that a client hands over, in their order: records, ends, lanes that failed."""
+"""How polled messages are sorted, in their order: records, ends, partitions that failed."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ EOF, BAD, CUT, AWAY = (
     KafkaError._PARTITION_EOF, KafkaError._BAD_MSG, KafkaError._LOG_TRUNCATION, KafkaError._TRANSPORT,
 )  # fmt: skip
 CLOSED = 2
-"""A partition that is not open: it was dropped a moment ago."""
+"""A partition that is not open: it was just dropped."""
 
 
-class Told(NamedTuple):
+class FakeMessage(NamedTuple):
     number: int
     at: int
     code: int = 0
@@ -50,50 +50,54 @@ class Outcome(NamedTuple):
     lost: list[tuple[int, bool, bool]]  # partition, truncated, corrupt
 
 
-def lanes() -> dict[tuple[str, int], PartitionState]:
+def partition_states() -> dict[tuple[str, int], PartitionState]:
     place = Place("t", "id", 0)
-    found = {}
+    states = {}
     for number in range(CLOSED):
         source = SourcePartition("c", "t", number)
         position = Position(source, "id", 0, 0, -1, place, 0, -1, 1, 0)
-        found["t", number] = PartitionState(Lane(source, "id", place, None), position)
-    return found
+        states["t", number] = PartitionState(Lane(source, "id", place, None), position)
+    return states
 
 
 def outcome(polled: Polled, records: list[tuple[int, int]]) -> Outcome:
     return Outcome(
         records,
-        [(lane.lane.source.partition, offset) for lane, offset in polled.ends],
-        [(one.state.lane.source.partition, one.truncated, one.corrupt) for one in polled.failed],
+        [(state.lane.source.partition, offset) for state, offset in polled.ends],
+        [
+            (failure.state.lane.source.partition, failure.truncated, failure.corrupt)
+            for failure in polled.failed
+        ],
     )
 
 
-def by_objects(told: list[Told]) -> Outcome:
+def by_objects(messages: list[FakeMessage]) -> Outcome:
     consumer: Any = SourceConsumer.__new__(SourceConsumer)
-    consumer.open, consumer.trouble = lanes(), ""
-    consumer._consumer = Handed(told)
+    consumer.open, consumer.trouble = partition_states(), ""
+    consumer._consumer = Handed(messages)
     polled = consumer.poll(MOST, 0)
-    return outcome(polled, [(one.number, one.at) for one in polled.records])
+    return outcome(polled, [(record.number, record.at) for record in polled.records])
 
 
 class Handed:
-    """A client that hands over these, by whichever of its ways; and what is done with them."""
+    """A client that returns these messages, as objects or addresses, and records what is destroyed."""
 
-    def __init__(self, told: list[Told]) -> None:
-        self.told = told
+    def __init__(self, messages: list[FakeMessage]) -> None:
+        self.polled = messages
         self.names = {1: "t"}
         self.messages = [
-            Message(err=one.code, rkt=1, partition=one.number, offset=one.at) for one in told
-        ]  # kept: their addresses are all that the native carrier has of them
-        self.addresses = [ctypes.addressof(one) for one in self.messages]
+            Message(err=message.code, rkt=1, partition=message.number, offset=message.at)
+            for message in messages
+        ]  # kept: the native carrier has only their addresses
+        self.addresses = [ctypes.addressof(message) for message in self.messages]
         self.destroyed: list[int] = []
         self.library = self
 
-    def consume(self, _most: int, _seconds: float) -> list[Told]:
-        return self.told
+    def consume(self, _most: int, _seconds: float) -> list[FakeMessage]:
+        return self.polled
 
-    def fill(self, found: Any, _most: int, _seconds: float) -> int:
-        found[: len(self.addresses)] = self.addresses
+    def fill(self, addresses: Any, _most: int, _seconds: float) -> int:
+        addresses[: len(self.addresses)] = self.addresses
         return len(self.addresses)
 
     def message_destroy(self, address: int) -> None:
@@ -106,60 +110,75 @@ class Handed:
         return self.names[rkt].encode()
 
 
-def by_addresses(told: list[Told]) -> Outcome:
+def by_addresses(messages: list[FakeMessage]) -> Outcome:
     consumer: Any = NativeSourceConsumer.__new__(NativeSourceConsumer)
-    consumer.open, consumer.trouble = lanes(), ""
-    consumer._consumer = handed = Handed(told)
+    consumer.open, consumer.trouble = partition_states(), ""
+    consumer._consumer = handed = Handed(messages)
     consumer._addresses, consumer._errors, consumer._places = (np.zeros(MOST + 1, np.int64) for _ in range(3))
     polled = consumer.poll(MOST, 0)
-    kept = [int(polled.records.addresses[n]) for n in range(len(polled.records))] if told else []
-    assert sorted([*kept, *handed.destroyed]) == sorted(handed.addresses), "each is handed on or destroyed"
+    kept = [int(polled.records.addresses[n]) for n in range(len(polled.records))] if messages else []
+    assert sorted([*kept, *handed.destroyed]) == sorted(handed.addresses), "each is returned or destroyed"
     records = [Message.from_address(address) for address in kept]
-    return outcome(polled, [(one.partition, one.offset) for one in records])
+    return outcome(polled, [(record.partition, record.offset) for record in records])
 
 
 CARRIERS = pytest.mark.parametrize("take", [by_objects, by_addresses])
 
 
 @CARRIERS
-def test_what_came_before_a_batch_that_cannot_be_read_counts_and_nothing_behind_it(take: Any) -> None:
-    """What the client brings from behind leaves the batch out; what came before must not be lost with it."""
-    told = [Told(0, 0), Told(0, 1), Told(1, 0), Told(0, 1, BAD), Told(0, 5), Told(1, 1), Told(0, 6, EOF)]
-    assert take(told) == Outcome([(0, 0), (0, 1), (1, 0), (1, 1)], [], [(0, False, True)])
+def test_messages_before_an_unreadable_batch_count_and_none_after_it(take: Any) -> None:
+    """Later messages skip the batch, so they do not count; earlier ones must not be lost with it."""
+    messages = [
+        FakeMessage(0, 0),
+        FakeMessage(0, 1),
+        FakeMessage(1, 0),
+        FakeMessage(0, 1, BAD),
+        FakeMessage(0, 5),
+        FakeMessage(1, 1),
+        FakeMessage(0, 6, EOF),
+    ]
+    assert take(messages) == Outcome([(0, 0), (0, 1), (1, 0), (1, 1)], [], [(0, False, True)])
 
 
 @CARRIERS
-def test_the_first_failure_says_what_is_wrong(take: Any) -> None:
-    """Behind it the client reads on somewhere inside the batch, and complains of what it finds there."""
-    told = [Told(0, 20, BAD), Told(0, 1 << 60, KafkaError._NOT_IMPLEMENTED), Told(0, 1 << 60, AWAY)]
-    assert take(told) == Outcome([], [], [(0, False, True)])
-    assert take([Told(0, 20, AWAY), Told(0, 20, BAD)]) == Outcome([], [], [(0, False, False)])
+def test_the_first_failure_is_the_one_reported(take: Any) -> None:
+    """After it the client continues somewhere inside the batch, and reports further errors."""
+    messages = [
+        FakeMessage(0, 20, BAD),
+        FakeMessage(0, 1 << 60, KafkaError._NOT_IMPLEMENTED),
+        FakeMessage(0, 1 << 60, AWAY),
+    ]
+    assert take(messages) == Outcome([], [], [(0, False, True)])
+    assert take([FakeMessage(0, 20, AWAY), FakeMessage(0, 20, BAD)]) == Outcome([], [], [(0, False, False)])
 
 
-def plainly(told: list[Told]) -> Outcome:
-    """The rule in plain words: of each partition, what came before the first failure."""
-    found = Outcome([], [], [])
+def plainly(messages: list[FakeMessage]) -> Outcome:
+    """The rule: of each partition, what came before the first failure."""
+    result = Outcome([], [], [])
     failed = set()
-    for one in told:
-        if one.number in failed:
+    for message in messages:
+        if message.number in failed:
             continue
-        if not one.code:
-            found.records.append((one.number, one.at))
-        elif one.number != CLOSED and one.code == EOF:
-            found.ends.append((one.number, one.at))
-        elif one.number != CLOSED:
-            failed.add(one.number)
-            found.lost.append((one.number, one.code == CUT, one.code == BAD))
-    return found
+        if not message.code:
+            result.records.append((message.number, message.at))
+        elif message.number != CLOSED and message.code == EOF:
+            result.ends.append((message.number, message.at))
+        elif message.number != CLOSED:
+            failed.add(message.number)
+            result.lost.append((message.number, message.code == CUT, message.code == BAD))
+    return result
 
 
 @given(
     st.lists(
         st.builds(
-            Told, st.integers(0, CLOSED), st.integers(0, 9), st.sampled_from((0, 0, 0, EOF, BAD, CUT, AWAY))
+            FakeMessage,
+            st.integers(0, CLOSED),
+            st.integers(0, 9),
+            st.sampled_from((0, 0, 0, EOF, BAD, CUT, AWAY)),
         ),
         max_size=20,
     )
 )
-def test_both_carriers_make_the_same_of_it(told: list[Told]) -> None:
-    assert by_objects(told) == by_addresses(told) == plainly(told)
+def test_both_carriers_sort_messages_in_the_same_way(messages: list[FakeMessage]) -> None:
+    assert by_objects(messages) == by_addresses(messages) == plainly(messages)

@@ -1,4 +1,4 @@
-"""When the source's consumer group is told how far a mirror is, and what happens where nobody listens."""
+"""When a mirror commits to the source's consumer group, and what happens if the group does not respond."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ def at(source: SourcePartition, offset: int) -> Position:
 
 
 class View:
-    """A source that answers when it is told to."""
+    """A source that responds when `respond` is called."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[list[tuple[int, int]], Future[Any]]] = []
 
     def request_group_commit(self, group: str, offsets: list[TopicPartition]) -> Future[Any]:
         assert group == "g"
-        self.asked.append(([(one.partition, one.offset) for one in offsets], Future()))
+        self.asked.append(([(offset.partition, offset.offset) for offset in offsets], Future()))
         return self.asked[-1][1]
 
     @property
     def offsets(self) -> list[list[tuple[int, int]]]:
         return [offsets for offsets, _ in self.asked]
 
-    def answer(self, *failed: int) -> None:
+    def respond(self, *failed: int) -> None:
         offsets, future = self.asked[-1]
-        found = [
+        partitions = [
             SimpleNamespace(topic="t", partition=n, error="no" if n in failed else None) for n, _ in offsets
         ]
-        future.set_result(SimpleNamespace(topic_partitions=found))
+        future.set_result(SimpleNamespace(topic_partitions=partitions))
 
 
 @pytest.fixture
@@ -59,59 +59,61 @@ def group(view: Any, name: str | None = "g") -> SourceGroup:
     return SourceGroup(view, name)
 
 
-def test_what_has_not_moved_is_not_said_again(view: View) -> None:
-    one = group(view)
-    assert one.advance([at(ONE, 5), at(OTHER, 7)])
-    view.answer()
-    assert not one.advance([at(ONE, 5), at(OTHER, 7)])
-    assert one.advance([at(ONE, 6), at(OTHER, 7)])
+def test_an_unchanged_offset_is_not_committed_again(view: View) -> None:
+    consumer_group = group(view)
+    assert consumer_group.advance([at(ONE, 5), at(OTHER, 7)])
+    view.respond()
+    assert not consumer_group.advance([at(ONE, 5), at(OTHER, 7)])
+    assert consumer_group.advance([at(ONE, 6), at(OTHER, 7)])
     assert view.offsets == [[(0, 5), (1, 7)], [(0, 6)]]
 
 
-def test_there_is_one_question_at_a_time(view: View) -> None:
-    """A coordinator that is away gets no heap of them."""
-    one = group(view)
-    one.advance([at(ONE, 5)])
-    assert not one.advance([at(ONE, 6)])
-    assert not one.advance([at(ONE, 7)], final=True)
-    view.answer()
-    assert one.advance([at(ONE, 7)])
+def test_there_is_one_group_commit_in_flight_at_a_time(view: View) -> None:
+    """Requests to an unreachable coordinator do not pile up."""
+    consumer_group = group(view)
+    consumer_group.advance([at(ONE, 5)])
+    assert not consumer_group.advance([at(ONE, 6)])
+    assert not consumer_group.advance([at(ONE, 7)], final=True)
+    view.respond()
+    assert consumer_group.advance([at(ONE, 7)])
     assert view.offsets == [[(0, 5)], [(0, 7)]]
 
 
-def test_what_was_not_taken_is_said_again(view: View) -> None:
-    one = group(view)
-    one.advance([at(ONE, 5), at(OTHER, 7)])
-    view.answer(1)
-    assert one.advance([at(ONE, 5), at(OTHER, 7)])
+def test_a_rejected_offset_is_committed_again(view: View) -> None:
+    consumer_group = group(view)
+    consumer_group.advance([at(ONE, 5), at(OTHER, 7)])
+    view.respond(1)
+    assert consumer_group.advance([at(ONE, 5), at(OTHER, 7)])
     view.asked[-1][1].set_exception(KafkaException(KafkaError(KafkaError._TIMED_OUT)))
-    assert one.advance([at(ONE, 5), at(OTHER, 7)])
+    assert consumer_group.advance([at(ONE, 5), at(OTHER, 7)])
     assert view.offsets[1:] == [[(1, 7)], [(1, 7)]]
 
 
-def test_it_is_told_once_in_a_while_and_at_the_end(view: View, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_group_is_committed_at_intervals_and_at_the_end(
+    view: View, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(source_group, "SECONDS", math.inf)
-    one = group(view)
-    assert one.advance([at(ONE, 5)])
-    view.answer()
-    assert not one.advance([at(ONE, 6)])
-    assert one.advance([at(ONE, 6)], final=True)
+    consumer_group = group(view)
+    assert consumer_group.advance([at(ONE, 5)])
+    view.respond()
+    assert not consumer_group.advance([at(ONE, 6)])
+    assert consumer_group.advance([at(ONE, 6)], final=True)
 
 
-def test_an_end_waits_for_what_is_on_its_way_and_not_for_ever(view: View) -> None:
-    one = group(view)
-    one.settle(60)
-    one.advance([at(ONE, 5)])
-    one.settle(0.01)
-    view.answer()
-    one.settle(60)
-    assert not one.advance([at(ONE, 5)])
+def test_the_end_waits_for_a_commit_in_flight_but_not_for_ever(view: View) -> None:
+    consumer_group = group(view)
+    consumer_group.settle(60)
+    consumer_group.advance([at(ONE, 5)])
+    consumer_group.settle(0.01)
+    view.respond()
+    consumer_group.settle(60)
+    assert not consumer_group.advance([at(ONE, 5)])
 
 
-def test_without_a_group_nothing_is_said(view: View) -> None:
-    one = group(view, None)
-    assert not one.advance([at(ONE, 5)], final=True)
-    one.settle(60)
+def test_without_a_group_nothing_is_committed(view: View) -> None:
+    consumer_group = group(view, None)
+    assert not consumer_group.advance([at(ONE, 5)], final=True)
+    consumer_group.settle(60)
     assert not view.asked
 
 
@@ -135,8 +137,8 @@ def commits(world: World, group: str, offset: int) -> bool:
         return False
 
 
-def test_a_question_outlives_the_connection_that_lost_it(world: World) -> None:
-    """In a process of its own: a client that had given it up would end by an assertion at its answer."""
+def test_a_group_commit_survives_a_lost_connection(world: World) -> None:
+    """In its own process: a client that had dropped the request would fail an assertion at the response."""
     topic = world.topic("t")
     eventually(lambda: commits(world, topic, 3), "the group's coordinator has loaded")
     line = Proxy()
@@ -149,10 +151,10 @@ def test_a_question_outlives_the_connection_that_lost_it(world: World) -> None:
         )  # fmt: skip
         eventually(lambda: line.stopped["requests"] > 1, "it gives a connection up")
         line.heal()
-        said, _ = asking.communicate(timeout=60)
+        output, _ = asking.communicate(timeout=60)
     finally:
         line.close()
-    assert (asking.returncode, said) == (0, "None\n")
+    assert (asking.returncode, output) == (0, "None\n")
     admin = world.admin()
     (group,) = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(topic)]).values()
-    assert [one.offset for one in group.result().topic_partitions] == [7]
+    assert [partition.offset for partition in group.result().topic_partitions] == [7]

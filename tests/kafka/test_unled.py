@@ -1,4 +1,4 @@
-"""A partition without a leader has no offset, and that is no error: a new topic is like that for a moment."""
+"""A partition without a leader has no offset, which is no error: a new topic has none for a moment."""
 
 from __future__ import annotations
 
@@ -36,6 +36,6 @@ def test_a_topic_whose_partitions_have_no_leader_is_absent_from_the_offsets(tmp_
         )
 
         assert view.offsets([("t", 0)], "latest") == {}
-        # Whether a forgotten transaction was committed: without an answer there is no decision.
+        # Whether a hanging transaction was committed: without a response there is no decision.
         with pytest.raises(Unreachable):
             _visible_entry(view, [MapEntry(SourcePartition("s", "t", 0), "id", 1, ("t", 0), 1)])

@@ -20,7 +20,7 @@ from causeway.replication.worker.source_checks import look_ahead
 from causeway.replication.worker.task_state import TaskState
 from causeway.rules.holes import Hole, LogBatch
 from replication.worker.test_source_checks import MARKERS, SOURCE, Log, View
-from support.carrying import Carrying
+from support.carrier_run import CarrierRun
 from support.process import eventually
 from support.world import World
 
@@ -102,18 +102,18 @@ def test_both_carriers_see_the_same_runs(world: World, kind: CarrierChoice) -> N
     topic, to = world.topic("t", 2), world.topic("to", 2, on="destination")
     for number in range(3):
         world.produce(topic, world.numbers(10, 2, 10 * number), transaction="commit")
-    with Carrying(world, kind, topic, to, partitions=2) as carrying:
+    with CarrierRun(world, kind, topic, to, partitions=2) as run:
         found: dict[int, set[int]] = {0: set(), 1: set()}
 
         def step() -> bool:
-            taken = carrying.consumer.poll(1_000, 0.1)
+            taken = run.consumer.poll(1_000, 0.1)
             if taken.records:
-                for (name, partition), first, length in carrying.consumer.runs(taken.records):
+                for (name, partition), first, length in run.consumer.runs(taken.records):
                     assert name == topic
                     offsets = range(first, first + length)
                     assert found[partition].isdisjoint(offsets)
                     found[partition].update(offsets)
-                carrying.consumer.release(taken.records)
+                run.consumer.release(taken.records)
             return sum(map(len, found.values())) == 30
 
         eventually(step, "every record is in a run")

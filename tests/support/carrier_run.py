@@ -1,4 +1,4 @@
-"""Intake and delivery without a mirror around them: what a carrier does with some partitions."""
+"""A carrier's consumer and producer without a mirror: replicates the partitions of a topic."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CLUSTER_ID = "c"
 
 
 @dataclass
-class Carrying:
+class CarrierRun:
     """One transaction: all of a source topic, to a topic of the same number of partitions, or by key."""
 
     world: World
@@ -36,18 +36,20 @@ class Carrying:
     single: bool = False
     poison: Mapping[int, Mapping[int, Finding]] = field(default_factory=dict)  # by partition and offset
     quarantine: str = ""
-    places: Mapping[int, int] = field(default_factory=dict)  # where partitions go that keep not their number
+    places: Mapping[int, int] = field(
+        default_factory=dict
+    )  # destination partitions, where the number differs
     starts: Mapping[int, int] = field(default_factory=dict)
     batch_bytes: int = 1_000_000
     queue_bytes: int = 1 << 24
     delivery_kind: Delivery = "exactly-once"
     timeout: float = 10.0
-    servers: str = ""  # of the destination, where the carrier reaches it by another way
+    servers: str = ""  # of the destination, if reached through a proxy
     compression: str = "lz4"
 
     def __enter__(self) -> Self:
-        carried_by = carrier(self.kind, "")
-        assert carried_by.name == self.kind, carried_by.why
+        chosen = carrier(self.kind, "")
+        assert chosen.name == self.kind, chosen.why
         limits = Limits(
             1_000_000, 1 << 30, 60, self.timeout, self.queue_bytes, 1_000_000, self.batch_bytes, 1
         )
@@ -63,7 +65,7 @@ class Carrying:
             )
             for number in range(self.partitions)
         ]
-        self.consumer = carried_by.source_consumer(source, CLUSTER_ID, lanes, None, self.world.mirror, limits)
+        self.consumer = chosen.source_consumer(source, CLUSTER_ID, lanes, None, self.world.mirror, limits)
         transaction = Transaction(f"{self.world.mirror}.{self.kind}")
         self.producer = DestinationProducer(
             destination,
@@ -71,11 +73,11 @@ class Carrying:
             self.compression,
             transaction if self.delivery_kind == "exactly-once" else AtLeastOnce(),
             single=self.single,
-            kind=carried_by.producer,
+            kind=chosen.producer,
         )
         self.producer.fence()
-        self.lanes = [self._open(lane) for lane in lanes]
-        self.consumer.assign(self.lanes)
+        self.states = [self._open(lane) for lane in lanes]
+        self.consumer.assign(self.states)
         return self
 
     def _open(self, lane: Lane) -> PartitionState:
@@ -86,42 +88,42 @@ class Carrying:
         return PartitionState(lane, position, self.single or lane.place.partition < 0, known, self.quarantine)
 
     def take(self, count: int) -> None:
-        """Carry the next records, so many."""
-        wanted = sum(lane.delivered for lane in self.lanes) + count
+        """Replicate the next `count` records."""
+        wanted = sum(state.delivered for state in self.states) + count
 
         def step() -> bool:
-            carried = sum(lane.delivered for lane in self.lanes)
-            taken = self.consumer.poll(wanted - carried - 1, 0.1) if carried < wanted else None
+            replicated = sum(state.delivered for state in self.states)
+            taken = self.consumer.poll(wanted - replicated - 1, 0.1) if replicated < wanted else None
             if taken is not None and taken.records:
                 self.producer.replicate(taken.records, self.consumer.open)
-            return carried >= wanted
+            return replicated >= wanted
 
-        eventually(step, f"{count} records are carried")
+        eventually(step, f"{count} records are replicated")
 
-    def to_the_end(self) -> None:
-        """Carry until every lane has come to its end, or stands still."""
+    def replicate_to_end(self) -> None:
+        """Replicate until every partition has reached its end, or has stopped."""
         ended: set[PartitionState] = set()
 
         def step() -> bool:
             taken = self.consumer.poll(1_000, 0.1)
             if taken.records:
                 self.producer.replicate(taken.records, self.consumer.open)
-            for lane, offset in taken.ends:
-                lane.advance_to(offset)
-                ended.add(lane)
-            return all(lane in ended or lane.finding for lane in self.lanes)
+            for state, offset in taken.ends:
+                state.advance_to(offset)
+                ended.add(state)
+            return all(state in ended or state.finding for state in self.states)
 
-        eventually(step, "everything is carried")
+        eventually(step, "everything is replicated")
 
     def settled(self, at: int = 1) -> list[tuple[Position, dict[int, list[OffsetRun]]]]:
-        """Where the lanes stand, and where their records landed; all is committed."""
+        """Commit; return the positions, and the runs of the offset map."""
         self.producer.flush()
-        found = [lane.next_position(at) for lane in self.lanes]
+        positions = [state.next_position(at) for state in self.states]
         self.producer.commit([])
-        return found
+        return positions
 
     def rejected(self) -> list[tuple[int, Any]]:
-        return [one for lane in self.lanes for one in lane.rejected()]
+        return [rejection for state in self.states for rejection in state.rejected()]
 
     def __exit__(
         self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
