@@ -1,4 +1,4 @@
-"""Fetches grow where that fits into the budget, and shrink where they do not fit into it."""
+"""Fetches grow while they fit into the budget, and shrink if they do not."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PLAIN = Limits(1, 1, 1, 10, 32 * MIB, 50_000, 1_000, 1)
 
 
 @given(some_limits, levels)
-def test_each_level_fetches_no_more_than_the_one_before_and_full_is_what_was_ordered(
+def test_each_level_fetches_no_more_than_the_one_before_and_full_is_the_order_limit(
     limits: Limits, level: int
 ) -> None:
     assert at_level(limits, FULL) == limits
@@ -61,7 +61,7 @@ def test_fetches_grow_one_step_at_a_time_and_only_into_the_budget(
 
 
 @given(levels, levels, windows, some_limits)
-def test_what_is_over_the_budget_shrinks_until_it_would_fit(
+def test_fetches_over_the_budget_shrink_until_they_fit(
     level: int, largest: int, fetched: Fetched, limits: Limits
 ) -> None:
     chosen = next_level(level, largest, fetched, limits)
@@ -72,8 +72,8 @@ def test_what_is_over_the_budget_shrinks_until_it_would_fit(
 
 @given(levels, st.integers(1, 10**8))
 @example(0, 67_108_865)
-def test_the_same_data_never_goes_back_and_forth(level: int, per_fetch: int) -> None:
-    """Where a fetch becomes so much at FULL, and less in proportion at other levels, one level is final."""
+def test_the_fetch_size_does_not_alternate_for_the_same_data(level: int, per_fetch: int) -> None:
+    """With a fetch size proportional to the level, one level is final."""
     seen = [level]
     for _ in range(20):
         ahead = per_fetch * 64 // STEP ** seen[-1]
@@ -82,8 +82,8 @@ def test_the_same_data_never_goes_back_and_forth(level: int, per_fetch: int) -> 
 
 
 @pytest.mark.parametrize("record", [200, 1_000, 100_000, 1_000_000])
-def test_ordinary_records_come_to_full_fetches(record: int) -> None:
-    """A batch of a megabyte comes however small the fetch is."""
+def test_ordinary_records_lead_to_full_fetches(record: int) -> None:
+    """A batch of a megabyte is fetched at any fetch size."""
     level = SMALLEST
     for _ in range(SMALLEST):
         limits, size = at_level(PLAIN, level), size_in_memory(record, 10, ())
@@ -92,11 +92,11 @@ def test_ordinary_records_come_to_full_fetches(record: int) -> None:
     assert level == FULL
 
 
-def test_a_trickle_stays_with_small_fetches() -> None:
+def test_a_low_rate_keeps_small_fetches() -> None:
     assert next_level(SMALLEST, FULL, Fetched(5, 5, 5_000, 1_000), PLAIN) == SMALLEST
 
 
-def test_one_take_proves_nothing() -> None:
+def test_a_single_sample_changes_nothing() -> None:
     assert next_level(SMALLEST, FULL, Fetched(1, 10_000, 10 * MIB, MIB), PLAIN) == SMALLEST
 
 
@@ -111,7 +111,7 @@ def test_the_mean_size_lies_between_the_samples(takes: list[list[int]]) -> None:
     size = RecordSize()
     for samples in takes:
         size = size.and_then(samples)
-    every = [one for samples in takes for one in samples]
+    every = [sample for samples in takes for sample in samples]
     assert min(every) - 1 <= size.mean <= max(every) + 1
 
 

@@ -1,4 +1,4 @@
-"""A position moves without carrying by a policy or by somebody's word alone, and never without a Gap."""
+"""A position moves without replicating only by a policy or an operator, and never without a Gap."""
 
 from __future__ import annotations
 
@@ -26,40 +26,44 @@ def position(offset: int, delivered: int = 0) -> Position:
 
 
 def settled(
-    found: LogFacts, offset: int = 10, on_gap: OnGap = "stop", on_recreate: OnRecreate = "stop"
+    facts: LogFacts, offset: int = 10, on_gap: OnGap = "stop", on_recreate: OnRecreate = "stop"
 ) -> Settled:
-    return settle(LANE, position(offset), found, on_gap=on_gap, on_recreate=on_recreate, at=AT)
+    return settle(LANE, position(offset), facts, on_gap=on_gap, on_recreate=on_recreate, at=AT)
 
 
-def test_policies_change_nothing_where_nothing_is_wrong() -> None:
-    found = LogFacts("a", 0, 40, "p", 4, 20)
-    assert settled(found, on_gap="continue", on_recreate="restart") == Settled(position(10))
+def test_policies_change_nothing_without_a_finding() -> None:
+    facts = LogFacts("a", 0, 40, "p", 4, 20)
+    assert settled(facts, on_gap="continue", on_recreate="restart") == Settled(position(10))
 
 
-def test_a_gap_stops_unless_the_policy_says_otherwise() -> None:
-    found = LogFacts("a", 25, 40, "p", 4, 20)
-    stopped = settled(found, on_recreate="restart")
+def test_a_gap_stops_the_partition_unless_the_policy_continues() -> None:
+    facts = LogFacts("a", 25, 40, "p", 4, 20)
+    stopped = settled(facts, on_recreate="restart")
     assert stopped.finding is not None
     assert stopped.finding.verdict == "gap"
     assert not stopped.gaps
 
-    went_on = settled(found, on_gap="continue")
+    continued = settled(facts, on_gap="continue")
 
-    assert went_on.finding is None
-    (gap,) = went_on.gaps
-    assert went_on.position is not None
-    assert (went_on.position.offset, went_on.position.tally.skipped, went_on.position.epoch) == (25, 15, -1)
+    assert continued.finding is None
+    (gap,) = continued.gaps
+    assert continued.position is not None
+    assert (continued.position.offset, continued.position.tally.skipped, continued.position.epoch) == (
+        25,
+        15,
+        -1,
+    )
     assert (gap.source, gap.begin, gap.end, gap.skipped, gap.verdict) == (SOURCE, 10, 25, 15, "gap")
     assert gap.by == 'on_gap = "continue"'
-    assert gap.at == went_on.position.at == AT
+    assert gap.at == continued.position.at == AT
     assert "offsets 10 to 24" in describe_gap(gap)
 
 
-def test_another_topic_of_the_name_begins_with_books_of_its_own_behind_what_is_there() -> None:
-    found = LogFacts("b", 5, 40, "p", 4, 20)
-    assert settled(found, on_gap="continue").finding is not None
+def test_a_recreated_topic_starts_with_its_own_counts_after_the_existing_records() -> None:
+    facts = LogFacts("b", 5, 40, "p", 4, 20)
+    assert settled(facts, on_gap="continue").finding is not None
 
-    restarted = settled(found, on_recreate="restart")
+    restarted = settled(facts, on_recreate="restart")
 
     assert restarted.finding is None
     now = restarted.position
@@ -73,7 +77,7 @@ def test_another_topic_of_the_name_begins_with_books_of_its_own_behind_what_is_t
 
 
 @pytest.mark.parametrize(
-    ("found", "verdict"),
+    ("facts", "verdict"),
     [
         (LogFacts("a", 0, 5, "p", 4, 20), "truncated"),
         (LogFacts(None, -1, -1, "p", 4, 20), "deleted"),
@@ -85,20 +89,20 @@ def test_another_topic_of_the_name_begins_with_books_of_its_own_behind_what_is_t
         (LogFacts("a", 25, 40, "p", 4, 6), "destination-truncated"),
     ],
 )
-def test_no_policy_goes_over_anything_else(found: LogFacts, verdict: str) -> None:
-    stopped = settled(found, on_gap="continue", on_recreate="restart")
+def test_no_policy_skips_anything_else(facts: LogFacts, verdict: str) -> None:
+    stopped = settled(facts, on_gap="continue", on_recreate="restart")
     assert stopped.finding is not None
     assert stopped.finding.verdict == verdict
 
 
 @given(st.integers(0, 100), st.integers(0, 100), st.integers(0, 100), st.integers(0, 100))
-def test_the_books_balance_behind_every_move(delivered: int, holes: int, to: int, back: int) -> None:
-    carried = position(delivered + holes, delivered)
+def test_the_counts_balance_after_every_move(delivered: int, holes: int, to: int, back: int) -> None:
+    replicated = position(delivered + holes, delivered)
     for target in (to, back):
-        carried, gap = moved(carried, target, verdict="skip", by="me", why="", at=AT)
-        assert carried.offset == target == gap.end
-        assert carried.offset - carried.start == carried.tally.offsets
-    assert carried.tally.delivered == delivered
+        replicated, gap = moved(replicated, target, verdict="skip", by="me", why="", at=AT)
+        assert replicated.offset == target == gap.end
+        assert replicated.offset - replicated.start == replicated.tally.offsets
+    assert replicated.tally.delivered == delivered
 
 
 def test_gaps_of_one_partition_do_not_hide_each_other() -> None:

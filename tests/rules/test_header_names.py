@@ -10,7 +10,7 @@ from causeway.rules.header_names import as_text, encoded, is_plain, odd_names
 
 
 @given(st.binary(max_size=30))
-def test_every_name_turns_back_into_its_bytes(name: bytes) -> None:
+def test_every_name_is_encoded_to_its_original_bytes(name: bytes) -> None:
     assert encoded(as_text(name)) == name
 
 
@@ -20,5 +20,5 @@ def test_names_that_any_client_can_write(name: bytes) -> None:
 
 
 @pytest.mark.parametrize("name", [b"\0", b"a\0b", b"\xff", b"a\xc3", b"\xed\xa0\x80"])
-def test_and_names_that_not_every_client_can_write(name: bytes) -> None:
+def test_names_that_not_every_client_can_write(name: bytes) -> None:
     assert odd_names([("a", b""), (as_text(name), None)]) == [1]

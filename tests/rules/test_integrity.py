@@ -1,4 +1,4 @@
-"""Every way a partition and its position can stand to what the brokers say, and the verdict on it."""
+"""Every combination of a partition's position with the brokers' facts, and its verdict."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ def position(offset: int, topic_id: str, place_id: str) -> Position:
     return Position(SOURCE, topic_id, 0, offset, 0, place, 0, -1, 1, 0, Tally(delivered=offset))
 
 
-def expected(offset: int | None, known: str, place_known: str, found: LogFacts) -> Verdict | None:
-    """The rules in plain words, gravest first, written without looking at the code."""
-    ids_can_tell = NO_TOPIC_ID not in (known, found.topic_id)
-    place_ids_can_tell = NO_TOPIC_ID not in (place_known, found.place_topic_id)
-    if found.topic_id is None:
+def expected(offset: int | None, known: str, place_known: str, facts: LogFacts) -> Verdict | None:
+    """The rules, most severe first, written independently of the code."""
+    ids_known = NO_TOPIC_ID not in (known, facts.topic_id)
+    place_ids_known = NO_TOPIC_ID not in (place_known, facts.place_topic_id)
+    if facts.topic_id is None:
         return "deleted"
-    if ids_can_tell and known != found.topic_id:
+    if ids_known and known != facts.topic_id:
         return "recreated"
-    if found.place_topic_id is None:
+    if facts.place_topic_id is None:
         return "destination-deleted"
-    if place_ids_can_tell and place_known != found.place_topic_id:
+    if place_ids_known and place_known != facts.place_topic_id:
         return "destination-recreated"
-    if offset is None or found.log_start <= offset <= found.log_end:
+    if offset is None or facts.log_start <= offset <= facts.log_end:
         return None
-    return "gap" if offset < found.log_start else "truncated"
+    return "gap" if offset < facts.log_start else "truncated"
 
 
 BOUNDS = [(start, end) for start, end in product(OFFSETS, OFFSETS) if start <= end]
@@ -52,21 +52,21 @@ BOUNDS = [(start, end) for start, end in product(OFFSETS, OFFSETS) if start <= e
 @pytest.mark.parametrize("offset", [None, *OFFSETS])
 def test_every_case(offset: int | None, known: str, place_known: str) -> None:
     for topic_id, place_id, (start, end) in product(FOUND_IDS, FOUND_IDS, BOUNDS):
-        found = LogFacts(topic_id, start, end, place_id)
+        facts = LogFacts(topic_id, start, end, place_id)
         finding = judge(
             lane(known, place_known),
             None if offset is None else position(offset, known, place_known),
-            found,
+            facts,
         )
-        verdict = expected(offset, known, place_known, found)
-        assert (finding.verdict if finding else None) == verdict, found
+        verdict = expected(offset, known, place_known, facts)
+        assert (finding.verdict if finding else None) == verdict, facts
         if finding is not None:
             assert finding.what
             assert finding.todo
 
 
-def test_a_position_knows_better_than_the_lane_which_topics_it_is_about() -> None:
-    """The lane was made from what is there now: a topic that was recreated since looks right to it."""
+def test_the_positions_topic_ids_override_the_lanes() -> None:
+    """The lane has today's topic ids, so only the position shows that a topic was recreated."""
     recreated = judge(lane("b", "a"), position(2, "a", "a"), LogFacts("b", 0, 5, "a"))
     assert recreated is not None
     assert recreated.verdict == "recreated"
@@ -75,7 +75,7 @@ def test_a_position_knows_better_than_the_lane_which_topics_it_is_about() -> Non
     assert replaced.verdict == "destination-recreated"
 
 
-def test_a_gap_says_how_much_is_missing_and_where() -> None:
+def test_a_gap_names_how_much_is_missing_and_where() -> None:
     finding = judge(lane("a", "a"), position(10, "a", "a"), LogFacts("a", 25, 40, "a"))
     assert finding is not None
     assert "orders[3]" in finding.what
@@ -84,7 +84,7 @@ def test_a_gap_says_how_much_is_missing_and_where() -> None:
     assert "15 offsets" in finding.what
 
 
-def test_a_truncation_says_how_much_is_gone() -> None:
+def test_a_truncation_names_how_much_is_missing() -> None:
     finding = judge(lane("a", "a"), position(10, "a", "a"), LogFacts("a", 0, 7, "a"))
     assert finding is not None
     assert "ends at offset 7" in finding.what
@@ -102,23 +102,23 @@ def test_a_truncation_says_how_much_is_gone() -> None:
         (4, 0, "destination-truncated"),
     ],
 )
-def test_a_place_that_lost_what_was_carried(
+def test_a_place_that_lost_replicated_records(
     partitions: int, place_end: int | None, verdict: Verdict | None
 ) -> None:
-    carried = replace(position(5, "a", "a"), place_end=7)
-    finding = judge(lane("a", "a"), carried, LogFacts("a", 0, 9, "a", partitions, place_end))
+    replicated = replace(position(5, "a", "a"), place_end=7)
+    finding = judge(lane("a", "a"), replicated, LogFacts("a", 0, 9, "a", partitions, place_end))
     assert (finding and finding.verdict) == verdict
     if finding is not None and place_end is not None:
         assert (finding.expected, finding.found, finding.gone) == (7, place_end, 7 - place_end)
         assert f"ends at offset {place_end}" in finding.what
 
 
-def test_a_place_that_moved_is_not_measured_by_where_it_was() -> None:
-    carried = replace(position(5, "a", "a"), place=Place("copy", "a", 1), place_end=7)
-    assert judge(lane("a", "a"), carried, LogFacts("a", 0, 9, "a", 4, 2)) is None
+def test_a_place_that_moved_is_not_compared_with_its_old_end() -> None:
+    replicated = replace(position(5, "a", "a"), place=Place("copy", "a", 1), place_end=7)
+    assert judge(lane("a", "a"), replicated, LogFacts("a", 0, 9, "a", 4, 2)) is None
 
 
-def test_findings_say_their_offsets_in_numbers_too() -> None:
+def test_findings_have_their_offsets_as_numbers() -> None:
     gap = judge(lane("a", "a"), position(10, "a", "a"), LogFacts("a", 25, 40, "a"))
     assert gap is not None
     assert (gap.expected, gap.found, gap.gone) == (10, 25, 15)
@@ -128,10 +128,10 @@ def test_findings_say_their_offsets_in_numbers_too() -> None:
 
 
 @pytest.mark.parametrize("known", IDS)
-@pytest.mark.parametrize("found", IDS)
-def test_ids_tell_topics_apart_where_there_are_any(known: str, found: str) -> None:
-    assert same_topic(known, found) is (known == found or NO_TOPIC_ID in (known, found))
-    assert same_topic(known, found) is same_topic(found, known)
+@pytest.mark.parametrize("current", IDS)
+def test_topic_ids_distinguish_topics_if_both_are_known(known: str, current: str) -> None:
+    assert same_topic(known, current) is (known == current or NO_TOPIC_ID in (known, current))
+    assert same_topic(known, current) is same_topic(current, known)
 
 
 @pytest.mark.parametrize(
@@ -143,11 +143,11 @@ def test_ids_tell_topics_apart_where_there_are_any(known: str, found: str) -> No
         (6, "A", 7, True),
         (7, "A", 7, False),
         (8, "A", 7, False),
-        (0, "B", 7, False),  # another topic was begun with
+        (0, "B", 7, False),  # another topic was started
         (0, NO_TOPIC_ID, 7, False),  # it may be another topic
     ],
 )
-def test_a_ledger_that_shows_less_than_is_known_falls_short(
+def test_a_ledger_before_a_known_position_is_incomplete(
     offset: int | None, topic_id: str, reached: int | None, short: bool
 ) -> None:
     known = position(offset, "A" if topic_id == "B" else topic_id, "P") if offset is not None else None
@@ -155,26 +155,26 @@ def test_a_ledger_that_shows_less_than_is_known_falls_short(
 
 
 def failures(*offsets: int) -> UnreadableLog | None:
-    found = None
+    log = None
     for offset in offsets:
-        found = unread(found, offset, f"bad at {offset}")
-    return found
+        log = unread(log, offset, f"bad at {offset}")
+    return log
 
 
 @pytest.mark.parametrize(
     ("offsets", "known", "stops"),
     [
         ((), False, False),
-        ((), True, False),  # a new start has not looked yet
+        ((), True, False),  # a new start has not read yet
         ((20,) * (LOOKS - 1), False, False),
         ((20,) * LOOKS, False, True),
         ((20,), True, True),
-        ((20, 20, 19, 20), False, False),  # it came further in between, or was moved
-        ((19,) * LOOKS, False, False),  # it is not what is next to replicate any more
+        ((20, 20, 19, 20), False, False),  # it advanced in between, or was moved
+        ((19,) * LOOKS, False, False),  # it is not the next offset to replicate any more
         ((19,), True, False),
     ],
 )
-def test_a_log_is_damaged_where_it_cannot_be_read_again_and_again(
+def test_a_log_is_corrupt_after_repeated_failures_at_one_offset(
     offsets: tuple[int, ...], known: bool, stops: bool
 ) -> None:
     finding = corrupt(SOURCE, 20, failures(*offsets), known=known)

@@ -1,4 +1,4 @@
-"""A ledger that knows less than the offset map is from an older day, unless somebody moved it back."""
+"""A ledger that is before the offset map is outdated, unless an operator moved it back."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def position(offset: int, topic_id: str = "a") -> Position:
     return Position(SOURCE, topic_id, 0, offset, -1, Place("t", "p", 0), 0, -1, 1, 0)
 
 
-def carried(source: SourcePartition, topic_id: str, end: int) -> MapEntry:
+def map_entry(source: SourcePartition, topic_id: str, end: int) -> MapEntry:
     return MapEntry(source, topic_id, end, ("t", 0), end)
 
 
@@ -42,21 +42,23 @@ def gap(begin: int, end: int, topic_id: str = "a", to_topic_id: str = "a") -> Ga
         (position(11), [], True),
         (position(9), [], False),
         (None, [], False),
-        (position(0, "b"), [], True),  # begun again: its offsets are others
+        (position(0, "b"), [], True),  # restarted: it has other offsets
         (position(4), [gap(12, 4)], True),
         (position(4), [gap(10, 4)], True),
         (position(4), [gap(9, 4)], False),  # moved back before the map was written
-        (position(4), [gap(4, 12)], False),  # a move ahead explains nothing
+        (position(4), [gap(4, 12)], False),  # a move forward explains nothing
         (position(4), [gap(12, 14)], False),
         (position(4), [gap(12, 4, "b", "b")], False),
     ],
 )
-def test_what_the_map_says_was_carried(known: Position | None, gaps: list[Gap], trusted: bool) -> None:
-    said = [carried(SOURCE, "a", 3), carried(SOURCE, "a", 10)]
-    found = contradicted(said, {SOURCE: known} if known else {}, gaps)
-    assert (found is None) is trusted
+def test_the_ledger_must_not_be_before_the_map(
+    known: Position | None, gaps: list[Gap], trusted: bool
+) -> None:
+    entries = [map_entry(SOURCE, "a", 3), map_entry(SOURCE, "a", 10)]
+    contradiction = contradicted(entries, {SOURCE: known} if known else {}, gaps)
+    assert (contradiction is None) is trusted
     if known is not None and not trusted:
-        assert found == carried(SOURCE, "a", 10)
+        assert contradiction == map_entry(SOURCE, "a", 10)
 
 
 @pytest.mark.parametrize(
@@ -77,24 +79,24 @@ def test_what_the_map_says_was_carried(known: Position | None, gaps: list[Gap], 
 def test_without_a_transaction_the_map_proves_the_position_that_its_commit_started_at(
     known: Position | None, gaps: list[Gap], trusted: bool
 ) -> None:
-    said = MapEntry(SOURCE, "a", 10, ("t", 0), 10, base=6)
-    assert (contradicted([said], {SOURCE: known} if known else {}, gaps) is None) is trusted
+    entry = MapEntry(SOURCE, "a", 10, ("t", 0), 10, base=6)
+    assert (contradicted([entry], {SOURCE: known} if known else {}, gaps) is None) is trusted
 
 
-def test_a_transaction_after_it_proves_its_end_again() -> None:
+def test_a_later_transaction_proves_its_end_again() -> None:
     """Killed in at-least-once, switched to exactly-once; then the ledger loses its end."""
-    said = [MapEntry(SOURCE, "a", 10, ("t", 0), 10, base=6), carried(SOURCE, "a", 8)]
-    assert contradicted(said, {SOURCE: position(8)}, []) is None
-    assert contradicted(said, {SOURCE: position(7)}, []) == said[1]
+    entries = [MapEntry(SOURCE, "a", 10, ("t", 0), 10, base=6), map_entry(SOURCE, "a", 8)]
+    assert contradicted(entries, {SOURCE: position(8)}, []) is None
+    assert contradicted(entries, {SOURCE: position(7)}, []) == entries[1]
 
 
-def test_every_partition_is_asked_about() -> None:
-    said = [carried(SOURCE, "a", 10), carried(OTHER, "a", 1)]
-    assert contradicted(said, {SOURCE: position(10)}, []) == carried(OTHER, "a", 1)
+def test_every_partition_is_compared() -> None:
+    entries = [map_entry(SOURCE, "a", 10), map_entry(OTHER, "a", 1)]
+    assert contradicted(entries, {SOURCE: position(10)}, []) == map_entry(OTHER, "a", 1)
 
 
-def test_what_was_carried_before_the_topic_had_an_id_counts() -> None:
-    said = [carried(SOURCE, NO_TOPIC_ID, 10)]
-    assert contradicted(said, {SOURCE: position(10)}, []) is None
-    assert contradicted(said, {SOURCE: position(9)}, []) == said[0]
-    assert contradicted(said, {SOURCE: position(0, "b")}, [gap(10, 0, "a", "b")]) is None
+def test_records_replicated_before_the_topic_had_an_id_count() -> None:
+    entries = [map_entry(SOURCE, NO_TOPIC_ID, 10)]
+    assert contradicted(entries, {SOURCE: position(10)}, []) is None
+    assert contradicted(entries, {SOURCE: position(9)}, []) == entries[0]
+    assert contradicted(entries, {SOURCE: position(0, "b")}, [gap(10, 0, "a", "b")]) is None

@@ -1,4 +1,4 @@
-"""What the ledger says is a matter of its log's order, and of leases; never of a clock."""
+"""The ledger's state depends on its log's order and on leases; never on a clock."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CLEARED = Stopped(*SOURCE, verdict="", what="", todo="", at=1_001, lease=3)
 GAP = Gap(*SOURCE, "t", 10, "t", 30, "gap", "ann", "retention", 1_000)
 
 
-def image(*written: tuple[int, Stopped | Gap]) -> LedgerState:
+def state_of(*written: tuple[int, Stopped | Gap]) -> LedgerState:
     made = LedgerState()
     for partition, record in written:
         made.apply(partition, record)
@@ -25,40 +25,40 @@ def image(*written: tuple[int, Stopped | Gap]) -> LedgerState:
 
 
 def test_a_partition_that_stops_after_the_clock_was_set_back_is_stopped() -> None:
-    """The same run: it had stopped, went on, and stopped again an hour earlier by its clock."""
+    """In one run: it stopped, resumed, and stopped again an hour earlier by its clock."""
     again = replace(STOPPED, at=400)
-    assert image((1, STOPPED), (1, CLEARED), (1, again)).stopped == {SOURCE: again}
+    assert state_of((1, STOPPED), (1, CLEARED), (1, again)).stopped == {SOURCE: again}
 
 
-def test_a_partition_that_goes_on_after_the_clock_was_set_back_goes_on() -> None:
-    assert not image((1, STOPPED), (1, replace(CLEARED, at=400))).stopped
+def test_a_partition_that_resumes_after_the_clock_was_set_back_is_not_stopped() -> None:
+    assert not state_of((1, STOPPED), (1, replace(CLEARED, at=400))).stopped
 
 
 @given(st.lists(st.tuples(st.sampled_from(["gap", ""]), st.integers(0, 100)), min_size=1))
-def test_in_one_log_the_last_word_counts_whatever_the_clock_says(words: list[tuple[str, int]]) -> None:
+def test_in_one_log_the_last_record_counts_whatever_its_timestamp(words: list[tuple[str, int]]) -> None:
     records = [replace(STOPPED, verdict=verdict, at=at) for verdict, at in words]
-    found = image(*((1, record) for record in records)).stopped
-    assert found == ({SOURCE: records[-1]} if records[-1].verdict else {})
+    stopped = state_of(*((1, record) for record in records)).stopped
+    assert stopped == ({SOURCE: records[-1]} if records[-1].verdict else {})
 
 
 def test_of_a_partition_that_moved_to_another_shard_the_later_lease_counts() -> None:
     """Whichever of the ledger's partitions was read first, and with a clock that was set back in between."""
     earlier, later = replace(STOPPED, lease=3, at=5_000), replace(CLEARED, lease=4, at=100)
-    assert not image((1, earlier), (2, later)).stopped
-    assert not image((2, later), (1, earlier)).stopped
+    assert not state_of((1, earlier), (2, later)).stopped
+    assert not state_of((2, later), (1, earlier)).stopped
     back = replace(STOPPED, lease=5, at=50)
     for order in ([(1, earlier), (1, back), (2, later)], [(2, later), (1, earlier), (1, back)]):
-        assert image(*order).stopped == {SOURCE: back}
+        assert state_of(*order).stopped == {SOURCE: back}
 
 
-def test_an_operators_word_of_an_older_version_clears_a_verdict_in_another_partition() -> None:
+def test_an_operators_gap_of_an_older_version_clears_a_verdict_in_another_partition() -> None:
     """It was written under the lease of the verdict, a millisecond later."""
     for order in ([(1, STOPPED), (2, CLEARED)], [(2, CLEARED), (1, STOPPED)]):
-        assert not image(*order).stopped
+        assert not state_of(*order).stopped
 
 
 def test_gaps_are_in_the_order_of_their_log() -> None:
     first, second, elsewhere = GAP, replace(GAP, begin=40, at=400), replace(GAP, partition=1, at=900)
-    known = image((2, elsewhere), (1, first), (1, second))
+    known = state_of((2, elsewhere), (1, first), (1, second))
     assert known.gaps_in_order() == [elsewhere, first, second]
     assert known.gaps_of(SOURCE) == [first, second]

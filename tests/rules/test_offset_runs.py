@@ -1,4 +1,4 @@
-"""Runs stay an exact map of source offsets to destination offsets, in as few pieces as it takes."""
+"""Runs stay an exact map of source offsets to destination offsets, in as few pieces as possible."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def maps(draw: st.DrawFn) -> Pairs:
 
 
 def joined(*pieces: Iterable[OffsetRun]) -> list[OffsetRun]:
-    found: list[OffsetRun] = []
+    runs: list[OffsetRun] = []
     for piece in pieces:
-        join(found, list(piece))
-    return found
+        join(runs, list(piece))
+    return runs
 
 
 def single(pairs: Pairs) -> list[OffsetRun]:
-    """As the runs of single records come."""
+    """A run for each record."""
     return joined(*([OffsetRun(source, destination, 1)] for source, destination in pairs))
 
 
@@ -48,7 +48,7 @@ def test_joining_keeps_the_map_exact(pairs: Pairs) -> None:
 
 
 @given(maps())
-def test_no_two_runs_could_be_one(pairs: Pairs) -> None:
+def test_no_two_adjacent_runs_can_be_joined(pairs: Pairs) -> None:
     runs = single(pairs)
     for before, after in pairwise(runs):
         both_go_on = (before.source + before.length, before.destination + before.length)
@@ -56,7 +56,7 @@ def test_no_two_runs_could_be_one(pairs: Pairs) -> None:
 
 
 @given(maps(), st.lists(st.integers(1, 5), max_size=60))
-def test_it_does_not_matter_how_the_map_came_in_pieces(pairs: Pairs, sizes: list[int]) -> None:
+def test_the_map_is_the_same_however_it_is_split(pairs: Pairs, sizes: list[int]) -> None:
     whole = single(pairs)
     pieces, rest = [], list(pairs)
     for size in [*sizes, len(pairs)]:
@@ -72,8 +72,8 @@ def test_the_drawing_at_the_top_of_the_module() -> None:
 
 
 @given(st.integers(0, 100), st.lists(st.integers(0, 3), min_size=0, max_size=30))
-def test_first_last_and_count_tell_whether_others_wrote_in_between(first: int, others: list[int]) -> None:
-    """Before each record but the first, somebody else wrote so many."""
+def test_first_last_and_count_show_whether_others_wrote_in_between(first: int, others: list[int]) -> None:
+    """Before each record except the first, other producers wrote this many."""
     last = first + sum(others) + len(others)
     assert contiguous(first, last, len(others) + 1) is (sum(others) == 0)
 

@@ -1,4 +1,4 @@
-"""Positions only move on, account for every offset, and the newest generation's counts."""
+"""Positions only advance, account for every offset, and those of the newest generation count."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ORDERS = SourcePartition("cluster", "orders", 0)
 
 
 def at(offset: int, *, start: int = 0, generation: int = 1, source: SourcePartition = ORDERS) -> Position:
-    """A position that passed over holes alone since its start."""
+    """A position with only holes since its start."""
     return Position(
         source, "source-id", start, offset, -1, Place("orders", "place-id", 0), 0, -1, generation, 0,
         Tally(holes=offset - start),
@@ -30,7 +30,7 @@ buckets = st.lists(st.integers(0, 1_000), min_size=len(NO_LATENCY), max_size=len
 
 @st.composite
 def transactions(draw: st.DrawFn) -> list[tuple[int, int, int, int, int, int]]:
-    """What each transaction delivered, filtered, quarantined and passed over; its epoch; its end."""
+    """The delivered, filtered, quarantined records and holes of each transaction; its epoch; its end."""
     return draw(
         st.lists(st.tuples(small, small, small, small, st.integers(-1, 5), st.integers(-1, 500)), max_size=20)
     )
@@ -47,10 +47,10 @@ def test_every_offset_is_accounted_for_at_every_commit(
     for now, (delivered, filtered, quarantined, holes, epoch, place_end) in enumerate(moves, 1):
         before = position
         offset = before.offset + delivered + filtered + quarantined + holes
-        carried = Replicated(
+        replicated = Replicated(
             offset, epoch, delivered, filtered, quarantined, 10 * delivered, place_end, waits
         )
-        position = advance(before, carried, now)
+        position = advance(before, replicated, now)
 
         # Invariant H, at every commit and since the start.
         assert position.offset - position.start == position.tally.offsets
@@ -64,7 +64,7 @@ def test_every_offset_is_accounted_for_at_every_commit(
         assert position.offset >= before.offset
         assert position.place_end == max(before.place_end, place_end)
         assert position.epoch == (epoch if epoch >= 0 else before.epoch)
-        # Who it is does not change.
+        # Its identity does not change.
         assert position.at == now
         assert replace(
             position, offset=start, epoch=-1, seen=-1, place_end=-1, at=0, tally=Tally()
@@ -72,49 +72,49 @@ def test_every_offset_is_accounted_for_at_every_commit(
 
 
 @given(st.integers(0, 100), st.integers(-10, 200), small, small, small)
-def test_a_position_never_goes_back_and_never_counts_more_than_it_passed(
+def test_a_position_never_goes_back_and_never_counts_more_than_its_offsets(
     offset: int, target: int, delivered: int, filtered: int, quarantined: int
 ) -> None:
-    carried = Replicated(target, 0, delivered, filtered, quarantined)
+    replicated = Replicated(target, 0, delivered, filtered, quarantined)
     if target >= offset and delivered + filtered + quarantined <= target - offset:
-        assert advance(at(offset), carried, 1).offset == target
+        assert advance(at(offset), replicated, 1).offset == target
     else:
         with pytest.raises(ValueError, match="cannot move"):
-            advance(at(offset), carried, 1)
+            advance(at(offset), replicated, 1)
 
 
 @pytest.mark.parametrize(
-    ("epoch", "behind", "log_start", "fetch_from"),
+    ("epoch", "seen", "log_start", "fetch_from"),
     [
         (3, 10, 0, (9, 3)),  # markers up to 16: the epoch is that of the record at 9
         (3, 10, 9, (9, 3)),
-        (3, 10, 10, (16, -1)),  # the record is gone, and with it what could be checked
+        (3, 10, 10, (16, -1)),  # the record was deleted: nothing to check
         (3, 16, 0, (15, 3)),
         (3, -1, 0, (15, 3)),  # a position of the first versions
         (-1, 10, 0, (16, -1)),
         (3, 0, 0, (16, -1)),  # nothing was seen yet
     ],
 )
-def test_the_last_record_seen_is_read_once_more(
-    epoch: int, behind: int, log_start: int, fetch_from: tuple[int, int]
+def test_the_last_record_seen_is_fetched_again(
+    epoch: int, seen: int, log_start: int, fetch_from: tuple[int, int]
 ) -> None:
-    assert resume(replace(at(16), epoch=epoch, seen=behind), log_start) == fetch_from
+    assert resume(replace(at(16), epoch=epoch, seen=seen), log_start) == fetch_from
 
 
-def test_where_compaction_may_have_taken_it_the_fetch_begins_after_it() -> None:
+def test_on_a_compacted_topic_the_fetch_begins_after_the_last_record_seen() -> None:
     assert resume(replace(at(16), epoch=3, seen=10), 0, compacted=True) == (10, 3)
     assert resume(replace(at(16), epoch=3, seen=10), 10, compacted=True) == (16, -1)
     assert resume(replace(at(16), epoch=-1, seen=10), 0, compacted=True) == (16, -1)
 
 
-def test_what_was_seen_last_is_known_until_something_else_is() -> None:
+def test_the_last_record_seen_is_kept_until_another_is_seen() -> None:
     once = advance(at(0), Replicated(5, 2, 5, seen=5), 1)
     assert (once.seen, once.epoch) == (5, 2)
-    passed = advance(once, Replicated(9, -1), 2)
-    assert (passed.offset, passed.seen, passed.epoch) == (9, 5, 2)
+    advanced = advance(once, Replicated(9, -1), 2)
+    assert (advanced.offset, advanced.seen, advanced.epoch) == (9, 5, 2)
 
 
-def test_a_transaction_without_latencies_keeps_those_there_were() -> None:
+def test_a_transaction_without_latencies_keeps_the_earlier_ones() -> None:
     waits = Waits()
     waits.add(7)
     counted = advance(at(0), Replicated(1, 0, 1, waits=waits), 1)
@@ -145,13 +145,13 @@ def test_the_newest_generation_counts_and_within_it_the_highest_offset(positions
 
 
 def test_an_older_generation_loses_even_with_a_higher_offset() -> None:
-    """A zombie of the old sharding may have gone on; its positions are not the ones that rule."""
+    """A zombie of the old sharding may have continued; its positions do not count."""
     assert newest([at(9, generation=1), at(5, generation=2)])[ORDERS].offset == 5
     assert newest([at(5, generation=2), at(9, generation=1)])[ORDERS].offset == 5
 
 
 @given(st.integers(-1_000, 10**9))
-def test_a_latency_is_in_the_bucket_with_the_first_bound_that_holds_it(milliseconds: int) -> None:
+def test_a_latency_is_in_the_bucket_with_the_first_bound_not_below_it(milliseconds: int) -> None:
     bucket = latency_bucket(milliseconds)
     assert 0 <= bucket < len(NO_LATENCY)
     if bucket < len(LATENCY_BOUNDS_MS):
@@ -163,8 +163,8 @@ def test_a_latency_is_in_the_bucket_with_the_first_bound_that_holds_it(milliseco
 @given(st.lists(st.integers(0, 200_000), min_size=1, max_size=200), st.floats(0.01, 1))
 def test_a_percentile_lies_in_the_bucket_of_the_true_one(latencies: list[int], share: float) -> None:
     latency = list(NO_LATENCY)
-    for one in latencies:
-        latency[latency_bucket(one)] += 1
+    for milliseconds in latencies:
+        latency[latency_bucket(milliseconds)] += 1
     true = sorted(latencies)[math.ceil(len(latencies) * share) - 1]
     bucket = latency_bucket(true)
     low = LATENCY_BOUNDS_MS[bucket - 1] if bucket else 0
@@ -174,18 +174,18 @@ def test_a_percentile_lies_in_the_bucket_of_the_true_one(latencies: list[int], s
 
 @given(buckets, st.floats(0, 1), st.floats(0, 1))
 def test_percentiles_rise_with_the_share_and_stay_within_the_bounds(
-    latency: tuple[int, ...], one: float, other: float
+    latency: tuple[int, ...], share: float, other: float
 ) -> None:
-    low, high = sorted((one, other))
+    low, high = sorted((share, other))
     assert 0 <= percentile(latency, low) <= percentile(latency, high) <= LATENCY_BOUNDS_MS[-1]
 
 
-def test_within_a_bucket_records_are_taken_as_evenly_spread() -> None:
+def test_within_a_bucket_latencies_are_interpolated() -> None:
     latency = list(NO_LATENCY)
     latency[latency_bucket(15)] = 100  # above 10 ms, at most 15
     assert percentile(latency, 0.5) == 12.5
     assert percentile(latency, 1.0) == 15.0
-    latency[-1] = 900  # beyond the last bound nothing more is known
+    latency[-1] = 900  # above the last bound nothing is known
     assert percentile(latency, 0.99) == LATENCY_BOUNDS_MS[-1]
 
 

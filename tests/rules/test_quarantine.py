@@ -1,4 +1,4 @@
-"""A quarantined record's label is read back as it was written, behind headers that stay as they were."""
+"""A quarantined record's label is read back as it was written, after headers that stay unchanged."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_label_is_read_back_and_the_newest_counts(
     assert label_of(labelled(once, second)) == second
 
 
-def test_what_is_no_label_is_none() -> None:
+def test_headers_without_a_complete_label_have_none() -> None:
     assert label_of(None) is None
     assert label_of([("a", None)]) is None
     whole = labelled([], Label(SourcePartition("c", "t", 0), "id", 1, 2, "why"))
@@ -40,7 +40,7 @@ def test_what_is_no_label_is_none() -> None:
 
 
 @given(st.lists(st.tuples(st.binary(max_size=8).map(as_text), st.none() | st.binary(max_size=8)), max_size=4))
-def test_names_that_not_every_client_can_write_are_escaped_and_can_be_turned_back(
+def test_names_that_not_every_client_can_write_are_escaped_reversibly(
     own: list[tuple[str, bytes | None]],
 ) -> None:
     label = Label(SourcePartition("c", "t", 0), "id", 1, 2, "why")
@@ -48,20 +48,20 @@ def test_names_that_not_every_client_can_write_are_escaped_and_can_be_turned_bac
 
     assert all(is_plain(name) for name, _ in made)
     assert [value for _, value in made[: len(own)]] == [value for _, value in own]
-    said = (dict(made).get(f"{PREFIX}escaped-names") or b"").decode()
-    odd = {int(number) for number in said.split(",") if number}
+    escaped = (dict(made).get(f"{PREFIX}escaped-names") or b"").decode()
+    odd = {int(number) for number in escaped.split(",") if number}
     for number, (name, _) in enumerate(own):
-        found = made[number][0]
+        name_read = made[number][0]
         if number in odd:
-            found = as_text(found.encode().decode("unicode_escape").encode("latin-1"))
-        assert encoded(found) == encoded(name)
+            name_read = as_text(name_read.encode().decode("unicode_escape").encode("latin-1"))
+        assert encoded(name_read) == encoded(name)
     assert label_of(made) == label
 
 
-def test_a_copy_with_too_many_headers_goes_without_them_and_says_so() -> None:
+def test_a_copy_with_too_many_headers_has_none_and_its_label_names_that() -> None:
     label = Label(SourcePartition("c", "t", 0), "id", 1, 2, "why")
     made = labelled([("h", b"")] * MOST_HEADERS, label)
     assert len(made) < 20
-    found = label_of(made)
-    assert found is not None
-    assert found.lacks == "headers"
+    read = label_of(made)
+    assert read is not None
+    assert read.lacks == "headers"

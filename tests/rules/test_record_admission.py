@@ -1,4 +1,4 @@
-"""Which records may be replicated, for every combination of what can be wrong with one."""
+"""Which records may be replicated, for every combination of reasons against it."""
 
 from __future__ import annotations
 

@@ -32,39 +32,39 @@ def test_another_failure_or_another_offset_starts_anew() -> None:
     assert not memory.poison
 
 
-def test_partitions_are_counted_apart() -> None:
+def test_partitions_are_counted_separately() -> None:
     memory = TaskState()
     assert not any(times(memory, *[refused(7), refused(7, source=OTHER)] * (ATTEMPTS - 1)))
     assert memory.count_failure(refused(7))
     assert OTHER not in memory.poison
 
 
-def test_what_no_retry_can_help_with_is_decided_at_once() -> None:
+def test_a_failure_that_no_retry_can_help_gets_a_verdict_at_once() -> None:
     memory = TaskState()
     assert memory.count_failure(too_large_for_queue(SOURCE, 3, 2_000, 1_000))
     assert memory.poison[SOURCE][3].verdict == "poison"
     assert SOURCE not in memory.no_quarantine
 
 
-def test_a_record_that_fails_on_its_way_to_the_quarantine_stops_its_partition() -> None:
+def test_a_record_that_the_quarantine_rejects_stops_its_partition() -> None:
     memory = TaskState()
     failure = too_large_for_queue(SOURCE, 3, 2_000, 1_000)
     times(memory, failure, failure)
     assert SOURCE in memory.no_quarantine
 
 
-def test_what_may_lie_outside_of_the_record_empties_no_partition_into_the_quarantine() -> None:
+def test_a_failure_that_may_have_another_cause_quarantines_no_record() -> None:
     memory = TaskState()
     times(memory, *[refused(7)] * ATTEMPTS)
     assert SOURCE in memory.no_quarantine
 
 
-def test_a_verdict_of_an_earlier_slice_needs_one_more_failure_alone() -> None:
+def test_a_verdict_of_an_earlier_slice_needs_only_one_more_failure() -> None:
     memory = TaskState(repeated={SOURCE: Repeated(7, "", ATTEMPTS - 1)})
     assert memory.count_failure(refused(7))
 
 
-def test_an_error_that_names_no_record_is_looked_for_one_record_at_a_time() -> None:
+def test_an_error_that_names_no_record_is_traced_one_record_at_a_time() -> None:
     memory = TaskState()
     for _ in range(ATTEMPTS - 1):
         memory.count_unexplained_failure("ValueError")

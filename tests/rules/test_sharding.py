@@ -32,14 +32,14 @@ def test_the_partitions_of_a_topic_spread_evenly(
 
 
 def test_topics_do_not_all_begin_with_the_same_shard() -> None:
-    """Otherwise a hundred topics of one partition would all be the work of one shard."""
+    """Otherwise one shard would serve all of a hundred topics with one partition."""
     load = Counter(shard_of(SourcePartition("cluster", f"topic-{i}", 0), 4) for i in range(400))
     assert min(load[shard] for shard in (1, 2, 3, 4)) > 50
 
 
 @given(names.filter(lambda name: "\0" not in name), names.filter(lambda name: "\0" not in name))
-def test_cluster_and_topic_are_kept_apart(cluster: str, topic: str) -> None:
-    """The same letters, cut elsewhere, are another topic: no pair of names may collide by its border."""
+def test_cluster_and_topic_names_do_not_collide(cluster: str, topic: str) -> None:
+    """The same letters, split elsewhere, are another topic: two pairs of names must not collide."""
     whole = cluster + topic
     cuts = range(len(whole) + 1)
     homes = {shard_of(SourcePartition(whole[:cut], whole[cut:], 0), 1 << 60) for cut in cuts}
@@ -55,12 +55,14 @@ PINNED = [
     ("paris", "orders", 0, 16, 6),
     ("paris", "größen", 12, 1000, 230),
 ]
-"""Where partitions live in ledgers that exist. A function that answers otherwise needs a new VERSION,
-and a generation of every ledger that moves its positions: change the values only together with those."""
+"""The shards of partitions in existing ledgers. A function that returns others needs a new VERSION,
+and a new generation of every ledger, which moves its positions: change these values only with both."""
 
 
 @pytest.mark.parametrize(("cluster", "topic", "partition", "shards", "home"), PINNED)
-def test_homes_that_ledgers_rely_on(cluster: str, topic: str, partition: int, shards: int, home: int) -> None:
+def test_shards_that_existing_ledgers_rely_on(
+    cluster: str, topic: str, partition: int, shards: int, home: int
+) -> None:
     assert VERSION == 1
     assert shard_of(SourcePartition(cluster, topic, partition), shards) == home
 

@@ -1,4 +1,4 @@
-"""What may be thrown away of a transaction that lost its end."""
+"""Which hanging transactions may be aborted."""
 
 from __future__ import annotations
 
@@ -24,32 +24,34 @@ def mapped(end: int, topic_id: str = "O", source: SourcePartition = ORDERS) -> M
 
 
 @pytest.mark.parametrize(
-    ("ends", "thrown_away"),
+    ("ends", "may_abort"),
     [
         ({}, True),
-        ({SPOT: 10}, True),  # and a marker behind it
+        ({SPOT: 10}, True),  # and a marker after it
         ({SPOT: 11}, True),
-        ({SPOT: 12}, False),  # the ledger knows the first of them: thrown away, it would be lost
+        ({SPOT: 12}, False),  # the ledger has the first of them: aborted, it would be lost
         ({("t", 1): 12}, True),
     ],
 )
-def test_only_what_the_ledger_does_not_know(ends: dict[tuple[str, int], int], thrown_away: bool) -> None:
+def test_only_records_that_the_ledger_does_not_have_are_aborted(
+    ends: dict[tuple[str, int], int], may_abort: bool
+) -> None:
     known = {spot: KnownPlace(end, ORDERS, 5) for spot, end in ends.items()}
-    assert to_abort({SPOT: 11}, known) == ({SPOT: 11} if thrown_away else {})
+    assert to_abort({SPOT: 11}, known) == ({SPOT: 11} if may_abort else {})
 
 
-def test_where_nothing_is_open_nothing_is_done() -> None:
+def test_without_an_open_transaction_nothing_is_done() -> None:
     assert to_abort({}, {SPOT: KnownPlace(3, ORDERS, 5)}) == {}
 
 
-def test_of_several_that_fill_a_place_the_last_one_counts() -> None:
+def test_of_several_sources_of_a_place_the_last_position_counts() -> None:
     another = replace(position(3, 3, 30), source=SourcePartition("src", "orders", 1))
     assert known_to([position(10, 10, 20), another, position(9, 9, 19)]) == {
         SPOT: KnownPlace(30, another.source, 3)
     }
 
 
-def test_before_the_first_record_and_where_keys_choose_the_ledger_knows_no_end() -> None:
+def test_before_the_first_record_and_with_placement_by_key_the_ledger_has_no_end() -> None:
     assert known_to([position(10, 0, -1), position(10, 10, -1, partition=-1)]) == {}
 
 

@@ -18,37 +18,37 @@ def test_a_partition_rejects_records_with_fewer_in_sync_than_it_needs(
     assert bool(too_few({("t", 0): Replicas(3, in_sync)}, needed)) is rejects
 
 
-def test_where_enough_are_in_sync_there_is_nothing_to_say() -> None:
+def test_with_enough_in_sync_replicas_nothing_is_reported() -> None:
     assert shortage([], "dst", ["t"]) is None
 
 
 def test_the_reason_names_a_partition_of_the_data_first_and_counts_the_others() -> None:
-    found = {("a", 0): Replicas(3, 1), ("t", 1): Replicas(3, 1), ("t", 0): Replicas(3, 2)}
+    replicas = {("a", 0): Replicas(3, 1), ("t", 1): Replicas(3, 1), ("t", 0): Replicas(3, 2)}
 
-    told = shortage(too_few(found, {"a": 2, "t": 3}), "dst", ["t"])
+    reported = shortage(too_few(replicas, {"a": 2, "t": 3}), "dst", ["t"])
 
-    assert told is not None
-    assert told.what == (
+    assert reported is not None
+    assert reported.what == (
         '"dst" rejects records (NOT_ENOUGH_REPLICAS): t[0] has 2 in-sync replicas of 3, min.insync.replicas'
         " is 3 (and 2 more partitions)"
     )
-    assert "start the brokers" in told.todo
-    assert told.topics == {"a", "t"}
+    assert "start the brokers" in reported.todo
+    assert reported.topics == {"a", "t"}
 
 
-def test_a_topic_with_fewer_replicas_than_it_needs_is_not_waited_for() -> None:
-    told = shortage(too_few({("t", 0): Replicas(1, 1)}, {"t": 2}), "dst", ["t"])
-    assert told is not None
-    assert "has 1 in-sync replica of 1" in told.what
-    assert told.todo == "give t at least 2 replicas, or lower its min.insync.replicas"
+def test_a_topic_with_fewer_replicas_than_min_insync_is_reported_with_another_fix() -> None:
+    reported = shortage(too_few({("t", 0): Replicas(1, 1)}, {"t": 2}), "dst", ["t"])
+    assert reported is not None
+    assert "has 1 in-sync replica of 1" in reported.what
+    assert reported.todo == "give t at least 2 replicas, or lower its min.insync.replicas"
 
 
-def test_topics_that_miss_replicas_are_looked_at_first_then_those_with_few() -> None:
-    found = {
+def test_topics_that_miss_replicas_are_checked_first_then_those_with_few() -> None:
+    replicas = {
         ("whole", 0): Replicas(3, 3),
         ("single", 0): Replicas(1, 1),
         ("missing", 0): Replicas(3, 3),
         ("missing", 1): Replicas(3, 2),
     }
-    assert suspects(found, 2) == ["missing", "single"]
-    assert suspects(found, 9) == ["missing", "single", "whole"]
+    assert suspects(replicas, 2) == ["missing", "single"]
+    assert suspects(replicas, 9) == ["missing", "single", "whole"]

@@ -1,4 +1,4 @@
-"""Nothing waits for longer than it is there, and nothing that waits is said to be carried."""
+"""A lag's age never exceeds the age of its records, and is zero only if everything is replicated."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def test_the_drawing_at_the_top_of_the_module() -> None:
     assert ages.age(130, "q", 0) == 0
 
 
-def test_a_log_that_is_shorter_is_another_one() -> None:
+def test_a_shorter_log_is_another_log() -> None:
     ages = Ages[str]()
     ages.saw(0, {"p": 100}, {})
     ages.saw(50, {"p": 3}, {})
     assert ages.age(60, "p", 0) == 10
 
 
-def test_a_partition_that_is_gone_is_forgotten() -> None:
+def test_a_deleted_partition_is_forgotten() -> None:
     ages = Ages[str]()
     ages.saw(0, {"p": 100}, {})
     ages.saw(1, {}, {})
@@ -33,17 +33,17 @@ def test_a_partition_that_is_gone_is_forgotten() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=300))
-def test_an_age_is_never_more_than_the_truth_and_zero_only_at_the_end(steps: list[tuple[int, int]]) -> None:
-    """Records come and are carried; each look is a second after the one before."""
+def test_an_age_is_never_too_high_and_zero_only_at_the_end(steps: list[tuple[int, int]]) -> None:
+    """Records arrive and are replicated; there is a sample every second."""
     ages = Ages[str]()
     came: list[float] = []
     position = 0
-    for now, (more, carried) in enumerate(steps):
+    for now, (more, replicated) in enumerate(steps):
         came += [now] * more
-        position = min(len(came), position + carried)
+        position = min(len(came), position + replicated)
         ages.saw(now, {"p": len(came)}, {"p": position})
         age = ages.age(now, "p", position)
         assert (age == 0) == (position == len(came) or came[position] == now)
         assert age <= now - came[position] if position < len(came) else age == 0
         if len(steps) <= MOST and position < len(came):
-            assert age == now - came[position], "exact, where everything is remembered"
+            assert age == now - came[position], "exact, if every sample is kept"

@@ -22,7 +22,7 @@ def first(max_records: int = 100_000, max_bytes: int = 32 * 1024 * 1024, fruitle
 
 @dataclass(frozen=True)
 class Link:
-    """A link under load: records of one size wait without end."""
+    """A link under load: an endless backlog of records of one size."""
 
     latency: float  # seconds
     speed: float  # bytes a second
@@ -36,12 +36,12 @@ class Link:
         return self.latency + self.records(pace) * self.record / self.speed
 
     @property
-    def bears_one(self) -> bool:
+    def bears_a_record(self) -> bool:
         return self.latency + self.record / self.speed <= TIMEOUT
 
 
 def serve(links: list[Link], pace: Pace) -> tuple[list[bool], Pace]:
-    """A transaction on each link in turn; a flush behind the timeout fails, and a new attempt begins."""
+    """A transaction on each link in turn; a flush after the timeout fails, and a new attempt begins."""
     committed: list[bool] = []
     fruitless = 0
     for link in links:
@@ -62,7 +62,7 @@ links = st.builds(
     latency=st.floats(0, 2),
     speed=st.floats(1_000, 1e10),
     record=st.integers(1, 8_000_000),
-).filter(lambda link: link.bears_one)
+).filter(lambda link: link.bears_a_record)
 
 
 @given(limits, steps, st.integers(0, 40))
@@ -85,7 +85,7 @@ def test_every_attempt_starts_small(most: tuple[int, int]) -> None:
 
 
 @given(limits, st.integers(0, 40))
-def test_an_attempt_behind_a_fruitless_one_starts_smaller(most: tuple[int, int], fruitless: int) -> None:
+def test_an_attempt_after_a_fruitless_one_starts_smaller(most: tuple[int, int], fruitless: int) -> None:
     before, after = first(*most, fruitless), first(*most, fruitless + 1)
     assert after.records <= max(1, before.records // 2)
     assert after.bytes <= max(1, before.bytes // 2)
@@ -132,8 +132,8 @@ def test_a_link_of_any_speed_fails_a_few_times_and_then_never(link: Link) -> Non
 
 
 @given(links)
-def test_a_link_of_any_speed_is_used_well(link: Link) -> None:
-    """The steady state is as large as the limits, or the flush takes a fair part of what it may take."""
+def test_a_link_of_any_speed_is_well_utilized(link: Link) -> None:
+    """In steady state the transaction has its maximum size, or the flush takes a fair part of its budget."""
     _, pace = serve([link] * 60, first())
     at_limit = pace.records == pace.max_records or pace.bytes == pace.max_bytes
     assert at_limit or link.flush(pace) >= TIMEOUT / 16

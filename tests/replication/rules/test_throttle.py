@@ -14,7 +14,7 @@ sizes = st.integers(0, 100_000)
 
 @given(rates, st.lists(st.tuples(pauses, st.floats(0, 1)), min_size=1, max_size=60))
 def test_records_stay_under_the_limit(rate: float, steps: list[tuple[float, float]]) -> None:
-    """However greedy, and whenever it asks: never more than the time that passed allows, and one burst."""
+    """At any demand: never more than the elapsed time allows, plus one burst."""
     throttle, now, taken = Throttle(rate, 0.0), 100.0, 0
     for pause, greed in steps:
         now += pause
@@ -38,7 +38,7 @@ def test_bytes_stay_under_the_limit_but_for_the_last_record(
 
 
 @given(rates, rates, st.integers(1, 1000), sizes)
-def test_after_the_wait_there_is_room(records: float, size: float, count: int, taken: int) -> None:
+def test_after_the_wait_the_limit_allows_more(records: float, size: float, count: int, taken: int) -> None:
     throttle = Throttle(records, size)
     throttle.room(0.0)
     throttle.took(count, taken)
@@ -53,7 +53,7 @@ def test_idle_time_is_not_saved_up() -> None:
     assert throttle.room(3_600.0) == 0
 
 
-def test_without_limits_there_is_always_room() -> None:
+def test_without_limits_nothing_waits() -> None:
     throttle = Throttle(0.0, 0.0)
     throttle.took(10**9, 10**12)
     assert throttle.room(0.0) == sys.maxsize
