@@ -1,4 +1,4 @@
-"""Before a ledger record is written, both sides are asked once more which topics they are."""
+"""Before a ledger record is written, the topic ids of both sides are checked again."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ORDER = plain_order(ledger_id="books")
 
 
 class View:
-    """What a cluster says of its topics."""
+    """Topic ids that a cluster reports."""
 
     def __init__(self, **topics: str) -> None:
         self._topics = topics
@@ -45,7 +45,7 @@ class View:
 
 
 class Written:
-    """A delivery that notes what it commits."""
+    """A producer that records what it commits."""
 
     open = True
     records = size = 1
@@ -62,28 +62,28 @@ class Written:
         self.entries += [*mapped, *entries]
 
 
-def carried() -> PartitionState:
-    lane = PartitionState(
+def replicated_state() -> PartitionState:
+    state = PartitionState(
         Lane(SOURCE, "id", PLACE, None), Position(SOURCE, "id", 0, 0, -1, PLACE, 0, -1, 1, 0)
     )
     stretch = Stretch(0)
     stretch.length, stretch.first, stretch.last = 1, 9, 9
-    lane.add_stretch(stretch, 1, 3, 5)
-    return lane
+    state.add_stretch(stretch, 1, 3, 5)
+    return state
 
 
 def commit(source: str = "id", place: str = "there", ledger: str = "books") -> tuple[PartitionState, Written]:
-    lane, written = carried(), Written()
+    state, written = replicated_state(), Written()
     delivery: Any = written
     destination: Any = View(to=place, **{ORDER.ledger: ledger})
     here: Any = View(t=source)
-    Committer(ORDER, delivery, destination, TaskState(), "native").commit([lane], [], {"c": here})
-    return lane, written
+    Committer(ORDER, delivery, destination, TaskState(), "native").commit([state], [], {"c": here})
+    return state, written
 
 
-def test_topics_that_are_the_same_get_their_position_into_the_ledger() -> None:
-    lane, written = commit()
-    assert lane.position.offset == 1
+def test_with_unchanged_topics_the_position_is_committed() -> None:
+    state, written = commit()
+    assert state.position.offset == 1
     assert [(topic, shard) for topic, shard, _, _ in written.entries] == [
         (ORDER.offset_map, 1),
         (ORDER.ledger, 1),
@@ -113,10 +113,10 @@ def test_without_a_transaction_the_map_names_the_position_that_its_commit_starte
         ({"ledger": ""}, "ledger"),
     ],
 )
-def test_topics_that_are_others_now_get_nothing_into_the_ledger(
+def test_with_recreated_topics_nothing_is_committed(
     topics: dict[str, str], what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Deleted and created again in the middle of a slice: neither client says a word."""
+    """Deleted and recreated during a slice: neither client reports it."""
     committed: list[Any] = []
     monkeypatch.setattr(Written, "commit", lambda _self, *entries: committed.extend(entries))
     with pytest.raises(Exception, match=what) as caught:
@@ -131,16 +131,16 @@ def test_topics_that_are_others_now_get_nothing_into_the_ledger(
 def test_records_that_were_fetched_by_another_topic_id_are_not_committed(
     ids: tuple[str, ...], kept: bool
 ) -> None:
-    """Also where the consumer has gone back to the right id since: some records may be of the other topic."""
-    lane, written = carried(), Written()
+    """Also if the consumer has the right id again: some records may be of the other topic."""
+    state, written = replicated_state(), Written()
     delivery: Any = written
     destination: Any = View(to="there", **{ORDER.ledger: "books"})
     here: Any = View(t="id")
     closing = Committer(ORDER, delivery, destination, TaskState(), "native")
     if kept:
-        closing.commit([lane], [], {"c": here}, [("c", {"t": ids})])
-        assert lane.position.offset == 1
+        closing.commit([state], [], {"c": here}, [("c", {"t": ids})])
+        assert state.position.offset == 1
     else:
         with pytest.raises(Again, match="recreated while it was read"):
-            closing.commit([lane], [], {"c": here}, [("c", {"t": ids})])
+            closing.commit([state], [], {"c": here}, [("c", {"t": ids})])
         assert not written.entries

@@ -1,4 +1,4 @@
-"""A destination topic that the mirror's user may not write to stops its own partitions, and no others."""
+"""A destination topic that the mirror's user may not write to stops only its own partitions."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ COUNT = 20
 
 @pytest.fixture(scope="module")
 def rights(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rights]:
-    with cluster_with_rights("rights", tmp_path_factory.mktemp("rights")) as found:
-        yield found
+    with cluster_with_rights("rights", tmp_path_factory.mktemp("rights")) as rights_cluster:
+        yield rights_cluster
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def delivered(world: World, topic: str) -> list[int]:
 @pytest.mark.parametrize("carrier", ["native", "object"])
 @pytest.mark.parametrize("delivery", ["exactly-once", "at-least-once"])
 @pytest.mark.parametrize("right", ["WRITE", "DESCRIBE"])
-def test_a_topic_that_may_not_be_written_to_stops_alone_and_goes_on_when_it_may(
+def test_a_topic_without_write_permission_stops_alone_and_resumes_when_it_is_granted(
     world: World, rights: Rights, right: str, delivery: str, carrier: CarrierChoice
 ) -> None:
     closed, open_, order = two_topics(world, rights, delivery=delivery, carrier=carrier)
@@ -74,11 +74,11 @@ def test_a_topic_that_may_not_be_written_to_stops_alone_and_goes_on_when_it_may(
         receipt = serve_order(order, pause=Patience(5))
 
         assert (receipt.outcome, receipt.stopped) == ("done", 2)
-        for found in world.ledger().stopped.values():
-            assert (found.topic, found.verdict) == (closed, "refused")
-            assert f"topic {closed} on destination must not be written to" in found.what
-            assert f"no {right} permission" in found.what
-            assert f"--producer --topic {closed}" in found.todo
+        for stopped in world.ledger().stopped.values():
+            assert (stopped.topic, stopped.verdict) == (closed, "refused")
+            assert f"topic {closed} on destination must not be written to" in stopped.what
+            assert f"no {right} permission" in stopped.what
+            assert f"--producer --topic {closed}" in stopped.todo
         assert (delivered(world, closed), delivered(world, open_)) == ([0, 0], [10, 10])
         order = next_slice(order)
 
@@ -86,7 +86,7 @@ def test_a_topic_that_may_not_be_written_to_stops_alone_and_goes_on_when_it_may(
     receipt = serve_order(order, pause=Patience(5))
 
     assert (receipt.outcome, receipt.stopped) == ("done", 0)
-    assert not any(one.verdict for one in world.ledger().stopped.values())
+    assert not any(stopped.verdict for stopped in world.ledger().stopped.values())
     assert (delivered(world, closed), delivered(world, open_)) == ([10, 10], [10, 10])
     if delivery == "exactly-once":
         world.assert_mirrored(closed, open_)
@@ -94,7 +94,7 @@ def test_a_topic_that_may_not_be_written_to_stops_alone_and_goes_on_when_it_may(
 
 @pytest.mark.parametrize("right", ["WRITE", "DESCRIBE"])
 @pytest.mark.parametrize("delivery", ["exactly-once", "at-least-once"])
-def test_a_right_that_is_taken_away_stops_what_was_replicated_before(
+def test_a_revoked_permission_stops_a_partition_that_was_replicated_before(
     world: World, rights: Rights, delivery: str, right: str
 ) -> None:
     closed, open_, order = two_topics(world, rights, delivery=delivery)
@@ -106,11 +106,11 @@ def test_a_right_that_is_taken_away_stops_what_was_replicated_before(
     receipt = serve_order(next_slice(order, COUNT), pause=Patience(5))
 
     assert (receipt.outcome, receipt.stopped) == ("done", 2)
-    assert {one.expected for one in world.ledger().stopped.values()} == {COUNT // 2}
+    assert {stopped.expected for stopped in world.ledger().stopped.values()} == {COUNT // 2}
     assert (delivered(world, closed), delivered(world, open_)) == ([10, 10], [20, 20])
 
 
-def test_a_quarantine_that_may_not_be_written_to_stops_the_partition_instead(
+def test_a_quarantine_without_write_permission_stops_the_partition_instead(
     world: World, rights: Rights
 ) -> None:
     topic = world.topic("t", 1, config={"max.message.bytes": "4000000"})
@@ -124,23 +124,23 @@ def test_a_quarantine_that_may_not_be_written_to_stops_the_partition_instead(
     receipt = serve_order(replace(order, destination=rights.as_user("destination")), pause=Patience(10))
 
     assert (receipt.outcome, receipt.stopped) == ("done", 1)
-    (found,) = world.ledger().stopped.values()
-    assert (found.verdict, found.expected) == ("poison", 5)
+    (stopped,) = world.ledger().stopped.values()
+    assert (stopped.verdict, stopped.expected) == ("poison", 5)
 
 
 @pytest.mark.parametrize("delivery", ["exactly-once", "at-least-once"])
-def test_an_offset_map_that_may_not_be_written_to_is_named_and_repeats_nothing(
+def test_an_offset_map_without_write_permission_is_named_and_repeats_nothing(
     world: World, rights: Rights, delivery: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said: list[str] = []
-    monkeypatch.setattr(TaskState, "add_event", lambda _memory, _level, what: said.append(what))
+    events: list[str] = []
+    monkeypatch.setattr(TaskState, "add_event", lambda _memory, _level, what: events.append(what))
     closed, open_, order = two_topics(world, rights, delivery=delivery)
     rights.deny(order.offset_map)
 
     with pytest.raises(TooManyAttempts):
         serve_order(order, pause=Patience(5))
 
-    assert f"topic {order.offset_map} on destination must not be written to" in said[-1]
+    assert f"topic {order.offset_map} on destination must not be written to" in events[-1]
     there = [len(records) for topic in (closed, open_) for records in world.read(topic).values()]
     assert sum(there) <= 2 * COUNT, "no more than one attempt has produced them"
     rights.grant(order.offset_map)
@@ -148,16 +148,16 @@ def test_an_offset_map_that_may_not_be_written_to_is_named_and_repeats_nothing(
     assert (delivered(world, closed), delivered(world, open_)) == ([10, 10], [10, 10])
 
 
-def test_where_brokers_do_not_tell_what_a_user_may_do_the_denial_names_the_topic(
+def test_without_authorized_operations_from_the_brokers_the_clients_log_names_the_topic(
     world: World, rights: Rights, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Brokers before Kafka 2.3."""
-    told = ClusterView.describe
+    describe = ClusterView.describe
 
-    def untold(self: ClusterView, names: Any, **how: Any) -> dict[str, TopicFacts]:
-        return {name: replace(facts, writable=None) for name, facts in told(self, names, **how).items()}
+    def describe_without_rights(self: ClusterView, names: Any, **how: Any) -> dict[str, TopicFacts]:
+        return {name: replace(facts, writable=None) for name, facts in describe(self, names, **how).items()}
 
-    monkeypatch.setattr(ClusterView, "describe", untold)
+    monkeypatch.setattr(ClusterView, "describe", describe_without_rights)
     closed, open_, order = two_topics(world, rights)
     rights.deny(closed)
 
@@ -169,7 +169,7 @@ def test_where_brokers_do_not_tell_what_a_user_may_do_the_denial_names_the_topic
         order = next_slice(order)
 
 
-def test_where_the_client_does_not_name_the_topic_the_brokers_do(
+def test_if_the_client_does_not_name_the_topic_the_brokers_do(
     world: World, rights: Rights, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("causeway.kafka.producer_client.DENIED", re.compile("nothing"))

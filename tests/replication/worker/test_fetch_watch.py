@@ -34,17 +34,17 @@ LIMITS = Limits(500, 1 << 24, 1, 10, 1 << 24, 50_000, 1_000_000, 1)
 
 @pytest.fixture
 def changes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Fetches get another size whenever records came, CHANGES times; each of them is listed."""
-    found: list[int] = []
+    """Change the fetch size whenever records came, CHANGES times; the new levels are listed."""
+    levels: list[int] = []
 
     def change(level: int, _largest: int, fetched: Fetched, _limits: Limits) -> int:
-        if not fetched.takes or len(found) == CHANGES:
+        if not fetched.takes or len(levels) == CHANGES:
             return level
-        found.append((level + 1) % (SMALLEST + 1))
-        return found[-1]
+        levels.append((level + 1) % (SMALLEST + 1))
+        return levels[-1]
 
     monkeypatch.setattr(fetch_watch, "next_level", change)
-    return found
+    return levels
 
 
 def to_the_ends(world: World, order: TaskOrder) -> TaskOrder:
@@ -69,7 +69,7 @@ def made(world: World, suffix: str, config: dict[str, str] | None = None) -> str
 
 @pytest.mark.parametrize("carrier", ["native", "object"])
 @pytest.mark.parametrize("delivery", ["exactly-once", "at-least-once"])
-def test_a_change_in_the_middle_loses_repeats_and_reorders_nothing(
+def test_another_fetch_size_loses_repeats_and_reorders_nothing(
     world: World, changes: list[int], carrier: CarrierChoice, delivery: Delivery
 ) -> None:
     plain, small = made(world, "plain"), made(world, "small")
@@ -98,9 +98,9 @@ class Even:
         self.path, self.stops = config["path"], config["stops"]
 
     def keep_all(self, records):
-        kept = [int(one.value.rstrip(b".")) % 2 == 0 or self.stopped(one) for one in records]
-        with open(self.path, "a") as file:  # not where it raises: then it is asked about each one again
-            file.writelines(f"{one.partition} {one.offset}\\n" for one in records)
+        kept = [int(record.value.rstrip(b".")) % 2 == 0 or self.stopped(record) for record in records]
+        with open(self.path, "a") as file:  # not if it raises: then it is called again for each record
+            file.writelines(f"{record.partition} {record.offset}\\n" for record in records)
         return kept
 
     def stopped(self, record):
@@ -111,7 +111,7 @@ class Even:
 
 
 @pytest.mark.parametrize("stops", [[], [[1, 701]]], ids=["to the end", "one partition stops"])
-def test_a_filter_sees_each_record_once_and_what_stopped_stays_so(
+def test_a_filter_gets_each_record_once_and_a_stopped_partition_stays_stopped(
     world: World, changes: list[int], tmp_path: Path, stops: list[list[int]]
 ) -> None:
     topic = made(world, "t")
@@ -166,10 +166,10 @@ def zeros(kind: str) -> Iterator[tuple[int, Rec]]:
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory of a process is read from /proc")
 @pytest.mark.parametrize("kind", ["values", "headers"])
-def test_a_gigabyte_in_a_hundred_kilobytes_is_not_held_at_once(
+def test_a_gigabyte_in_a_hundred_compressed_kilobytes_is_not_held_at_once(
     world: World, tmp_path: Path, kind: str
 ) -> None:
-    """Without sizes that follow it, the first fetch brings all of it: more than a gigabyte."""
+    """With a fixed fetch size, the first fetch returns all of it: more than a gigabyte."""
     topic = world.topic("t")
     world.topic("t", on="destination")
     properties: dict[str, Any] = {"compression.type": "zstd", "queue.buffering.max.kbytes": 65_536}
@@ -196,7 +196,7 @@ def test_a_gigabyte_in_a_hundred_kilobytes_is_not_held_at_once(
 
 
 class Backlog:
-    """An intake that always has as much as it may fetch."""
+    """A consumer that always has as much as it may fetch."""
 
     ahead = 0
 
@@ -212,7 +212,7 @@ class Backlog:
 
 @pytest.mark.parametrize("cycle", [0.001, 0.5, 5.0])
 def test_fetches_grow_however_long_a_commit_takes(monkeypatch: pytest.MonkeyPatch, cycle: float) -> None:
-    """Far from the destination a commit takes long, and there is one take between two of them."""
+    """With a distant destination a commit takes long, and there is one poll between two commits."""
     now = [100.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     monkeypatch.setattr(fetch_watch, "_levels", {})

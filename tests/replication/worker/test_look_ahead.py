@@ -1,4 +1,4 @@
-"""What records leave out is seen before they are produced: without transactions they are visible at once."""
+"""Holes are checked before records are produced: without transactions these are visible at once."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from support.world import World
 AT = ("t", 0)
 
 
-def lane_at(offset: int, fetch_from: tuple[int, int] | None = None) -> PartitionState:
+def state_at(offset: int, fetch_from: tuple[int, int] | None = None) -> PartitionState:
     place = Place("t", "id", 0)
     position = Position(SOURCE, "id", 0, offset, 7, place, 0, -1, 1, 0, seen=offset)
     return PartitionState(Lane(SOURCE, "id", place, None), position, fetch_from=fetch_from)
 
 
-def holes(lane: PartitionState, *runs: tuple[int, int], ends: Sequence[int] = ()) -> list[Hole]:
-    found = holes_ahead([RecordRun(AT, *run) for run in runs], [(lane, end) for end in ends], {AT: lane})
-    return [hole for _, hole in found]
+def holes(state: PartitionState, *runs: tuple[int, int], ends: Sequence[int] = ()) -> list[Hole]:
+    pairs = holes_ahead([RecordRun(AT, *run) for run in runs], [(state, end) for end in ends], {AT: state})
+    return [hole for _, hole in pairs]
 
 
 @pytest.mark.parametrize(
@@ -43,33 +43,33 @@ def holes(lane: PartitionState, *runs: tuple[int, int], ends: Sequence[int] = ()
     [
         ([(10, 5), (15, 2)], [17], []),
         ([(12, 5), (20, 2)], [25], [(10, 12), (17, 20), (22, 25)]),
-        ([(8, 5), (13, 2)], [], []),  # what was replicated before comes once more
+        ([(8, 5), (13, 2)], [], []),  # replicated records are fetched again
         ([(5, 2), (12, 1)], [], [(10, 12)]),
         ([], [14], [(10, 14)]),
         ([], [9], []),
     ],
 )
-def test_what_a_lane_is_going_to_pass(
+def test_holes_before_the_next_records_and_ends(
     runs: list[tuple[int, int]], ends: list[int], expected: list[tuple[int, int]]
 ) -> None:
-    assert holes(lane_at(10), *runs, ends=ends) == expected
+    assert holes(state_at(10), *runs, ends=ends) == expected
 
 
-def test_a_hole_that_is_known_as_lost_is_not_looked_into_again() -> None:
-    """The lane stops before it, and what lies before it is carried."""
-    walled = lane_at(10)
-    walled.hole, walled.hole_start = Any, 20  # type: ignore[assignment]
-    assert holes(walled, (10, 10), (30, 5)) == []
-    assert holes(walled, (10, 5), (30, 5)) == [(15, 20)]
-    assert holes(walled, (10, 10), (20, 5)) == []
+def test_a_hole_that_is_known_as_lost_is_not_read_again() -> None:
+    """The partition stops before it, and records before it are replicated."""
+    blocked = state_at(10)
+    blocked.hole, blocked.hole_start = Any, 20  # type: ignore[assignment]
+    assert holes(blocked, (10, 10), (30, 5)) == []
+    assert holes(blocked, (10, 5), (30, 5)) == [(15, 20)]
+    assert holes(blocked, (10, 10), (20, 5)) == []
 
 
-def test_a_lane_that_stops_passes_nothing() -> None:
-    stopped = lane_at(10)
+def test_a_stopped_partition_has_no_holes_ahead() -> None:
+    stopped = state_at(10)
     stopped.stop(10, Any)  # type: ignore[arg-type]
     assert holes(stopped, (12, 5)) == []
-    assert holes(lane_at(10, fetch_from=(9, 7)), (12, 5), ends=[20]) == [], "its last record does not come"
-    assert holes(lane_at(10, fetch_from=(9, 7)), (9, 1), (12, 5)) == [(10, 12)]
+    assert holes(state_at(10, fetch_from=(9, 7)), (12, 5), ends=[20]) == [], "its last record does not come"
+    assert holes(state_at(10, fetch_from=(9, 7)), (9, 1), (12, 5)) == [(10, 12)]
 
 
 def order(on_gap: OnGap) -> Any:
@@ -78,32 +78,32 @@ def order(on_gap: OnGap) -> Any:
     )
 
 
-def test_what_nothing_explains_is_not_passed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unexplained_hole_is_not_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source_checks, "batches_between", log := Log(*MARKERS[:4]))
-    lane, memory, view = lane_at(10), TaskState(), View(0, "delete")
+    state, memory, view = state_at(10), TaskState(), View(0, "delete")
     with pytest.raises(Again, match="has no records at offsets 14 to 19"):
-        look_ahead(order("stop"), view, [(lane, Hole(10, 20))], memory)  # type: ignore[arg-type]
+        look_ahead(order("stop"), view, [(state, Hole(10, 20))], memory)  # type: ignore[arg-type]
     assert memory.holes == {SOURCE: (14, 20)}
-    look_ahead(order("continue"), view, [(lane, Hole(10, 20))], memory)  # type: ignore[arg-type]
-    assert len(log.asked) == 1, "a policy that goes on needs no look"
+    look_ahead(order("continue"), view, [(state, Hole(10, 20))], memory)  # type: ignore[arg-type]
+    assert len(log.asked) == 1, "a policy that continues needs no read"
 
 
-def test_markers_are_ordinary_once_they_were_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_markers_are_ordinary_once_they_were_read(monkeypatch: pytest.MonkeyPatch) -> None:
     later = [LogBatch(offset, offset, True) for offset in range(30, 35)]
     monkeypatch.setattr(source_checks, "batches_between", log := Log(*MARKERS, *later))
-    lane, memory, view = lane_at(10), TaskState(), View(0, "delete")
-    found = [(lane, Hole(10, 20)), (lane, Hole(30, 35))]
-    look_ahead(order("stop"), view, found, memory)  # type: ignore[arg-type]
+    state, memory, view = state_at(10), TaskState(), View(0, "delete")
+    holes_found = [(state, Hole(10, 20)), (state, Hole(30, 35))]
+    look_ahead(order("stop"), view, holes_found, memory)  # type: ignore[arg-type]
     assert log.asked == [(10, 20)]
 
 
 @pytest.mark.parametrize("kind", ["native", "object"])
-def test_both_carriers_see_the_same_runs(world: World, kind: CarrierChoice) -> None:
+def test_both_carriers_return_the_same_runs(world: World, kind: CarrierChoice) -> None:
     topic, to = world.topic("t", 2), world.topic("to", 2, on="destination")
     for number in range(3):
         world.produce(topic, world.numbers(10, 2, 10 * number), transaction="commit")
     with CarrierRun(world, kind, topic, to, partitions=2) as run:
-        found: dict[int, set[int]] = {0: set(), 1: set()}
+        offsets_read: dict[int, set[int]] = {0: set(), 1: set()}
 
         def step() -> bool:
             taken = run.consumer.poll(1_000, 0.1)
@@ -111,14 +111,14 @@ def test_both_carriers_see_the_same_runs(world: World, kind: CarrierChoice) -> N
                 for (name, partition), first, length in run.consumer.runs(taken.records):
                     assert name == topic
                     offsets = range(first, first + length)
-                    assert found[partition].isdisjoint(offsets)
-                    found[partition].update(offsets)
+                    assert offsets_read[partition].isdisjoint(offsets)
+                    offsets_read[partition].update(offsets)
                 run.consumer.release(taken.records)
-            return sum(map(len, found.values())) == 30
+            return sum(map(len, offsets_read.values())) == 30
 
         eventually(step, "every record is in a run")
     expected = {0, 1, 2, 3, 4, 6, 7, 8, 9, 10, 12, 13, 14, 15, 16}
-    assert found == {0: expected, 1: expected}
+    assert offsets_read == {0: expected, 1: expected}
 
 
 def test_runs_of_messages() -> None:

@@ -1,4 +1,4 @@
-"""Why a shard commits nothing reaches the driver, although events travel in commits."""
+"""The reason why a shard commits nothing reaches the driver, although events are part of commits."""
 
 from __future__ import annotations
 
@@ -53,32 +53,32 @@ def failing(written: Written, memory: TaskState) -> Reasons:
     return AtOnce(order, memory, written)
 
 
-def test_a_shard_that_commits_nothing_says_why_now_and_then(clock: Clock) -> None:
+def test_a_shard_that_commits_nothing_reports_the_reason_at_intervals(clock: Clock) -> None:
     written, memory = Written(), TaskState(began=clock.now)
-    told = failing(written, memory)
+    reasons = failing(written, memory)
     for _ in range(7):
         clock.now += 1
-        told.failed("no")
+        reasons.failed("no")
     assert not written.events
     clock.now += 1
-    told.failed("no")
+    reasons.failed("no")
     assert written.events == ["nothing could be committed for 8 s: no"]
     clock.now += AGAIN_SECONDS - 1
-    told.failed("no")
+    reasons.failed("no")
     assert len(written.events) == 1
-    told.failed("otherwise")
+    reasons.failed("otherwise")
     clock.now += AGAIN_SECONDS
-    told.failed("otherwise")
+    reasons.failed("otherwise")
     assert [event.partition(": ")[2] for event in written.events] == ["no", "otherwise", "otherwise"]
 
 
-def test_a_shard_that_commits_needs_no_other_way(clock: Clock) -> None:
+def test_a_shard_that_commits_writes_no_reason_outside_of_a_transaction(clock: Clock) -> None:
     written, memory = Written(), TaskState(began=clock.now)
-    told = failing(written, memory)
+    reasons = failing(written, memory)
     for _ in range(100):
         clock.now += SILENT_SECONDS / 2
         memory.transactions += 1
-        told.failed("no")
+        reasons.failed("no")
     assert not written.events
 
 

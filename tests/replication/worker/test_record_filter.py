@@ -1,4 +1,4 @@
-"""What is taken out between intake and delivery: every offset is accounted for, whatever filters do."""
+"""Filtering between consumer and producer: every offset is accounted for, whatever filters do."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Batches(Filter):
 
 @dataclass
 class Message:
-    """As much of a client's message as the record_filter looks at."""
+    """The parts of a client's message that the record filter uses."""
 
     at: int
     mark: bytes | None = None
@@ -67,7 +67,7 @@ class Message:
         return None if self.mark is None else [(HEADER, self.mark)]
 
 
-def open_lane(barrier: int | None = None) -> PartitionState:
+def open_partition(barrier: int | None = None) -> PartitionState:
     source = SourcePartition("c", "t", 0)
     place = Place("t", "id", 0)
     position = Position(source, "id", 0, 0, -1, place, 0, -1, 1, 0)
@@ -75,23 +75,23 @@ def open_lane(barrier: int | None = None) -> PartitionState:
     return PartitionState(Lane(source, "id", place, None), position, poison=poison)
 
 
-def deliver(messages: list[Message], lane: PartitionState) -> list[int]:
-    """As delivery does: in order, up to the barrier or to a record without a timestamp."""
-    carried: list[int] = []
+def produce(messages: list[Message], state: PartitionState) -> list[int]:
+    """As the producer does: in order, up to the barrier or to a record without a timestamp."""
+    replicated: list[int] = []
     for message in messages:
-        if lane.finding is not None or message.at < lane.next:
+        if state.finding is not None or message.at < state.next:
             continue
-        if message.at >= lane.barrier or message.stamp <= 0:
-            barrier = lane.barrier <= message.at
-            why = lane.poison[lane.barrier] if barrier else no_timestamp(lane.lane.source, message.at, 0)
-            lane.stop(message.at, why)
+        if message.at >= state.barrier or message.stamp <= 0:
+            barrier = state.barrier <= message.at
+            why = state.poison[state.barrier] if barrier else no_timestamp(state.lane.source, message.at, 0)
+            state.stop(message.at, why)
             continue
         stretch = Stretch(message.at)
         stretch.length = 1
-        stretch.first = stretch.last = 100 + len(carried)
-        lane.add_stretch(stretch, message.at + 1, 0, 1)
-        carried.append(message.at)
-    return carried
+        stretch.first = stretch.last = 100 + len(replicated)
+        state.add_stretch(stretch, message.at + 1, 0, 1)
+        replicated.append(message.at)
+    return replicated
 
 
 verdicts = st.lists(st.sampled_from(["keep", "keep", "drop", "raise", "none"]), min_size=1, max_size=9)
@@ -121,31 +121,31 @@ def test_every_offset_is_accounted_for(
     timeless: int | None,
     ends: bool,
 ) -> None:
-    record_filter = RecordFilter([spec(*one) for one in chosen], "there" if provenance else None)
-    lane = open_lane(barrier)
+    record_filter = RecordFilter([spec(*choice) for choice in chosen], "there" if provenance else None)
+    state = open_partition(barrier)
     messages, at = [], 0
     for step, mark in steps:  # steps over 1 are holes
         at += step
         messages.append(Message(at, mark, 0 if at == timeless else 1_000))
-    carried: list[int] = []
+    replicated: list[int] = []
     while messages:
         batch, messages = messages[:chunk], messages[chunk:]
-        carried += deliver(record_filter.apply(batch, {("t", 0): lane}), lane)
+        replicated += produce(record_filter.apply(batch, {("t", 0): state}), state)
         record_filter.finish()
-        if ends:  # the partition ended there, as the client tells
-            lane.advance_to(batch[-1].at + 1)
-    position, _ = lane.next_position(at=0)
+        if ends:  # the partition ended there, as the client reports
+            state.advance_to(batch[-1].at + 1)
+    position, _ = state.next_position(at=0)
     expected, dropped, stopped = fate(chosen, steps, provenance, barrier, timeless)
 
-    assert carried == expected
+    assert replicated == expected
     assert position.tally.delivered == len(expected)
     assert position.tally.filtered == dropped
     assert position.offset - position.start == position.tally.offsets
     if stopped is None:
-        assert lane.finding is None
+        assert state.finding is None
         assert position.offset == (at + 1 if steps else 0)
     else:
-        assert lane.finding is not None
+        assert state.finding is not None
         assert position.offset == stopped
 
 
@@ -156,29 +156,29 @@ def fate(
     barrier: int | None,
     timeless: int | None,
 ) -> tuple[list[int], int, int | None]:
-    """The same, record by record: what is carried, how many are dropped, and before which offset it stops."""
-    carried: list[int] = []
+    """The same, record by record: the replicated offsets, the number dropped, the offset of the stop."""
+    replicated: list[int] = []
     dropped, at = 0, 0
     for step, mark in steps:
         at += step
         if barrier is not None and at >= barrier:
-            return carried, dropped, at
-        answer = "drop" if provenance and mark == b"there" else "keep"
-        for which, policy, _ in chosen if answer == "keep" else ():
-            answer = which[at % len(which)]
-            answer = policy if answer in ("raise", "none") else answer
-            if answer != "keep":
+            return replicated, dropped, at
+        result = "drop" if provenance and mark == b"there" else "keep"
+        for which, policy, _ in chosen if result == "keep" else ():
+            result = which[at % len(which)]
+            result = policy if result in ("raise", "none") else result
+            if result != "keep":
                 break
-        if answer == "stop" or (answer == "keep" and at == timeless):
-            return carried, dropped, at
-        carried += [at] if answer == "keep" else []
-        dropped += answer == "drop"
-    return carried, dropped, None
+        if result == "stop" or (result == "keep" and at == timeless):
+            return replicated, dropped, at
+        replicated += [at] if result == "keep" else []
+        dropped += result == "drop"
+    return replicated, dropped, None
 
 
-def test_what_cannot_be_read_is_not_asked_about_and_stays_in_its_place() -> None:
-    """No filter may judge by headers that were not read; delivery refuses such a record."""
+def test_an_unreadable_record_is_not_filtered_and_keeps_its_place() -> None:
+    """No filter may judge by headers that were not read; the producer rejects such a record."""
     record_filter = RecordFilter([spec(["drop", "keep", "drop"], "stop", "Filter")], "there")
-    lane = open_lane()
+    state = open_partition()
     messages = [Message(0), Message(1, unreadable="why"), Message(2), Message(3, b"there"), Message(4)]
-    assert [message.at for message in record_filter.apply(messages, {("t", 0): lane})] == [1, 4]
+    assert [message.at for message in record_filter.apply(messages, {("t", 0): state})] == [1, 4]

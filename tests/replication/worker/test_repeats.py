@@ -1,6 +1,6 @@
-"""A record that makes its attempt fail, however often, gets a verdict; the other partitions go on.
+"""A record that makes every attempt fail gets a verdict; the other partitions continue.
 
-The tasks are given a number of retries: without a verdict they would use up any number of them.
+The tasks get a number of retries: without a verdict they would use all of them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ BEFORE, AFTER = 5, 7
 @dataclass(frozen=True)
 class Case:
     name: str
-    said: str
+    message: str
     todo: str
     size: int = 1_500_000
     config: Mapping[str, str] = field(default_factory=dict)  # of the destination topic
@@ -55,7 +55,7 @@ QUEUE = Case("queue", "does not fit into queue_bytes (1,048,576)", "raise queue_
 
 
 def bad_order(world: World, case: Case, **more: Any) -> TaskOrder:
-    """One partition with a bad record in its middle, and one of good records alone."""
+    """One partition with a bad record in its middle, and one of only good records."""
     topic = world.topic("t", 2, config=LARGE)
     world.topic("t", 2, on="destination", config={**LARGE, **case.config})
     bad = [(0, Rec(b"k", random.randbytes(case.size), (("h", b"v"),), now_ms()))]
@@ -67,8 +67,8 @@ def bad_order(world: World, case: Case, **more: Any) -> TaskOrder:
 
 
 def stopped(world: World) -> Stopped:
-    (found,) = world.ledger().stopped.values()
-    return found
+    (record,) = world.ledger().stopped.values()
+    return record
 
 
 @pytest.mark.parametrize("carrier", ["native", "object"])
@@ -79,16 +79,18 @@ def test_a_record_that_can_never_arrive_is_named(world: World, case: Case, carri
     receipt = serve_order(order, pause=Patience(20))
 
     assert (receipt.outcome, receipt.stopped) == ("done", 1)
-    found = stopped(world)
-    assert (found.verdict, found.partition, found.expected) == ("poison", 0, BEFORE)
-    assert case.said in found.what
-    assert case.todo in found.todo
+    record = stopped(world)
+    assert (record.verdict, record.partition, record.expected) == ("poison", 0, BEFORE)
+    assert case.message in record.what
+    assert case.todo in record.todo
     there = world.read(order.lanes[0].place.topic)
     assert [len(there[0]), len(there[1])] == [BEFORE, BEFORE + AFTER]
 
 
-def test_what_the_client_refuses_stops_although_there_is_a_quarantine(world: World) -> None:
-    """It would refuse it there as well."""
+def test_a_record_that_the_client_rejects_stops_the_partition_although_there_is_a_quarantine(
+    world: World,
+) -> None:
+    """The client would reject it there as well."""
     order = bad_order(world, CLIENT, on_poison="quarantine")
     ensure_quarantine(ClusterView(order.destination), world.mirror, 1, 0)
 
@@ -98,14 +100,14 @@ def test_what_the_client_refuses_stops_although_there_is_a_quarantine(world: Wor
     assert (stopped(world).verdict, stopped(world).expected) == ("poison", BEFORE)
 
 
-def test_what_no_segment_takes_is_quarantined(world: World) -> None:
+def test_a_record_larger_than_a_segment_is_quarantined(world: World) -> None:
     order = bad_order(world, SEGMENT, on_poison="quarantine")
     ensure_quarantine(ClusterView(order.destination), world.mirror, 1, 0)
 
     receipt = serve_order(order, pause=Patience(20))
 
     assert (receipt.outcome, receipt.stopped) == ("done", 0)
-    tallies = {source.partition: one.tally for source, one in world.ledger().positions.items()}
+    tallies = {source.partition: position.tally for source, position in world.ledger().positions.items()}
     assert (tallies[0].delivered, tallies[0].quarantined) == (BEFORE + AFTER, 1)
     assert tallies[1].delivered == BEFORE + AFTER
 
@@ -122,7 +124,7 @@ class Loud:
 """
 
 
-def test_what_a_filter_says_fits_into_the_ledger(world: World) -> None:
+def test_a_filters_error_message_fits_into_the_ledger(world: World) -> None:
     loud = FilterSpec("loud.py:Loud", {}, "stop", LOUD)
     order = bad_order(world, Case("filter", "", "", size=10), filters=(loud,), carrier="object")
 
@@ -138,7 +140,7 @@ def test_what_a_filter_says_fits_into_the_ledger(world: World) -> None:
 def test_an_error_that_names_no_record_is_traced_to_it(
     world: World, monkeypatch: pytest.MonkeyPatch, policy: str
 ) -> None:
-    """Whatever a record does to the code that handles it."""
+    """Whichever error a record causes in the code that handles it."""
 
     def fail_at(headers: Any, origin: bytes) -> Any:
         if headers:
@@ -154,21 +156,21 @@ def test_an_error_that_names_no_record_is_traced_to_it(
     receipt = serve_order(order, pause=Patience(40))
 
     assert receipt.outcome == "done"
-    tallies = {source.partition: one.tally for source, one in world.ledger().positions.items()}
+    tallies = {source.partition: position.tally for source, position in world.ledger().positions.items()}
     assert tallies[1].delivered == BEFORE + AFTER
     if policy == "stop":
-        found = stopped(world)
-        assert (found.verdict, found.expected) == ("poison", BEFORE)
-        assert "ZeroDivisionError: of this record" in found.what
+        record = stopped(world)
+        assert (record.verdict, record.expected) == ("poison", BEFORE)
+        assert "ZeroDivisionError: of this record" in record.what
     else:
         assert (tallies[0].delivered, tallies[0].quarantined) == (BEFORE + AFTER, 1)
 
 
 @pytest.mark.parametrize("delivery", ["exactly-once", "at-least-once"])
-def test_a_refusal_for_an_unknown_reason_stops_its_partition_alone(
+def test_a_rejection_for_an_unknown_reason_stops_only_its_partition(
     world: World, monkeypatch: pytest.MonkeyPatch, delivery: str
 ) -> None:
-    """Brokers may reject records with codes that nobody has thought of; and it is not the record's fault."""
+    """Brokers may reject records with unknown codes, for reasons outside of the record."""
     monkeypatch.setattr("causeway.replication.worker.rejected_records.is_poison", lambda _error: False)
     order = bad_order(world, SEGMENT, delivery=delivery, on_poison="quarantine")
     ensure_quarantine(ClusterView(order.destination), world.mirror, 1, 0)
@@ -176,9 +178,9 @@ def test_a_refusal_for_an_unknown_reason_stops_its_partition_alone(
     receipt = serve_order(order, pause=Patience(40))
 
     assert (receipt.outcome, receipt.stopped) == ("done", 1)
-    found = stopped(world)
-    assert (found.verdict, found.partition, found.expected) == ("refused", 0, BEFORE)
-    assert SEGMENT.said in found.what
-    tallies = {source.partition: one.tally for source, one in world.ledger().positions.items()}
+    record = stopped(world)
+    assert (record.verdict, record.partition, record.expected) == ("refused", 0, BEFORE)
+    assert SEGMENT.message in record.what
+    tallies = {source.partition: position.tally for source, position in world.ledger().positions.items()}
     assert (tallies[0].delivered, tallies[0].quarantined) == (BEFORE, 0)
     assert tallies[1].delivered == BEFORE + AFTER

@@ -1,4 +1,4 @@
-"""What Spark's workers look through between two slices, while records wait."""
+"""What Spark's workers collect between two slices, while records wait."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ warm_up(order)
 print("numba" in sys.modules, gc.get_freeze_count() > 50_000, len(gc.get_objects()) < 1_000)
 before = gc.get_freeze_count()
 class Left: pass
-one = Left(); one.itself = one; del one
+cycle = Left(); cycle.itself = cycle; del cycle
 warm_up(order)
 print(gc.get_freeze_count() <= before, gc.collect() > 0)
 """
 
 
-def test_all_that_was_loaded_is_left_alone_and_garbage_is_not() -> None:
+def test_loaded_modules_are_frozen_and_garbage_is_collected() -> None:
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == ["True True True", "True True"]
 
@@ -35,8 +35,8 @@ from causeway.replication.worker.task import RECEIPTS, receipt_row
 receipt = Receipt(3, "broken", 1 << 40, error=TaskError("integrity", '"café" ' * 1_000))
 row = receipt_row(receipt)
 row.validate(full=True)
-(found,) = row.to_pylist()
-print("pandas" in sys.modules, row.schema == RECEIPTS, found == {"shard": 3, "receipt": receipt.to_json()})
+(entry,) = row.to_pylist()
+print("pandas" in sys.modules, row.schema == RECEIPTS, entry == {"shard": 3, "receipt": receipt.to_json()})
 """
 
 

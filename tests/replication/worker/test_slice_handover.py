@@ -1,4 +1,4 @@
-"""When a shard's task of the next slice begins, seen from what the ledger says of the slice before."""
+"""When a shard's task of the next slice begins, by the ledger's records of the slice before."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def beat(slice: int, *, ended: bool = False, lease: int = 7, shard: int = 1) -> 
     return Heartbeat(shard, lease, slice, 0, "host", 1, ended=ended)
 
 
-class Told:
-    """A ledger that is heard piece by piece."""
+class FakeLedger:
+    """A ledger whose records are polled piece by piece."""
 
     def __init__(self, *pieces: Sequence[Heartbeat]) -> None:
         self.state = LedgerState()
@@ -40,52 +40,52 @@ class Told:
         return list(piece)
 
 
-def test_the_next_slice_begins_when_the_shard_has_said_that_it_ended() -> None:
-    told = Told([beat(3)], [], [], [beat(3, ended=True)], [])
-    let_end(order(4, after=3), told, ENDING_SECONDS)
-    assert told.polls == 5
+def test_the_next_slice_begins_when_the_shard_has_reported_its_end() -> None:
+    ledger = FakeLedger([beat(3)], [], [], [beat(3, ended=True)], [])
+    let_end(order(4, after=3), ledger, ENDING_SECONDS)
+    assert ledger.polls == 5
 
 
-def test_the_worker_that_served_the_slice_before_needs_nobody_to_tell_it() -> None:
+def test_the_worker_that_served_the_slice_before_does_not_wait() -> None:
     ended(order(2, after=1))
-    told = Told()
-    let_end(order(3, after=2), told, ENDING_SECONDS)
-    assert told.polls == 0
-    let_end(order(4, after=3), told, 0.01)
-    assert told.polls > 10, "another worker served the slice between"
+    ledger = FakeLedger()
+    let_end(order(3, after=2), ledger, ENDING_SECONDS)
+    assert ledger.polls == 0
+    let_end(order(4, after=3), ledger, 0.01)
+    assert ledger.polls > 10, "another worker served the slice in between"
 
 
-def test_another_shards_end_is_not_this_shards() -> None:
-    told = Told([beat(3)], [beat(3, ended=True, shard=2)])
-    let_end(order(4, after=3), told, 0.01)
-    assert told.polls > 10, "it waited for as long as it may"
+def test_another_shards_end_does_not_count() -> None:
+    ledger = FakeLedger([beat(3)], [beat(3, ended=True, shard=2)])
+    let_end(order(4, after=3), ledger, 0.01)
+    assert ledger.polls > 10, "it waited for the whole time"
 
 
-def test_an_end_under_an_older_lease_is_another_processes() -> None:
-    told = Told([beat(3, ended=True, lease=6)])
-    let_end(order(4, after=3), told, 0.01)
-    assert told.polls > 10
+def test_an_end_under_an_older_lease_does_not_count() -> None:
+    ledger = FakeLedger([beat(3, ended=True, lease=6)])
+    let_end(order(4, after=3), ledger, 0.01)
+    assert ledger.polls > 10
 
 
-def test_a_second_attempt_at_the_same_slice_waits_for_nobody() -> None:
-    told = Told([beat(3, ended=True), beat(4)], [])
-    let_end(order(4, after=3), told, ENDING_SECONDS)
-    assert told.polls == 2
+def test_a_second_attempt_at_the_same_slice_does_not_wait() -> None:
+    ledger = FakeLedger([beat(3, ended=True), beat(4)], [])
+    let_end(order(4, after=3), ledger, ENDING_SECONDS)
+    assert ledger.polls == 2
 
 
-def test_a_lost_task_that_spark_starts_again_leaves_a_newer_slice_alone() -> None:
-    told = Told([beat(3, ended=True), beat(4), beat(4, ended=True), beat(5)], [])
+def test_a_lost_task_that_spark_restarts_does_not_fence_a_newer_slice() -> None:
+    ledger = FakeLedger([beat(3, ended=True), beat(4), beat(4, ended=True), beat(5)], [])
     with pytest.raises(Superseded, match="slice 5"):
-        let_end(order(4, after=3), told, ENDING_SECONDS)
+        let_end(order(4, after=3), ledger, ENDING_SECONDS)
 
 
-def test_it_hears_all_there_is_before_it_believes_an_end() -> None:
-    told = Told([beat(3, ended=True)], [beat(5)], [])
+def test_the_ledger_is_read_to_its_end_before_an_end_counts() -> None:
+    ledger = FakeLedger([beat(3, ended=True)], [beat(5)], [])
     with pytest.raises(Superseded):
-        let_end(order(4, after=3), told, ENDING_SECONDS)
+        let_end(order(4, after=3), ledger, ENDING_SECONDS)
 
 
-def test_an_order_survives_its_journey() -> None:
+def test_an_order_survives_json() -> None:
     made = order(4, after=3)
     assert TaskOrder.from_json(made.to_json()) == made
 
@@ -93,7 +93,7 @@ def test_an_order_survives_its_journey() -> None:
 @pytest.mark.parametrize(
     ("delivery", "seconds"), [("exactly-once", ENDING_SECONDS), ("at-least-once", LIMITS.transaction_timeout)]
 )
-def test_where_nothing_fences_the_slice_before_has_as_long_as_its_records(
+def test_without_fencing_the_next_slice_waits_for_records_in_flight(
     delivery: Delivery, seconds: float
 ) -> None:
     assert LIMITS.transaction_timeout > ENDING_SECONDS

@@ -1,4 +1,4 @@
-"""A topic that takes only small batches gets them, and the others' are as large as ever."""
+"""A topic that accepts only small batches gets them; the others' batches stay large."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LIMIT = 1_000
 @pytest.mark.parametrize(
     ("carrier", "by_key"), [("native", False), ("native", True), ("object", False)], ids=str
 )
-def test_both_arrive_and_nothing_is_refused_on_the_way(
+def test_both_topics_arrive_and_nothing_is_rejected(
     world: World, carrier: CarrierChoice, by_key: bool
 ) -> None:
     small, other = world.topic("small", 2), world.topic("other", 2)

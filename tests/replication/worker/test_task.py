@@ -1,4 +1,4 @@
-"""What a task does with its order when the ledger does not show what it must."""
+"""What a task does if the ledger does not contain what its order expects."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from support.ordering import order_of
 from support.world import World
 
 
-def test_a_ledger_that_shows_less_than_was_committed_is_not_gone_on_from(world: World) -> None:
+def test_a_ledger_before_the_committed_position_is_not_resumed_from(world: World) -> None:
     topic = world.topic("t")
     world.topic("t", on="destination")
     world.produce(topic, world.numbers(100))
@@ -37,7 +37,7 @@ def test_a_ledger_that_shows_less_than_was_committed_is_not_gone_on_from(world: 
     assert world.read(topic) == world.read(topic, "source")
 
 
-def test_a_ledger_that_shows_nothing_of_what_is_known_is_not_begun_anew(world: World) -> None:
+def test_a_ledger_without_a_known_position_is_not_started_again(world: World) -> None:
     topic = world.topic("t")
     world.topic("t", on="destination")
     world.produce(topic, world.numbers(10))
@@ -50,8 +50,8 @@ def test_a_ledger_that_shows_nothing_of_what_is_known_is_not_begun_anew(world: W
     assert world.read(topic) == {0: []}
 
 
-def test_what_a_task_has_committed_itself_must_be_in_the_ledger(world: World) -> None:
-    """An order is older than what its task has carried since."""
+def test_a_tasks_own_commits_must_be_in_the_ledger(world: World) -> None:
+    """An order is older than what its task has replicated since."""
     topic = world.topic("t")
     world.topic("t", on="destination")
     world.produce(topic, world.numbers(10))
