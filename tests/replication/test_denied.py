@@ -15,8 +15,8 @@ from support.world import World
 
 @pytest.fixture
 def rights(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rights]:
-    with cluster_with_rights("rights", tmp_path_factory.mktemp("rights")) as found:
-        yield found
+    with cluster_with_rights("rights", tmp_path_factory.mktemp("rights")) as rights_cluster:
+        yield rights_cluster
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_a_topic_that_may_not_even_be_described_stops_alone(world: World, rights
     run.until(lambda: "no DESCRIBE permission" in run.output, "the topic stops")
     later = world.topic("later")
     world.produce(later, world.numbers(10))
-    run.until(lambda: world.carried() == 40, "the others go on, new ones too")
+    run.until(lambda: world.carried() == 40, "the others continue, new ones too")
     assert run.stop() == 0, run.output
     assert "waiting for a response" not in run.output
 
@@ -53,6 +53,6 @@ def test_a_topic_that_may_not_even_be_described_stops_alone(world: World, rights
     world.produce(open_, world.numbers(10, 1, 20))
     again.until(lambda: world.carried() == 50, "a restart is no reason to stop the others")
     rights.grant(closed)
-    again.until(lambda: world.carried() == 60, "it goes on by itself")
+    again.until(lambda: world.carried() == 60, "it resumes by itself")
     assert again.stop() == 0, again.output
     world.assert_mirrored(closed, open_, later)

@@ -71,17 +71,17 @@ def test_a_mirror_of_an_earlier_version_resumes(world: World, earlier: EarlierLe
         "offset_map_id": topic_id(world, "destination", names["offset_map"]),
     }
     write(world, earlier.moved(topic, ids), names)
-    found = world.ledger()
-    assert {position.offset for position in found.positions.values()} == {before}
-    assert len(found.positions) == partitions
+    ledger_before = world.ledger()
+    assert {position.offset for position in ledger_before.positions.values()} == {before}
+    assert len(ledger_before.positions) == partitions
 
     world.produce(topic, world.numbers(MORE * partitions, partitions, start=before * partitions))
     world.carry_all(world.config([topic], shards=earlier.shards))
 
     world.assert_mirrored(topic)
     after = world.ledger()
-    assert after.lease and found.lease and after.lease.number > found.lease.number
-    for source, position in found.positions.items():
+    assert after.lease and ledger_before.lease and after.lease.number > ledger_before.lease.number
+    for source, position in ledger_before.positions.items():
         resumed = after.positions[source]
         assert (resumed.start, resumed.offset) == (position.start, before + MORE)
         assert resumed.tally.delivered == position.tally.delivered + MORE

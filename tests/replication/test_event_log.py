@@ -1,4 +1,4 @@
-"""What a mirror says of a partition that stops."""
+"""The events that a mirror reports of a partition that stops."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from causeway.replication.event_log import EventLog
 GAP = Stopped("c", "orders", 1, "gap", "20 offsets are gone", "skip them", 5, expected=50, found=70, gone=20)
 
 
-def test_a_stop_is_told_once_with_its_coordinates() -> None:
-    said: list[tuple[str, EventView]] = []
-    events = EventLog("m", lambda mirror, event: said.append((mirror, event)))
+def test_a_stop_is_reported_once_with_its_offsets() -> None:
+    reported: list[tuple[str, EventView]] = []
+    events = EventLog("m", lambda mirror, event: reported.append((mirror, event)))
 
     events.report_stopped(GAP)
     events.report_stopped(GAP)
 
-    [(mirror, event)] = said
+    [(mirror, event)] = reported
     assert (mirror, event.level, event.todo) == ("m", "error", "skip them")
     assert event.what == "orders[1] stopped (gap): 20 offsets are gone"
     assert (event.topic, event.partition, event.offset) == ("orders", 1, 50)
@@ -24,7 +24,7 @@ def test_a_stop_is_told_once_with_its_coordinates() -> None:
     assert events.kept == (event,)
 
 
-def test_other_events_have_no_numbers_of_a_stop() -> None:
+def test_other_events_have_no_offsets() -> None:
     events = EventLog("m", lambda mirror, event: None)
     events.report("info", "slice 3 began")
     [event] = events.kept

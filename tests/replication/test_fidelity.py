@@ -1,4 +1,4 @@
-"""Bit for bit: what arrives is what was written, and nothing else does."""
+"""Bit for bit: the records that were written arrive unchanged, and no others."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def zoo() -> list[Rec]:
     ]
 
 
-def test_the_zoo_arrives_unchanged(world: World) -> None:
-    """Null is not empty, headers keep order and duplicates, timestamps lie in the past and the future."""
+def test_records_of_every_form_arrive_unchanged(world: World) -> None:
+    """Null is not empty, headers keep order and duplicates, timestamps are in the past and the future."""
     topics = []
     for codec in ("none", "gzip", "snappy", "lz4", "zstd"):
         topic = world.topic(codec, 2)
@@ -61,7 +61,7 @@ def test_offset_0_arrives_and_order_holds(world: World) -> None:
 
 
 def test_aborted_transactions_do_not_arrive_and_committed_ones_do(world: World) -> None:
-    """Also where they are all there is, at the end of the log, and in between."""
+    """Also if the log has nothing else, at the end of the log, and in between."""
     topic = world.topic("txn", 2)
     only_aborted = world.topic("aborted", 1)
     world.produce(topic, world.numbers(100, 2))
@@ -73,15 +73,15 @@ def test_aborted_transactions_do_not_arrive_and_committed_ones_do(world: World) 
     world.carry_all(world.config())
 
     world.assert_mirrored(topic)
-    values = [rec.value or b"" for found in world.read(topic).values() for rec in found]
+    values = [rec.value or b"" for records in world.read(topic).values() for rec in records]
     assert len(values) == 200
     assert not [value for value in values if value.startswith((b"1000", b"3000"))]
     assert world.read(only_aborted) == {0: []}
 
 
 @pytest.mark.parametrize("delivery", ["exactly-once", "at-least-once"])
-def test_large_records_pass_where_both_brokers_allow_them(world: World, delivery: str) -> None:
-    """And small limits are respected: a batch is no larger than the destination topic takes."""
+def test_large_records_are_replicated_if_both_brokers_allow_them(world: World, delivery: str) -> None:
+    """And small limits are respected: a batch is no larger than the destination topic allows."""
     large = world.topic("large", 1, config={"max.message.bytes": "6000000"})
     small = world.topic("small", 1, config={"max.message.bytes": "2000"})
     at = now_ms()

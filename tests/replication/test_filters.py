@@ -30,7 +30,7 @@ def in_europe(rec: Rec) -> bool:
 
 @pytest.mark.spark
 def test_the_example_drops_counts_and_resumes_exactly(world: World, tmp_path: Path) -> None:
-    """The page's own example, killed in the middle of a transaction, and carried on."""
+    """The documentation's example, killed during a transaction, and resumed."""
     topic = world.topic("t", 2)
     world.produce(topic, travellers(6_000))
     (tmp_path / "filters").mkdir()
@@ -54,7 +54,9 @@ def test_the_example_drops_counts_and_resumes_exactly(world: World, tmp_path: Pa
         assert position.tally.holes == 0
 
 
-def test_several_must_keep_and_one_may_take_batches(world: World, tmp_path: Path) -> None:
+def test_a_record_passes_only_if_all_filters_keep_it_and_a_filter_may_get_batches(
+    world: World, tmp_path: Path
+) -> None:
     topic = world.topic("t", 2)
     world.produce(topic, travellers(2_000))
     (tmp_path / "both.py").write_text(f"{EUROPE}\n{SAMPLED}")
@@ -136,7 +138,7 @@ def test_a_filter_that_raises_stops_keeps_or_drops(world: World, tmp_path: Path)
         ("def (", "SyntaxError"),
     ],
 )
-def test_a_filter_that_cannot_be_made_is_said_before_anything_starts(
+def test_a_filter_that_cannot_be_created_is_reported_before_anything_starts(
     world: World, tmp_path: Path, code: str, why: str
 ) -> None:
     (tmp_path / "broken.py").write_text(code)

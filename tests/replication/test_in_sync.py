@@ -1,4 +1,4 @@
-"""Too few in-sync replicas are shown while shards are stuck, and not where they hold up nothing."""
+"""Too few in-sync replicas are shown while shards are stuck, and not if no shard waits for them."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ class Destination:
 
     def __init__(self) -> None:
         self.in_sync = 1
-        self.answers = True
-        self.looks = 0
+        self.responds = True
+        self.requests = 0
 
     def replicas(self, _names: Any) -> dict[tuple[str, int], Replicas]:
-        self.looks += 1
-        if not self.answers:
-            raise Unreachable("no answer")
+        self.requests += 1
+        if not self.responds:
+            raise Unreachable("no response")
         return {("t", 0): Replicas(3, self.in_sync), ("t", 1): Replicas(3, 3)}
 
     def configs(self, names: Any, **_how: Any) -> dict[str, dict[str, str]]:
         return {name: {"min.insync.replicas": "2"} for name in names}
 
 
-class Told:
+class FakeEventLog:
     def __init__(self) -> None:
         self.lines: list[str] = []
 
@@ -51,19 +51,19 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return now
 
 
-def made() -> tuple[InSync, Destination, Told]:
-    there, told = Destination(), Told()
-    return InSync(MIRROR, cast(ClusterView, there), cast(EventLog, told)), there, told
+def made() -> tuple[InSync, Destination, FakeEventLog]:
+    there, events = Destination(), FakeEventLog()
+    return InSync(MIRROR, cast(ClusterView, there), cast(EventLog, events)), there, events
 
 
-def test_while_shards_commit_nothing_is_looked_at(clock: list[float]) -> None:
-    watched, there, told = made()
+def test_while_shards_commit_no_replicas_are_requested(clock: list[float]) -> None:
+    watched, there, events = made()
     assert not watched.watch(False, ["t"])
-    assert (there.looks, told.lines, watched.short) == (0, [], None)
+    assert (there.requests, events.lines, watched.short) == (0, [], None)
 
 
-def test_a_shortage_is_told_once_and_is_over_when_replicas_are_back(clock: list[float]) -> None:
-    watched, there, told = made()
+def test_a_shortage_is_reported_once_and_ends_when_replicas_are_back(clock: list[float]) -> None:
+    watched, there, events = made()
     assert watched.watch(True, ["t"])
     assert watched.short is not None
     assert watched.short.holds_up("t", 0)
@@ -76,22 +76,22 @@ def test_a_shortage_is_told_once_and_is_over_when_replicas_are_back(clock: list[
     clock[0] += LOOK_SECONDS
     assert watched.watch(True, ["t"])
     assert watched.short is None
-    assert len(told.lines) == 2
-    assert "NOT_ENOUGH_REPLICAS" in told.lines[0]
+    assert len(events.lines) == 2
+    assert "NOT_ENOUGH_REPLICAS" in events.lines[0]
 
 
-def test_a_destination_that_does_not_answer_has_not_got_its_replicas_back(clock: list[float]) -> None:
-    watched, there, told = made()
+def test_a_destination_that_does_not_respond_keeps_its_shortage(clock: list[float]) -> None:
+    watched, there, events = made()
     watched.watch(True, ["t"])
-    there.answers = False
+    there.responds = False
     clock[0] += LOOK_SECONDS
     assert not watched.watch(True, ["t"])
     assert watched.short is not None
-    assert len(told.lines) == 1
+    assert len(events.lines) == 1
 
 
-def test_what_holds_up_nothing_is_not_shown(clock: list[float]) -> None:
-    """A shard was late once, and a topic that nothing is written to lacks replicas for good."""
+def test_a_shortage_that_delays_nothing_is_not_shown(clock: list[float]) -> None:
+    """A shard was late once, and a topic without writes permanently lacks replicas."""
     watched, _, _ = made()
     watched.watch(True, ["t"])
     clock[0] += HOLD_SECONDS - 1

@@ -1,4 +1,4 @@
-"""Whatever could skip, repeat or change a record stops its partition, says so, and leaves the rest alone."""
+"""Whatever could skip, repeat or change a record stops its partition with a reason; the rest continues."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from support.topics import delete_topic
 from support.world import World
 
 
-def test_records_that_retention_took_before_they_were_carried_are_named(world: World) -> None:
+def test_records_that_retention_deleted_before_they_were_replicated_are_named(world: World) -> None:
     topic, other = world.topic("t", 2), world.topic("other", 1)
     world.produce(topic, world.numbers(100, 2))
     config = world.config()
@@ -27,22 +27,22 @@ def test_records_that_retention_took_before_they_were_carried_are_named(world: W
 
     assert run.wait() == 6, run.output
     assert f"{topic}[1] begins at offset 70 now, 50 is next to replicate: 20 offsets" in run.output
-    assert len(world.read(topic)[0]) == 100, "the other partition goes on"
+    assert len(world.read(topic)[0]) == 100, "the other partition continues"
     assert len(world.read(topic)[1]) == 50
     assert len(world.read(other)[0]) == 10
     (stopped,) = world.ledger().stopped.values()
     assert (stopped.verdict, stopped.partition) == ("gap", 1)
 
 
-def test_retention_behind_markers_and_aborted_records_is_no_loss(world: World) -> None:
-    """They were passed, so the position lies behind them: nothing is missing."""
+def test_retention_after_markers_and_aborted_records_is_no_loss(world: World) -> None:
+    """The position is after them, so nothing is missing."""
     topic = world.topic("t", 1)
     config = world.config()
     world.produce(topic, world.numbers(10))
     run = world.run(config)
-    run.until(lambda: world.carried() == 10, "records are carried")
+    run.until(lambda: world.carried() == 10, "records are replicated")
     world.produce(topic, world.numbers(5, 1, 100), transaction="abort")
-    end = 16  # an abort is answered before its marker is written
+    end = 16  # an abort returns before its marker is written
     eventually(lambda: world.count(topic, "source") == end, "the marker is there")
     run.until(lambda: [p.offset for p in world.ledger().positions.values()] == [end], "the position follows")
     assert run.stop() == 0
@@ -56,8 +56,8 @@ def test_retention_behind_markers_and_aborted_records_is_no_loss(world: World) -
     ]
 
 
-def test_a_recreated_topic_is_not_taken_for_the_old_one(world: World) -> None:
-    """Also where the new one is longer than the position: its first records would be skipped."""
+def test_a_recreated_topic_does_not_count_as_the_old_one(world: World) -> None:
+    """Also if the new one is longer than the position: its first records would be skipped."""
     topic = world.topic("t", 1)
     world.produce(topic, world.numbers(10))
     config = world.config()
@@ -73,12 +73,12 @@ def test_a_recreated_topic_is_not_taken_for_the_old_one(world: World) -> None:
     assert len(world.read(topic)[0]) == 10
 
 
-def test_a_topic_recreated_under_a_running_mirror_gives_nothing_away(world: World) -> None:
-    """The client delivers from the new topic without a word; the ids differ before the commit."""
+def test_no_record_of_a_topic_recreated_under_a_running_mirror_is_committed(world: World) -> None:
+    """The client fetches from the new topic without an error; the ids differ before the commit."""
     topic, other = world.topic("t", 1), world.topic("other", 1)
     world.produce(topic, world.numbers(10))
     run = world.run(world.config())
-    run.until(lambda: world.carried() == 10, "records are carried")
+    run.until(lambda: world.carried() == 10, "records are replicated")
     delete_topic(world.admin(), topic)
     world.topic("t", 1)
     world.produce(topic, world.numbers(50, 1, 1_000))
@@ -101,10 +101,10 @@ def test_a_topic_recreated_under_a_running_mirror_gives_nothing_away(world: Worl
     ],
     ids=str,
 )
-def test_a_record_that_the_destination_refuses_is_named(
+def test_a_record_that_the_destination_rejects_is_named(
     world: World, poison: Poison, carrier: str, shards: int
 ) -> None:
-    """Everything before it is carried, nothing behind it; other partitions go on."""
+    """Everything before it is replicated, nothing after it; other partitions continue."""
     topic = world.topic("t", 2, config={"max.message.bytes": "2000000"})
     world.topic("t", 2, on="destination", config=poison.config)
     world.produce(topic, world.numbers(40, 2))
@@ -116,12 +116,12 @@ def test_a_record_that_the_destination_refuses_is_named(
     assert run.wait() == 7, run.output
     assert f"{topic}[0] offset 20: {poison.said}" in run.output
     assert poison.todo in run.output
-    found = world.read(topic)
-    assert [len(found[0]), len(found[1])] == [20, 40]
+    records = world.read(topic)
+    assert [len(records[0]), len(records[1])] == [20, 40]
 
 
-def test_a_topic_that_takes_nothing_stops_alone(world: World) -> None:
-    """And one that takes only small batches is no reason to send small ones to all others."""
+def test_a_topic_that_accepts_no_record_stops_alone(world: World) -> None:
+    """And one that accepts only small batches does not make the batches of others small."""
     nothing, little, other = (world.topic(name, 1) for name in ("nothing", "little", "other"))
     world.topic("nothing", 1, on="destination", config={"max.message.bytes": "0"})
     world.topic("little", 1, on="destination", config={"max.message.bytes": "1000"})
@@ -137,7 +137,7 @@ def test_a_topic_that_takes_nothing_stops_alone(world: World) -> None:
 
 
 def test_a_record_without_a_timestamp_is_not_given_one(world: World) -> None:
-    """Timestamp 0 would silently become the time of carrying."""
+    """Timestamp 0 would silently become the time of replication."""
     topic = world.topic("t", 1)
     world.produce(topic, world.numbers(3))
     _produce_at_epoch(world, topic)
@@ -155,7 +155,7 @@ def _produce_at_epoch(world: World, topic: str) -> None:
     world.produce(topic, [(0, Rec(b"k", b"v", (), -1))])
 
 
-def test_a_destination_that_is_not_ours_is_not_written_to(world: World) -> None:
+def test_an_existing_destination_topic_with_records_is_not_written_to(world: World) -> None:
     topic = world.topic("t", 1)
     world.topic("t", 3, on="destination")
     world.produce(topic, world.numbers(10), on="destination")
@@ -182,13 +182,13 @@ def test_destination_topics_that_do_not_fit_are_refused_with_the_command(world: 
     assert f"--entity-name {stamped} --add-config message.timestamp.type=CreateTime" in run.output
 
 
-def test_a_destination_that_begins_to_replace_timestamps_is_refused_until_it_stops_that(world: World) -> None:
-    """In the words of a start; each time anew, and what waited meanwhile arrives as it was."""
+def test_a_destination_that_begins_to_replace_timestamps_is_refused_until_it_stops(world: World) -> None:
+    """With the message of a start; every time, and records that waited meanwhile arrive unchanged."""
     stamped, other = world.topic("stamped", 1), world.topic("other", 1)
     for topic in (stamped, other):
         world.produce(topic, world.numbers(10))
     run = world.run(world.config())
-    run.until(lambda: world.carried() == 20, "records are carried")
+    run.until(lambda: world.carried() == 20, "records are replicated")
 
     _replace_timestamps_for_a_while(world, run, stamped, other, 1)
     _replace_timestamps_for_a_while(world, run, stamped, other, 2)
@@ -204,7 +204,7 @@ def _replace_timestamps_for_a_while(world: World, run: Causeway, stamped: str, o
     before = cut.slice if cut else 0
     why = f"not replicated: src:{stamped}: topic {stamped} has message.timestamp.type=LogAppendTime"
     world.alter(stamped, "message.timestamp.type", "LogAppendTime", on="destination")
-    run.until(lambda: run.output.count(why) == turn, "it says so")
+    run.until(lambda: run.output.count(why) == turn, "it is reported")
     run.until(lambda: _slice_ended(world, before), "what was under way has ended")
     for topic in (stamped, other):
         world.produce(topic, world.numbers(10, 1, turn * 100))
@@ -215,19 +215,19 @@ def _replace_timestamps_for_a_while(world: World, run: Causeway, stamped: str, o
 
 
 def _slice_ended(world: World, before: int) -> bool:
-    """Whether a slice behind this one was cut, and is over: a shard works on a later one."""
-    image = world.ledger()
-    cut = image.cut.slice if image.cut else 0
-    return cut > before and any(sign.slice > cut for shard, sign in image.heartbeats.items() if shard)
+    """Whether a slice after this one was cut, and has ended: a shard serves a later one."""
+    state = world.ledger()
+    cut = state.cut.slice if state.cut else 0
+    return cut > before and any(sign.slice > cut for shard, sign in state.heartbeats.items() if shard)
 
 
-def test_a_run_with_an_end_is_refused_where_the_destination_begins_to_replace_timestamps(
+def test_a_bounded_run_is_refused_when_the_destination_begins_to_replace_timestamps(
     world: World,
 ) -> None:
     topic = world.topic("t", 1)
     world.produce(topic, world.numbers(5_000))
     run = world.run(world.config(max_records_per_second=50), "--stop-at-end")
-    run.until(lambda: world.ledger().positions and world.carried(), "records are carried")
+    run.until(lambda: world.ledger().positions and world.carried(), "records are replicated")
 
     world.alter(topic, "message.timestamp.type", "LogAppendTime", on="destination")
 
@@ -249,7 +249,7 @@ def test_created_topics_are_like_the_source(world: World) -> None:
 
 
 def test_the_offset_map_is_exact_although_others_write_too(world: World) -> None:
-    """For every record: the map says where it landed, and that is where it is."""
+    """For every record: it is at the offset that the map names."""
     topic = world.topic("t", 1)
     world.topic("t", 1, on="destination")
     run = world.run(world.config(on_existing_records="append"))
@@ -260,7 +260,7 @@ def test_the_offset_map_is_exact_although_others_write_too(world: World) -> None
         stranger.produce(topic, value=b"stranger", partition=0)
         stranger.poll(0)
     stranger.flush(10)
-    run.until(lambda: world.carried() == 1_600, "everything is carried")
+    run.until(lambda: world.carried() == 1_600, "everything is replicated")
     assert run.stop() == 0, run.output
 
     mapped = world.offset_map(topic)

@@ -51,7 +51,7 @@ def java_partitions(java: Any, servers: str, topic: str, keys: list[bytes]) -> d
         producer.close()
 
 
-def test_a_key_goes_where_a_java_producer_puts_it(world: World, java: Any) -> None:
+def test_a_key_goes_to_the_partition_that_a_java_producer_chooses(world: World, java: Any) -> None:
     topic = world.topic(partitions=2)
     there, reference = (world.topic(suffix, 7, on="destination") for suffix in ("there", "reference"))
     at = now_ms()
@@ -59,6 +59,6 @@ def test_a_key_goes_where_a_java_producer_puts_it(world: World, java: Any) -> No
     world.carry_all(world.config([topic], rename={topic: there}, partitions="by-key"))
 
     expected = java_partitions(java, world.servers["destination"], reference, KEYS)
-    found = {rec.key: number for number, recs in world.read(there).items() for rec in recs}
-    assert found == expected
-    assert set(found.values()) == set(range(7))
+    partitions = {rec.key: number for number, recs in world.read(there).items() for rec in recs}
+    assert partitions == expected
+    assert set(partitions.values()) == set(range(7))

@@ -15,12 +15,12 @@ from support.world import World
 LIMITS = Limits(1_000, 1 << 20, 1, 10, 1 << 20, 1_000, 100_000, 1)
 
 
-def test_what_shards_wrote_last_is_told_and_a_mirror_that_is_done_stays_done(world: World) -> None:
+def test_the_last_events_of_shards_are_reported_and_a_mirror_that_is_done_stays_done(world: World) -> None:
     topic = world.topic("t", 1)
     world.produce(topic, world.numbers(10))
     settings = load(world.config(shards=1), environ={})
-    told: list[EventView] = []
-    driver = Driver(settings, settings.mirrors[0], True, lambda _mirror, event: told.append(event))
+    events: list[EventView] = []
+    driver = Driver(settings, settings.mirrors[0], True, lambda _mirror, event: events.append(event))
     driver.prepare(1)
     assert len(driver.orders()) == 1
     lease = world.ledger().newest_lease()
@@ -39,7 +39,7 @@ def test_what_shards_wrote_last_is_told_and_a_mirror_that_is_done_stays_done(wor
     driver.settle("done")
     driver.finish()
 
-    whats = [event.what for event in told]
+    whats = [event.what for event in events]
     assert whats[-4:-2] == ["first", "second, under the same key"]
     assert "stopped (gap)" in whats[-2]
     assert whats[-1] == "carrier: native"

@@ -14,7 +14,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return now
 
 
-def test_a_shard_that_is_not_heard_any_more_is_noticed(clock: list[float]) -> None:
+def test_a_shard_without_heartbeats_is_detected(clock: list[float]) -> None:
     liveness = Liveness()
     liveness.begin([1, 2])
     clock[0] += STARTING_SECONDS
@@ -23,10 +23,10 @@ def test_a_shard_that_is_not_heard_any_more_is_noticed(clock: list[float]) -> No
         liveness.on_heartbeat(1, 5, 0.0)
     assert liveness.silent(15) == 2
     liveness.ended = 1
-    assert liveness.silent(15) is None, "one has ended, and is silent by right"
+    assert liveness.silent(15) is None, "one has ended, so it sends none"
 
 
-def test_a_start_may_take_its_time_and_an_outage_excuses_all(clock: list[float]) -> None:
+def test_a_slow_start_and_an_outage_are_no_missing_heartbeats(clock: list[float]) -> None:
     liveness = Liveness()
     liveness.begin([1])
     clock[0] += STARTING_SECONDS + 10
@@ -41,7 +41,7 @@ def test_shards_end_in_the_order_in_which_they_began(clock: list[float]) -> None
     liveness = Liveness()
     for shard, number in ((2, 1), (1, 1), (1, 1), (2, 1), (1, 2), (2, 2), (1, 2)):
         if (shard, number) == (1, 2):
-            liveness.begin([1, 2])  # the next slice is heard before anybody watches it
+            liveness.begin([1, 2])  # heartbeats of the next slice come before it is watched
         clock[0] += 1
         liveness.on_heartbeat(shard, number, 0.0)
         if (shard, number) == (2, 1):
@@ -62,7 +62,7 @@ def test_a_slice_has_begun_when_all_its_shards_have(clock: list[float]) -> None:
     assert liveness.begun_at(5, [1, 2]) is None
 
 
-def test_what_counts_is_when_a_task_began_and_not_when_it_was_first_heard(clock: list[float]) -> None:
+def test_the_start_of_a_task_counts_and_not_its_first_heartbeat(clock: list[float]) -> None:
     liveness = Liveness()
     liveness.on_heartbeat(1, 4, 0.2)
     clock[0] += 0.5
@@ -71,8 +71,8 @@ def test_what_counts_is_when_a_task_began_and_not_when_it_was_first_heard(clock:
     assert liveness.begun_at(4, [1, 2]) == pytest.approx(99.8)
 
 
-def test_a_shard_that_says_why_it_commits_nothing_is_not_missed(clock: list[float]) -> None:
-    """It is alive, and to order its work again would interrupt all others for nothing."""
+def test_a_shard_that_reports_why_it_commits_nothing_is_not_missing(clock: list[float]) -> None:
+    """It is alive, and a new slice would interrupt all others without need."""
     liveness = Liveness()
     liveness.begin([1, 2])
     clock[0] += STARTING_SECONDS
@@ -90,7 +90,7 @@ def test_a_shard_that_says_why_it_commits_nothing_is_not_missed(clock: list[floa
 
 
 @pytest.mark.parametrize("why_silent", [False, True])
-def test_a_shard_that_has_committed_since_is_missed_as_ever(clock: list[float], why_silent: bool) -> None:
+def test_a_shard_that_has_committed_since_can_be_missing_again(clock: list[float], why_silent: bool) -> None:
     liveness = Liveness()
     liveness.begin([1])
     liveness.on_warning(1, "starting again", why_silent=why_silent)
@@ -99,7 +99,7 @@ def test_a_shard_that_has_committed_since_is_missed_as_ever(clock: list[float], 
     assert liveness.silent(15) == 1
 
 
-def test_a_shard_whose_silence_is_explained_by_others_is_not_missed(clock: list[float]) -> None:
+def test_a_shard_with_another_reason_for_its_silence_is_not_missing(clock: list[float]) -> None:
     liveness = Liveness()
     liveness.begin([1, 2])
     for shard in (1, 2):
@@ -117,7 +117,7 @@ def test_a_shard_whose_silence_is_explained_by_others_is_not_missed(clock: list[
     assert not liveness.missed(5)
 
 
-def test_a_reason_that_others_found_does_not_hide_a_hang_for_ever(clock: list[float]) -> None:
+def test_another_reason_does_not_hide_a_hang_for_ever(clock: list[float]) -> None:
     liveness = Liveness()
     liveness.begin([1, 2])
     for shard in (1, 2):
@@ -134,7 +134,7 @@ def test_a_reason_that_others_found_does_not_hide_a_hang_for_ever(clock: list[fl
     assert liveness.silent(15) == 1
 
 
-def test_a_reason_that_others_found_is_not_taken_for_a_shard_that_is_stuck(clock: list[float]) -> None:
+def test_another_reason_does_not_count_as_a_stuck_shard(clock: list[float]) -> None:
     liveness = Liveness()
     liveness.begin([1])
     liveness.on_heartbeat(1, 5, 0.0)

@@ -1,4 +1,4 @@
-"""Many sources into one, inside one cluster, both ways; and the loops that are refused."""
+"""Many sources into one topic, within one cluster, in both directions; and refused loops."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .test_routes import assert_merged
 
 
 def test_two_clusters_and_one_cluster_into_one_topic(world: World, tmp_path: Any) -> None:
-    """`here` on the source and `there` on the destination land in `all`, exactly, although it is killed."""
+    """`here` on the source and `there` on the destination arrive in `all`, exactly, despite a kill."""
     here, there, everything = (
         world.topic("here", 2),
         world.topic("there", 2, on="destination"),
@@ -43,12 +43,12 @@ def test_two_clusters_and_one_cluster_into_one_topic(world: World, tmp_path: Any
     assert sum(map(len, arrived.values())) == 8_500
     for sources in originals:
         mine = {rec for recs in sources.values() for rec in recs}
-        found = {number: [rec for rec in recs if rec in mine] for number, recs in arrived.items()}
-        assert_merged(sources, found, {0: 0, 1: 1})
+        merged = {number: [rec for rec in recs if rec in mine] for number, recs in arrived.items()}
+        assert_merged(sources, merged, {0: 0, 1: 1})
 
 
-def test_a_prefix_inside_one_cluster_does_not_carry_its_own_output(world: World) -> None:
-    """`.*` with a prefix, run again and again: copies of copies are not made."""
+def test_a_prefix_within_one_cluster_does_not_replicate_its_own_output(world: World) -> None:
+    """`.*` with a prefix, refreshed repeatedly: copies are not copied again."""
     topic = world.topic("t", 2)
     world.produce(topic, world.numbers(100, 2))
     prefix = f"{world.mirror}.copy-"
@@ -57,13 +57,13 @@ def test_a_prefix_inside_one_cluster_does_not_carry_its_own_output(world: World)
     names = world.admin("source").list_topics
     run.until(lambda: world.ledger(on="source").positions, "it has begun")
 
-    def carried() -> int:
-        return sum(one.tally.delivered for one in world.ledger(on="source").positions.values())
+    def delivered() -> int:
+        return sum(position.tally.delivered for position in world.ledger(on="source").positions.values())
 
-    run.until(lambda: carried() == 100, "the topic is copied")
+    run.until(lambda: delivered() == 100, "the topic is copied")
     late = world.topic("late", 1)
     world.produce(late, world.numbers(50))
-    run.until(lambda: carried() == 150, "a topic that came later is copied, and nothing else is")
+    run.until(lambda: delivered() == 150, "a topic that came later is copied, and nothing else is")
 
     assert run.stop() == 0, run.output
     mine = {name for name in names(timeout=10).topics if name.startswith(world.mirror)}
@@ -71,7 +71,7 @@ def test_a_prefix_inside_one_cluster_does_not_carry_its_own_output(world: World)
     assert world.read(f"{prefix}{topic}", "source") == world.read(topic, "source")
 
 
-def test_both_ways_with_marks_of_origin(world: World) -> None:
+def test_both_directions_with_provenance(world: World) -> None:
     """Equal names, both directions at once: each record arrives on the other side once and stays there."""
     topic = world.topic("t", 2)
     world.topic("t", 2, on="destination")
@@ -82,7 +82,7 @@ def test_both_ways_with_marks_of_origin(world: World) -> None:
     run.until(lambda: world.ledger(f"{world.mirror}-1", on="source").positions, "so has the way back")
 
     def filtered(mirror: str, on: str) -> int:
-        return sum(one.tally.filtered for one in world.ledger(mirror, on).positions.values())
+        return sum(position.tally.filtered for position in world.ledger(mirror, on).positions.values())
 
     world.produce(topic, world.numbers(300, 2))
     world.produce(topic, world.numbers(200, 2, start=1_000_000), on="destination")
@@ -97,7 +97,7 @@ def test_both_ways_with_marks_of_origin(world: World) -> None:
         assert len({rec.value for rec in recs}) == 500
         assert sum(1 for rec in recs if not rec.headers) == started
         assert all([name for name, _ in rec.headers] in ([], [HEADER]) for rec in recs)
-    # A mark is put on once: what is carried on from there keeps the one it has.
+    # A mark is set once: a record that is replicated further keeps it.
     marks = {value for recs in counts["destination"].values() for rec in recs for _, value in rec.headers}
     assert len(marks) == 1
 
@@ -133,7 +133,7 @@ def test_both_ways_with_marks_of_origin(world: World) -> None:
         ([{"topics": ["T"], "source": ["src", "too"]}], 'the sources "src" and "too" are the same cluster'),
     ],
 )
-def test_what_cannot_be_carried_is_refused_with_what_to_change(
+def test_routes_that_cannot_be_replicated_are_refused_with_what_to_change(
     world: World, mirrors: list[dict[str, Any]], why: str
 ) -> None:
     names = {short: world.name(short) for short in ("T", "U", "few")}
@@ -150,7 +150,7 @@ def test_what_cannot_be_carried_is_refused_with_what_to_change(
             return [spelled(inner) for inner in value]
         return names.get(value, value)
 
-    config = world.mirrors(*({key: spelled(value) for key, value in one.items()} for one in mirrors))
+    config = world.mirrors(*({key: spelled(value) for key, value in mirror.items()} for mirror in mirrors))
     for short, name in names.items():
         why = (
             why.replace(f"{short} ", f"{name} ")
@@ -165,7 +165,7 @@ def test_what_cannot_be_carried_is_refused_with_what_to_change(
     assert "Traceback" not in run.output
 
 
-def test_another_name_for_a_topic_that_was_carried_is_refused(world: World) -> None:
+def test_another_name_for_a_replicated_topic_is_refused(world: World) -> None:
     topic = world.topic("t", 1)
     world.produce(topic, world.numbers(10))
     world.carry_all(world.config([topic]))
@@ -177,8 +177,8 @@ def test_another_name_for_a_topic_that_was_carried_is_refused(world: World) -> N
     assert f"{was}, and {now}" in run.output
 
 
-def test_another_cluster_in_the_place_of_a_source_is_refused(world: World) -> None:
-    """Same names, same mirror, another cluster: its records need not be those that were carried."""
+def test_another_cluster_in_place_of_a_source_is_refused(world: World) -> None:
+    """Same names, same mirror, another cluster: its records need not be the replicated ones."""
     topic, to = world.topic("t", 1), world.name("to")
     world.topic("t", 1, on="destination")
     for on in ("source", "destination"):
@@ -193,13 +193,13 @@ def test_another_cluster_in_the_place_of_a_source_is_refused(world: World) -> No
 
 
 def test_a_limit_holds(world: World) -> None:
-    """Faster than it was allowed to be, it cannot have been: the only bound is from below."""
+    """It must take at least the time that the limit requires; there is no upper bound."""
     topic = world.topic("t", 2)
     world.produce(topic, world.numbers(600, 2))
     run = world.run(world.config([topic], max_records_per_second=200, max_bytes_per_second="1MB"))
     run.until(lambda: world.carried() > 0, "it has begun")
     began, done = time.monotonic(), world.carried()
-    run.until(lambda: world.carried() == 600, "everything is carried")
+    run.until(lambda: world.carried() == 600, "everything is replicated")
     took = time.monotonic() - began
 
     assert run.stop() == 0, run.output
@@ -207,7 +207,7 @@ def test_a_limit_holds(world: World) -> None:
     world.assert_mirrored(topic)
 
 
-def carried(world: World, records: int) -> bool:
+def is_replicated(world: World, records: int) -> bool:
     return world.carried() == records
 
 
@@ -220,7 +220,7 @@ def test_null_keys_are_spread_and_keys_stay_together(world: World) -> None:
     for round_number in range(12):
         records = [(0, Rec(None, f"{round_number}-{n}".encode(), (), 1_700_000_000_000)) for n in range(20)]
         world.produce(topic, records)
-        run.until(partial(carried, world, 20 * (round_number + 1)), "the round is carried")
+        run.until(partial(is_replicated, world, 20 * (round_number + 1)), "the round is replicated")
 
     assert run.stop() == 0, run.output
     arrived = world.read(to)

@@ -82,7 +82,7 @@ def test_a_mirror_runs_once_every_shard_that_was_ordered_has_sent_a_heartbeat(st
         ("destination", "tokyo", "destination", "tokyo"),
     ],
 )
-def test_the_error_names_the_cluster_that_is_waited_for(
+def test_the_error_names_the_cluster_that_the_mirror_waits_for(
     state: MirrorState, side: Side, cluster: str, waits: Side, named: str
 ) -> None:
     running(state)

@@ -59,7 +59,7 @@ def fail(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
 
 
 @pytest.mark.parametrize("error", [Again("not acknowledged"), Fenced("a newer epoch")])
-def test_what_would_be_retried_later_is_an_error_at_the_start(
+def test_a_failure_that_is_retried_later_is_an_error_at_the_start(
     start: Start, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     fail(monkeypatch, error)

@@ -28,39 +28,39 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def run(
-    clock: list[float], ticks: int, carried: int, end: int, arrived: int, until: int | None = None
+    clock: list[float], ticks: int, replicated: int, end: int, arrived: int, until: int | None = None
 ) -> MirrorProgress:
-    """Half a second for each tick, in which so many records of the one partition are carried and arrive."""
+    """Half a second per tick, in which `replicated` records are replicated and `arrived` arrive."""
     gauge = Gauge()
     goal = None if until is None else {A: until}
     for tick in range(ticks):
         clock[0] += 0.5
         ends = {A: end + arrived * tick, B: 1_000}
-        shown = gauge.measure("m", "running", {A: at(A, carried * tick)}, ends, [B], 1, goal)
+        shown = gauge.measure("m", "running", {A: at(A, replicated * tick)}, ends, [B], 1, goal)
     return shown
 
 
-def test_catching_up_is_at_the_rate_at_which_the_lag_falls(clock: list[float]) -> None:
-    shown = run(clock, 40, carried=500, end=50_000, arrived=450)
+def test_the_catch_up_rate_is_the_rate_at_which_the_lag_falls(clock: list[float]) -> None:
+    shown = run(clock, 40, replicated=500, end=50_000, arrived=450)
     assert shown.records_per_second == pytest.approx(1_000)
     assert shown.backlog is not None
     assert shown.backlog.falls == pytest.approx(100)
     assert shown.backlog.left == 50_000 - 39 * 50
     assert not shown.backlog.bounded
-    assert shown.lag == shown.backlog.left + 1_000  # what is stopped is behind, and does not catch up
+    assert shown.lag == shown.backlog.left + 1_000  # a stopped partition lags, and does not catch up
 
 
-def test_books_that_began_anew_are_no_rate_below_nothing(clock: list[float]) -> None:
-    """The topic was deleted and created again, and the policy says to begin with it."""
+def test_counts_that_start_again_give_no_negative_rate(clock: list[float]) -> None:
+    """The topic was recreated, and the policy restarts with it."""
     gauge = Gauge()
-    for carried in (500, 10):
+    for replicated in (500, 10):
         clock[0] += 0.5
-        shown = gauge.measure("m", "running", {A: at(A, carried)}, {A: 500}, [], 1, None)
-    assert [(one.records_per_second, one.bytes_per_second) for one in shown.topics] == [(0, 0)]
+        shown = gauge.measure("m", "running", {A: at(A, replicated)}, {A: 500}, [], 1, None)
+    assert [(topic.records_per_second, topic.bytes_per_second) for topic in shown.topics] == [(0, 0)]
 
 
-def test_a_run_with_an_end_goes_to_the_ends_of_its_start(clock: list[float]) -> None:
-    shown = run(clock, 40, carried=500, end=50_000, arrived=5_000, until=50_000)
+def test_a_bounded_run_goes_to_the_log_ends_at_its_start(clock: list[float]) -> None:
+    shown = run(clock, 40, replicated=500, end=50_000, arrived=5_000, until=50_000)
     assert shown.backlog is not None
     assert shown.backlog.bounded
     assert (shown.backlog.left, shown.backlog.most) == (50_000 - 39 * 500, 50_000)
@@ -68,8 +68,8 @@ def test_a_run_with_an_end_goes_to_the_ends_of_its_start(clock: list[float]) -> 
     assert shown.lag > shown.backlog.left
 
 
-def test_a_run_with_an_end_that_is_there_has_nothing_left(clock: list[float]) -> None:
-    assert run(clock, 40, carried=500, end=5_000, arrived=5_000, until=5_000).backlog is None
+def test_a_bounded_run_at_its_end_has_no_backlog(clock: list[float]) -> None:
+    assert run(clock, 40, replicated=500, end=5_000, arrived=5_000, until=5_000).backlog is None
 
 
 @given(
@@ -77,7 +77,7 @@ def test_a_run_with_an_end_that_is_there_has_nothing_left(clock: list[float]) ->
         st.tuples(st.sampled_from([A, B, A._replace(topic="payments")]), st.integers(0, 1_000)), max_size=30
     )
 )
-def test_counting_what_moved_comes_to_the_same_as_counting_all(
+def test_counting_changed_partitions_gives_the_same_as_counting_all(
     moves: list[tuple[SourcePartition, int]],
 ) -> None:
     moving, positions = Totals(), dict[SourcePartition, Position]()

@@ -1,4 +1,4 @@
-"""A part that cannot be replicated is said everywhere, and the rest goes on."""
+"""A part that cannot be replicated is reported everywhere, and the rest continues."""
 
 from __future__ import annotations
 
@@ -38,18 +38,20 @@ def grow(world: World, topic: str, partitions: int, on: str = "source") -> None:
 
 def asked(url: str) -> tuple[int, Any]:
     try:
-        with urllib.request.urlopen(url, timeout=30) as answer:
-            return answer.status, json.loads(answer.read())
+        with urllib.request.urlopen(url, timeout=30) as response:
+            return response.status, json.loads(response.read())
     except urllib.error.HTTPError as error:
         return error.code, json.loads(error.read())
 
 
 def lags(run: Causeway, topic: str) -> dict[int, int]:
     """`causeway_lag_records` by partition."""
-    with urllib.request.urlopen(f"{run.page()}/metrics", timeout=30) as answer:
-        text = answer.read().decode()
-    found = re.findall(rf'causeway_lag_records{{.*topic="{re.escape(topic)}",partition="(\d+)"}} (\d+)', text)
-    return {int(partition): int(float(value)) for partition, value in found}
+    with urllib.request.urlopen(f"{run.page()}/metrics", timeout=30) as response:
+        text = response.read().decode()
+    series = re.findall(
+        rf'causeway_lag_records{{.*topic="{re.escape(topic)}",partition="(\d+)"}} (\d+)', text
+    )
+    return {int(partition): int(float(value)) for partition, value in series}
 
 
 def delivered(world: World) -> dict[int, int]:
@@ -66,12 +68,12 @@ def grown(world: World) -> tuple[str, Path, Causeway]:
     run = world.run(config)
     run.until(lambda: delivered(world) == {0: 10, 1: 10}, "the mirror tails", 90)
     grow(world, topic, 3)
-    run.until(lambda: "not replicated" in run.output, "it is said", 30)
+    run.until(lambda: "not replicated" in run.output, "it is logged", 30)
     world.produce(topic, world.numbers(30, 3))
     return topic, config, run
 
 
-def test_partitions_that_have_a_place_go_on_and_the_others_are_told(world: World, tmp_path: Path) -> None:
+def test_partitions_with_a_place_continue_and_the_others_are_reported(world: World, tmp_path: Path) -> None:
     topic, config, run = grown(world)
     api = f"{run.page()}/api/v1/mirrors/{world.mirror}"
 
@@ -85,11 +87,11 @@ def test_partitions_that_have_a_place_go_on_and_the_others_are_told(world: World
     (finding,) = asked(api)[1]["findings"]
     assert (finding["level"], finding["what"]) == ("error", f"{topic}[2] is stopped (unroutable): {why}")
     assert "kafka-topics.sh --alter" in finding["todo"]
-    said = Causeway("status", config, "--url", run.page(), log=tmp_path / "status.log")
-    assert said.wait() == 6, said.output
-    assert "10 records" in said.output, "what would be missing without the source"
+    status = Causeway("status", config, "--url", run.page(), log=tmp_path / "status.log")
+    assert status.wait() == 6, status.output
+    assert "10 records" in status.output, "what would be missing without the source"
     assert run.stop() == 0, run.output
-    # A run with an end would end well without that partition: it does not begin.
+    # With --stop-at-end it would succeed without that partition: it does not start.
     assert world.run(config, "--stop-at-end").wait() == 3
 
 
@@ -111,11 +113,11 @@ def test_a_topic_that_may_not_grow_keeps_the_places_it_has() -> None:
     route = Route("paris", TopicFacts("t", "i", 4, 1), "t")
     there = TopicFacts("t", "u", 2, 1)
     routes = {("paris", "t"): route}
-    found = Survey(routes=dict(routes), every=routes, destinations={"t": there}, actions={"t": Grow(4)})
+    survey = Survey(routes=dict(routes), every=routes, destinations={"t": there}, actions={"t": Grow(4)})
     destination, source = cast(ClusterView, Destination()), cast(ClusterView, Source())
 
-    assert list(prepare(found, destination)) == []
-    plan = plan_of(found, {"paris": source})
+    assert list(prepare(survey, destination)) == []
+    plan = plan_of(survey, {"paris": source})
 
     assert [lane.source.partition for lane in plan.lanes] == [0, 1]
     (refusal,) = plan.refusals
@@ -126,20 +128,20 @@ def test_a_topic_that_may_not_grow_keeps_the_places_it_has() -> None:
         refuse_at_start("m", plan.refusals)
 
 
-def test_a_topic_that_may_not_grow_and_has_a_place_for_all_is_not_refused() -> None:
+def test_a_topic_that_may_not_grow_but_has_enough_partitions_is_not_refused() -> None:
     route = Route("paris", TopicFacts("t", "i", 6, 1), "t", Placement(by_key=True))
     there = TopicFacts("t", "u", 4, 1)
     routes = {("paris", "t"): route}
-    found = Survey(routes=dict(routes), every=routes, destinations={"t": there}, actions={"t": Grow(6)})
+    survey = Survey(routes=dict(routes), every=routes, destinations={"t": there}, actions={"t": Grow(6)})
 
-    assert list(prepare(found, cast(ClusterView, Destination()))) == []
-    plan = plan_of(found, {"paris": cast(ClusterView, Source())})
+    assert list(prepare(survey, cast(ClusterView, Destination()))) == []
+    plan = plan_of(survey, {"paris": cast(ClusterView, Source())})
 
     assert len(plan.lanes) == 6
     assert plan.refusals == ()
 
 
-def test_a_refusal_that_only_counts_more_records_is_the_same_one() -> None:
+def test_a_refusal_that_differs_only_in_its_record_count_is_the_same() -> None:
     first = Refusal("paris", "t", "topic t already holds up to 10 records", "adopt it", integrity=True)
 
     assert first.identity == replace(first, why="topic t already holds up to 11 records").identity
@@ -164,7 +166,7 @@ def test_named_topics_are_looked_up_and_not_compared_with_every_topic(
 
 
 @pytest.mark.deep
-def test_a_restart_goes_on_with_the_rest_and_a_place_that_comes_is_taken(world: World) -> None:
+def test_a_restart_continues_with_the_rest_and_uses_a_new_partition(world: World) -> None:
     topic, config, run = grown(world)
     run.until(lambda: delivered(world) == {0: 20, 1: 20}, "those with a place go on", 60)
     assert run.stop() == 0, run.output

@@ -1,4 +1,4 @@
-"""A topic that the destination will not create: it is refused, and the others go on."""
+"""A topic that the destination does not create: it is refused, and the others continue."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from causeway.replication.start_checks import refuse_at_start
 from support.world import World
 
 
-def test_one_topic_that_cannot_be_created_keeps_no_other_from_being_made(world: World) -> None:
-    """Kafka takes no x.y beside x_y. Seen while it runs; and at a start, where nothing begins."""
+def test_a_topic_that_cannot_be_created_does_not_prevent_others(world: World) -> None:
+    """Kafka rejects x.y beside x_y. While the mirror runs; and at a start, which is refused."""
     first = world.topic("a")
     world.produce(first, world.numbers(10))
     taken = NewTopic(world.name("x_y"), 1, 1)
@@ -31,7 +31,7 @@ def test_one_topic_that_cannot_be_created_keeps_no_other_from_being_made(world: 
     run.until(lambda: world.carried() == 10, "the first topic is mirrored")
     refused = world.topic("x.y")
     world.produce(refused, world.numbers(10))
-    run.until(lambda: "the cluster rejects it" in run.output, "the refusal is said")
+    run.until(lambda: "the cluster rejects it" in run.output, "the refusal is logged")
     later = world.topic("z")  # its name comes after the refused one
     world.produce(later, world.numbers(20))
     world.produce(first, world.numbers(10, 1, 10))
@@ -74,8 +74,8 @@ class Here:
 REFUSED = PlanRefused("creating topic b: the cluster rejects it", why="a policy", todo="change it")
 
 
-def looked(**actions: Create | Grow) -> Survey:
-    """Topics of three partitions, of which the destination has two where it has to grow."""
+def survey_with(**actions: Create | Grow) -> Survey:
+    """Topics of three partitions; the destination has two of each that has to grow."""
     survey = Survey(actions=dict(actions))
     for name, action in actions.items():
         survey.routes["src", name] = Route("src", TopicFacts(name, f"src-{name}", 3, 1), name)
@@ -94,8 +94,8 @@ def partitions(survey: Survey) -> dict[str, int]:
     return {name: sum(lane.place.topic == name for lane in lanes) for name in "abc"}
 
 
-def test_the_topics_after_a_refused_one_are_made() -> None:
-    survey, there = looked(a=create(), b=create(), c=create()), There("b", error=REFUSED)
+def test_the_topics_after_a_refused_one_are_created() -> None:
+    survey, there = survey_with(a=create(), b=create(), c=create()), There("b", error=REFUSED)
     view: Any = there
     assert [facts.name for facts in prepare(survey, view)] == ["a", "c"]
     assert survey.refusals == [
@@ -105,7 +105,7 @@ def test_the_topics_after_a_refused_one_are_made() -> None:
 
 
 def test_a_topic_that_cannot_grow_keeps_the_places_it_has() -> None:
-    survey = looked(a=Grow(3), b=Grow(3), c=create())
+    survey = survey_with(a=Grow(3), b=Grow(3), c=create())
     view: Any = There("b", error=AccessDenied("adding partitions to topic b: access denied"))
     assert [facts.name for facts in prepare(survey, view)] == ["c"]
     assert partitions(survey) == {"a": 3, "b": 2, "c": 3}
@@ -115,11 +115,11 @@ def test_a_topic_that_cannot_grow_keeps_the_places_it_has() -> None:
         refuse_at_start("m", survey.refusals)
 
 
-def test_those_that_were_made_before_a_cluster_goes_away_are_known() -> None:
+def test_topics_that_were_created_before_an_outage_are_known() -> None:
     view: Any = There("b", error=Unreachable("no response"))
     made: list[TopicFacts] = []
     with pytest.raises(Unreachable):
-        made.extend(prepare(looked(a=create(), b=create(), c=create()), view))
+        made.extend(prepare(survey_with(a=create(), b=create(), c=create()), view))
     assert [facts.name for facts in made] == ["a"]
 
 
@@ -135,9 +135,9 @@ def test_those_that_were_made_before_a_cluster_goes_away_are_known() -> None:
         (KafkaError._TIMED_OUT, Unreachable),
     ],
 )
-def test_a_cluster_that_says_no_is_not_one_that_does_not_answer(code: int, kind: type[CausewayError]) -> None:
-    error = as_user_error(KafkaError(code, "said by the broker"), "dst", "tokyo:9092", "creating topic t")
+def test_a_cluster_that_rejects_a_request_is_not_unreachable(code: int, kind: type[CausewayError]) -> None:
+    error = as_user_error(KafkaError(code, "the broker's message"), "dst", "tokyo:9092", "creating topic t")
     assert type(error) is kind
-    assert error.why == "said by the broker"
+    assert error.why == "the broker's message"
     assert ("no response" in error.what) == (code == KafkaError._TIMED_OUT)
     assert ("network" in error.todo) == (code == KafkaError._TIMED_OUT)

@@ -1,4 +1,4 @@
-"""Routes: names, partitions, many into one, inside one cluster; each carried, stopped and carried on."""
+"""Routes: names, partitions, many into one, within one cluster; each replicated, stopped and resumed."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def keyed(count: int, start: int = 0) -> list[tuple[int, Rec]]:
 
 
 def test_names_and_partitions(world: World) -> None:
-    """Each route in a mirror of its own, two runs: what came first is not carried again by the second."""
+    """Each route in a mirror of its own, two runs: the second does not repeat the first."""
     topics = [
         world.topic(suffix, 3) for suffix in ("prefixed", "renamed", "keyed", "mapped", "fixed", "folded")
     ]
     prefixed, renamed, by_key, mapped, fixed, folded = topics
     world.topic("few", 2, on="destination")
     for topic in topics:
-        # By key each record is a run of the offset map by itself: more of them than one record can hold.
+        # By key each record is a run of the offset map: more runs than one record can hold.
         world.produce(topic, keyed(60_000 if topic == by_key else 300))
     pairs = [{"src": 0, "dest": 2}, {"src": 1, "dest": 4}, {"src": 2, "dest": 0}]
     config = world.mirrors(
@@ -62,7 +62,7 @@ def test_names_and_partitions(world: World) -> None:
 
 
 def assert_merged(here: dict[int, list[Rec]], there: dict[int, list[Rec]], to: dict[int, int]) -> None:
-    """Every record once, where the map says, in the order of its source partition."""
+    """Every record once, where `to` says, in the order of its source partition."""
     wanted = Counter(rec for recs in here.values() for rec in recs)
     assert Counter(rec for recs in there.values() for rec in recs) == wanted
     for number, recs in here.items():
@@ -76,8 +76,8 @@ def assert_by_key(here: dict[int, list[Rec]], there: dict[int, list[Rec]]) -> No
     assert Counter(rec for recs in there.values() for rec in recs) == wanted
     for recs in here.values():
         mine = set(recs)
-        for found in there.values():
-            arrived = [rec for rec in found if rec in mine]
+        for records in there.values():
+            arrived = [rec for rec in records if rec in mine]
             there_too = set(arrived)
             assert arrived == [rec for rec in recs if rec in there_too]
     homes: dict[bytes | None, set[int]] = {}

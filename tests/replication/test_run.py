@@ -1,4 +1,4 @@
-"""`causeway run` as users meet it: what it picks up, where it starts, how it ends."""
+"""`causeway run` as users run it: what it picks up, where it starts, how it ends."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from support.world import World, now_ms
 
 
 @pytest.mark.spark
-def test_stop_at_end_ends_on_everything_that_has_an_end(world: World) -> None:
+def test_stop_at_end_ends_for_every_kind_of_log(world: World) -> None:
     """Empty topics, trailing markers, a compacted topic; and at once when there is nothing to do."""
     empty = world.topic("empty", 2)
     markers = world.topic("markers", 1)
@@ -40,11 +40,11 @@ def test_stop_at_end_ends_on_everything_that_has_an_end(world: World) -> None:
     world.assert_mirrored(markers)
     assert world.read(empty) == {0: [], 1: []}
     assert world.read(compacted)[0][-1].value == b"199"
-    assert "Spark" not in again.output, "nothing to do, and Spark was started for it"
+    assert "Spark" not in again.output, "Spark was started with nothing to do"
 
 
 def test_topics_and_partitions_that_appear_are_picked_up(world: World) -> None:
-    """From their beginning, whatever `start` says: nobody chose to skip them."""
+    """From their beginning, whatever `start` says: it applies only to topics that exist at the start."""
     old = world.topic("old", 1)
     world.produce(old, world.numbers(100))
     run = world.run(world.config(start="latest"))
@@ -55,11 +55,11 @@ def test_topics_and_partitions_that_appear_are_picked_up(world: World) -> None:
     run.until(lambda: world.source_partitions(old) == 3, "the partitions exist")
     world.produce(old, [(2, rec) for _, rec in world.numbers(30)])
 
-    run.until(lambda: world.carried() == 80, "the new topic and the new partition are carried")
+    run.until(lambda: world.carried() == 80, "the new topic and the new partition are replicated")
 
     assert run.stop() == 0, run.output
     assert len(world.read(new)[0]) == 50
-    assert {partition: len(found) for partition, found in world.read(old).items()} == {0: 0, 1: 0, 2: 30}
+    assert {partition: len(records) for partition, records in world.read(old).items()} == {0: 0, 1: 0, 2: 30}
 
 
 @pytest.mark.parametrize("start", ["latest", "timestamp"])
@@ -82,12 +82,12 @@ def test_a_start_that_is_not_the_beginning_is_resolved_once(world: World, start:
 
 @pytest.mark.spark
 @pytest.mark.parametrize("how", ["SIGTERM", "Ctrl-C"])
-def test_a_stop_leaves_nothing_open(world: World, how: str) -> None:
+def test_a_stop_leaves_no_open_transaction(world: World, how: str) -> None:
     """A read_committed reader sees everything up to the log's end at once."""
     topic = world.topic("t", 2)
     run = world.run(world.config(shards=2))
     world.produce(topic, world.numbers(50_000, 2))
-    run.until(lambda: world.carried() > 0, "it carries")
+    run.until(lambda: world.carried() > 0, "it replicates")
     assert _maps_its_classes(run) or not class_archive().is_file()
 
     assert (run.interrupt() if how == "Ctrl-C" else run.stop()) == 0, run.output
@@ -98,9 +98,9 @@ def test_a_stop_leaves_nothing_open(world: World, how: str) -> None:
 
 
 def _maps_its_classes(run: Causeway) -> bool:
-    """Whether one of its processes, the JVM, has taken the archive of Spark's classes."""
+    """Whether one of its processes, the JVM, has mapped the archive of Spark's classes."""
     maps = [Path(f"/proc/{pid}/maps").read_text() for pid in descendants(run.process.pid)]
-    archive = str(class_archive().resolve())  # as the kernel names it, also where .venv is behind a link
+    archive = str(class_archive().resolve())  # as the kernel names it, also if .venv is a symlink
     return any(archive in text for text in maps)
 
 
@@ -113,7 +113,7 @@ def test_the_source_group_shows_the_lag_and_can_be_switched_off(world: World) ->
     assert _group_offsets(world, f"causeway.{world.mirror}", topic) == {0: 50, 1: 50}
 
 
-def test_without_a_source_group_the_source_is_left_alone(world: World) -> None:
+def test_without_a_source_group_nothing_is_committed_to_the_source(world: World) -> None:
     topic = world.topic("t", 1)
     world.produce(topic, world.numbers(10))
 
@@ -126,8 +126,8 @@ def _group_offsets(world: World, group: str, topic: str) -> dict[int, int]:
     partitions = world.source_partitions(topic)
     consumer = Consumer({"bootstrap.servers": world.servers["source"], "group.id": group})
     try:
-        found = consumer.committed([TopicPartition(topic, n) for n in range(partitions)], timeout=10)
-        return {partition.partition: partition.offset for partition in found}
+        committed = consumer.committed([TopicPartition(topic, n) for n in range(partitions)], timeout=10)
+        return {partition.partition: partition.offset for partition in committed}
     finally:
         consumer.close()
 

@@ -1,4 +1,4 @@
-"""A mirror that lies is found out: `verify` reads both sides itself and names the coordinates."""
+"""A mirror that alters records is detected: `verify` reads both sides itself and names the offsets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SABOTEUR = Path(__file__).parents[1] / "support" / "sabotage"
 
 
 @pytest.mark.parametrize(
-    ("kind", "at", "found"),
+    ("kind", "at", "difference"),
     [
         ("drop", 500, "missing"),
         ("repeat", 999, "duplicated"),
@@ -23,7 +23,7 @@ SABOTEUR = Path(__file__).parents[1] / "support" / "sabotage"
     ],
 )
 def test_verify_finds_a_sabotaged_record(
-    world: World, tmp_path: Path, kind: str, at: int, found: str
+    world: World, tmp_path: Path, kind: str, at: int, difference: str
 ) -> None:
     topic = world.topic("t", 2)
     world.produce(topic, world.numbers(2_000, 2))
@@ -36,10 +36,10 @@ def test_verify_finds_a_sabotaged_record(
     report = json.loads(next(line for line in verify.output.splitlines() if line.startswith("{")))
     (mirror,) = report["mirrors"]
     counts = mirror["counts"]
-    assert counts[found] == 1, report
+    assert counts[difference] == 1, report
     assert sum(counts[other] for other in ("missing", "duplicated", "out_of_order", "changed")) == 1
-    (partition,) = [one for one in mirror["partitions"] if one["partition"] == 0]
-    (first,) = partition["first"][found]
+    (partition,) = [row for row in mirror["partitions"] if row["partition"] == 0]
+    (first,) = partition["first"][difference]
     if kind == "swap":
         at = _first_out_of_place(world, topic)
     assert first["source"] in (at, at + 1), first
@@ -50,7 +50,7 @@ def _first_out_of_place(world: World, topic: str) -> int:
     return next(offset for offset, (ours, theirs) in enumerate(pairs) if ours.value != theirs.value)
 
 
-def test_verify_says_that_an_honest_mirror_is_honest(world: World, tmp_path: Path) -> None:
+def test_verify_finds_nothing_in_a_correct_mirror(world: World, tmp_path: Path) -> None:
     topic = world.topic("t", 2)
     world.produce(topic, world.numbers(2_000, 2))
     config = world.config()

@@ -115,13 +115,13 @@ def test_nothing_is_submitted_before_all_shards_have_begun(submitted: list[FakeS
     assert submitted == []
 
 
-def test_a_run_with_an_end_submits_nothing(submitted: list[FakeSlice]) -> None:
+def test_a_bounded_run_submits_no_next_slice(submitted: list[FakeSlice]) -> None:
     driver = FakeDriver(stop_at_end=True)
     assert watched(driver, FakeSlice(1, lambda: driver.ticks > 60)) is None
     assert submitted == []
 
 
-def test_where_a_slot_is_missing_nothing_is_submitted(submitted: list[FakeSlice]) -> None:
+def test_without_a_free_slot_nothing_is_submitted(submitted: list[FakeSlice]) -> None:
     driver = FakeDriver()
     piece = FakeSlice(3, lambda: driver.ticks > 60)
     piece.there = 1
@@ -129,7 +129,7 @@ def test_where_a_slot_is_missing_nothing_is_submitted(submitted: list[FakeSlice]
     assert submitted == []
 
 
-def test_what_was_submitted_is_withdrawn_when_the_slice_is_cut(submitted: list[FakeSlice]) -> None:
+def test_the_submitted_slice_is_withdrawn_when_this_one_is_cut(submitted: list[FakeSlice]) -> None:
     driver = FakeDriver(*[None] * 50, CutCause.PAUSED)
     piece = FakeSlice(3, lambda: bool(driver.cuts))
 
@@ -137,7 +137,7 @@ def test_what_was_submitted_is_withdrawn_when_the_slice_is_cut(submitted: list[F
     assert (driver.causes, [each.cancelled for each in submitted]) == ([CutCause.PAUSED], [True])
 
 
-def test_what_was_submitted_is_withdrawn_when_the_slice_fails(submitted: list[FakeSlice]) -> None:
+def test_the_submitted_slice_is_withdrawn_when_this_one_fails(submitted: list[FakeSlice]) -> None:
     piece = FakeSlice(3, lambda: bool(submitted))
     piece.failure = "a lost JVM"
 
@@ -151,7 +151,7 @@ def test_after_a_cut_nothing_is_submitted(submitted: list[FakeSlice]) -> None:
     assert submitted == []
 
 
-def test_a_shard_that_does_not_end_with_its_slice_is_noticed(
+def test_a_shard_that_does_not_end_with_its_slice_is_detected(
     submitted: list[FakeSlice], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(slice_loop, "OVERDUE_SECONDS", 0.1)
@@ -159,7 +159,7 @@ def test_a_shard_that_does_not_end_with_its_slice_is_noticed(
 
     def ends() -> bool:
         if submitted:
-            driver.liveness.on_heartbeat(1, 4, 0.0)  # the other shard is at work on the next slice already
+            driver.liveness.on_heartbeat(1, 4, 0.0)  # the other shard already serves the next slice
         return bool(driver.cuts)
 
     assert watched(driver, FakeSlice(3, ends)) is None
@@ -179,20 +179,20 @@ def test_a_stop_cuts_the_slice_and_withdraws_the_next_one(submitted: list[FakeSl
     assert (driver.causes, submitted[0].cancelled) == ([CutCause.STOPPED], True)
 
 
-def test_no_source_is_asked_any_more_once_a_slice_is_cut_short(submitted: list[FakeSlice]) -> None:
+def test_no_source_is_checked_once_a_slice_is_cut_short(submitted: list[FakeSlice]) -> None:
     driver = FakeDriver(None, CutCause.TOPICS_CHANGED, length=60.0)
     assert watched(driver, FakeSlice(3, lambda: driver.ticks > 4)) is None
     assert driver.leaving == [False, False, True, True, True]
 
 
-def test_nor_by_a_mirror_that_is_told_to_stop(submitted: list[FakeSlice]) -> None:
+def test_no_source_is_checked_by_a_mirror_that_is_stopping(submitted: list[FakeSlice]) -> None:
     stopping, driver = threading.Event(), FakeDriver(length=60.0)
     stopping.set()
     assert watched(driver, FakeSlice(3, lambda: driver.ticks > 1), stopping) is None
     assert driver.leaving == [True, True]
 
 
-def test_whatever_is_raised_leaves_no_task_behind(submitted: list[FakeSlice]) -> None:
+def test_an_exception_leaves_no_task_running(submitted: list[FakeSlice]) -> None:
     driver = FakeDriver()
     piece = FakeSlice(3)
 
@@ -220,7 +220,7 @@ def test_a_shard_without_heartbeats_is_reported_with_the_slots_that_are_missing(
 
 
 def test_other_reasons_are_not_reported(submitted: list[FakeSlice]) -> None:
-    """Also where their text looks the same: the cause decides."""
+    """Also if their text is the same: the cause decides."""
     driver = FakeDriver()
     driver._reasons = [CutReason(CutCause.TOPICS_CHANGED, "no heartbeat from shard 1")]
     assert watched(driver, FakeSlice(3, lambda: bool(driver.cuts))) is None
@@ -254,7 +254,7 @@ def test_shards_that_were_fenced_or_could_not_begin_are_reported() -> None:
     ]
 
 
-def test_the_error_of_a_broken_shard_is_raised_as_it_was() -> None:
+def test_the_error_of_a_broken_shard_is_raised_unchanged() -> None:
     error = PlanRefused("two problems", problems=("a", "b"), where="here", todo="change it", cluster="tokyo")
     with pytest.raises(PlanRefused) as caught:
         slice_loop._check([Receipt(1, "broken", error=TaskError.of(error))], cast(Driver, Outcomes()))

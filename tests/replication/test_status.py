@@ -1,4 +1,4 @@
-"""What is shown together was seen together: no position after the end of its log."""
+"""Values that are shown together were read together: no position after the end of its log."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LANES = [Lane(source, "i", Place("t", "u", 0), until=None) for source in (HERE, 
 
 
 class Source:
-    """A cluster whose log ends at `end`; while it is asked for that, `meanwhile` happens."""
+    """A cluster whose log ends at `end`; `meanwhile` is called during the request."""
 
     def __init__(self, name: str) -> None:
         self._id = f"{name}-id"
@@ -35,7 +35,7 @@ class Source:
 
     def offsets(self, wanted: Iterable[tuple[str, int]], at: str) -> dict[tuple[str, int], int]:
         if self.away:
-            raise Unreachable("no answer")
+            raise Unreachable("no response")
         end = self.end
         if at == "latest":
             self.meanwhile()
@@ -44,30 +44,30 @@ class Source:
 
 class Scene:
     def __init__(self) -> None:
-        self.image = LedgerState()
+        self.state = LedgerState()
         self.paris, self.rome = Source("paris"), Source("rome")
         self._status = Status(mirror())
         self.refused: dict[SourcePartition, Refusal] = {}
 
-    def look(self, *sources: SourcePartition) -> None:
+    def fetch_ends(self, *sources: SourcePartition) -> None:
         views: Any = {"paris": self.paris, "rome": self.rome}
-        self._status.fetch_log_ends(views, sources or (HERE, THERE), self.image, starts=True)
+        self._status.fetch_log_ends(views, sources or (HERE, THERE), self.state, starts=True)
 
-    def carried(self, source: SourcePartition, offset: int) -> None:
+    def replicated(self, source: SourcePartition, offset: int) -> None:
         tally = Tally(delivered=offset)
         position = Position(source, "i", 0, offset, 0, Place("t", "u", 0), 0, offset, 1, 0, tally)
-        self.image.apply(1, replace(position))
+        self.state.apply(1, replace(position))
 
     def shown(self) -> dict[str, PartitionView]:
-        return {one.cluster: one for one in self.all_shown()}
+        return {view.cluster: view for view in self.all_shown()}
 
     def all_shown(self) -> tuple[PartitionView, ...]:
         aliases = {"paris-id": "paris", "rome-id": "rome"}
-        self._status.measure(mirror(), LANES, self.refused, self.image, aliases, 1, None)
+        self._status.measure(mirror(), LANES, self.refused, self.state, aliases, 1, None)
         return self._status.view.partitions
 
     def finish(self) -> None:
-        self._status.update_positions(self.image)
+        self._status.update_positions(self.state)
 
 
 @pytest.fixture
@@ -75,31 +75,31 @@ def scene() -> Scene:
     return Scene()
 
 
-def test_positions_are_those_of_the_moment_when_the_ends_were_asked_for(scene: Scene) -> None:
+def test_positions_are_those_of_the_moment_when_the_ends_were_requested(scene: Scene) -> None:
     scene.paris.end = 100
-    scene.carried(HERE, 90)
-    scene.paris.meanwhile = lambda: scene.carried(HERE, 128)  # while the answer is on its way
-    scene.look()
-    scene.carried(HERE, 140)  # and before anybody looks
+    scene.replicated(HERE, 90)
+    scene.paris.meanwhile = lambda: scene.replicated(HERE, 128)  # while the response is in flight
+    scene.fetch_ends()
+    scene.replicated(HERE, 140)  # and before the status is read
 
-    one = scene.shown()["paris"]
+    view = scene.shown()["paris"]
 
-    assert (one.position, one.log_end, one.lag_records, one.delivered) == (90, 100, 10, 90)
+    assert (view.position, view.log_end, view.lag_records, view.delivered) == (90, 100, 10, 90)
     scene.paris.end = 150
-    scene.look()
-    one = scene.shown()["paris"]
-    assert (one.position, one.log_end, one.lag_records, one.delivered) == (140, 150, 10, 140)
+    scene.fetch_ends()
+    view = scene.shown()["paris"]
+    assert (view.position, view.log_end, view.lag_records, view.delivered) == (140, 150, 10, 140)
 
 
-def test_a_source_that_is_away_does_not_hold_up_the_figures_of_another(scene: Scene) -> None:
+def test_a_source_that_is_down_does_not_delay_the_figures_of_another(scene: Scene) -> None:
     scene.paris.end = scene.rome.end = 100
-    scene.look()
+    scene.fetch_ends()
     scene.paris.away = True
     scene.rome.end = 300
-    scene.carried(THERE, 250)
-    scene.carried(HERE, 120)
+    scene.replicated(THERE, 250)
+    scene.replicated(HERE, 120)
     with pytest.raises(Unreachable):
-        scene.look()
+        scene.fetch_ends()
 
     shown = scene.shown()
 
@@ -109,32 +109,32 @@ def test_a_source_that_is_away_does_not_hold_up_the_figures_of_another(scene: Sc
 
 def test_the_last_positions_of_a_run_are_shown(scene: Scene) -> None:
     scene.paris.end = 100
-    scene.look()
-    scene.carried(HERE, 130)
+    scene.fetch_ends()
+    scene.replicated(HERE, 130)
     scene.finish()
-    one = scene.shown()["paris"]
-    assert (one.position, one.log_end, one.delivered) == (130, 130, 130)
+    view = scene.shown()["paris"]
+    assert (view.position, view.log_end, view.delivered) == (130, 130, 130)
 
 
-def test_records_that_were_there_at_the_first_look_may_be_older_than_is_known(scene: Scene) -> None:
+def test_records_that_existed_at_the_first_sample_may_be_older_than_shown(scene: Scene) -> None:
     scene.paris.end = 100
-    scene.carried(HERE, 40)
-    scene.look()
+    scene.replicated(HERE, 40)
+    scene.fetch_ends()
     assert scene.shown()["paris"].lag_older
-    scene.carried(HERE, 100)
+    scene.replicated(HERE, 100)
     scene.paris.end = 130
-    scene.look()
-    one = scene.shown()["paris"]
-    assert (one.lag_records, one.lag_older) == (30, False)
+    scene.fetch_ends()
+    view = scene.shown()["paris"]
+    assert (view.lag_records, view.lag_older) == (30, False)
 
 
 def test_a_partition_that_is_refused_is_shown_with_its_reason_and_its_lag(scene: Scene) -> None:
     third = HERE._replace(partition=2)
     scene.refused = {third: Refusal("paris", "t", "no place", "make one", to="u", partitions=(2,))}
     scene.paris.end = 70
-    scene.look(HERE, THERE, third)
+    scene.fetch_ends(HERE, THERE, third)
 
-    one = scene.all_shown()[-2]
+    view = scene.all_shown()[-2]
 
-    assert (one.topic, one.partition, one.to_topic, one.verdict) == ("t", 2, "u", "unroutable")
-    assert (one.what, one.todo, one.position, one.lag_records) == ("no place", "make one", -1, 70)
+    assert (view.topic, view.partition, view.to_topic, view.verdict) == ("t", 2, "u", "unroutable")
+    assert (view.what, view.todo, view.position, view.lag_records) == ("no place", "make one", -1, 70)

@@ -1,4 +1,4 @@
-"""Views of partitions that are kept, and made anew."""
+"""Partition views that are kept, and views that are made again."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def test_a_view_is_kept_as_long_as_nothing_changes_and_nothing_waits() -> None:
     def view(position: Position = POSITION, end: int = 100, stopped: Stopped | None = None) -> PartitionView:
         logs = Logs({SOURCE: 0}, {SOURCE: end}, ages, {SOURCE: position})
         standing = {SOURCE: stopped} if stopped else {}
-        [one] = known.views([LANE], standing, logs, {"c": "paris"}, 2)
-        return one
+        [row] = known.views([LANE], standing, logs, {"c": "paris"}, 2)
+        return row
 
     first = view()
     assert (first.cluster, first.delivered, first.lag_records) == ("paris", 100, 0)
@@ -41,11 +41,11 @@ def test_a_view_is_kept_as_long_as_nothing_changes_and_nothing_waits() -> None:
     assert (going.verdict, going.expected, going.found, going.gone) == ("", -1, -1, 0)
 
 
-def test_gaps_keep_who_why_and_how_many_the_latest_first() -> None:
-    passed = Gap("c", "orders", 0, "t", 10, "t", 30, "gap", "ann", "retention", 1)
-    begun = replace(passed, to_topic_id="another", end=5, at=2)
+def test_gaps_show_who_why_and_how_many_with_the_latest_first() -> None:
+    skipped = Gap("c", "orders", 0, "t", 10, "t", 30, "gap", "ann", "retention", 1)
+    begun = replace(skipped, to_topic_id="another", end=5, at=2)
     image = LedgerState()
-    for gap in (passed, begun):
+    for gap in (skipped, begun):
         image.apply(1, gap)
 
     latest, first = gaps(image, {"c": "paris"})

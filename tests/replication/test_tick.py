@@ -1,4 +1,4 @@
-"""What a check of both sides leads to: a cluster to wait for, a slice to cut short, a pause."""
+"""The results of a check of both sides: a cluster to wait for, a slice to cut short, a pause."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_both_sides_are_checked() -> None:
         (Unreachable('no response from "tokyo"'), ""),
     ],
 )
-def test_the_mirror_waits_for_the_cluster_that_the_error_carries(error: Exception, cluster: str) -> None:
+def test_the_mirror_waits_for_the_cluster_of_the_error(error: Exception, cluster: str) -> None:
     scene = Scene()
     scene.changed = raises(error)
     assert scene.ticker().tick(0) is None
@@ -142,7 +142,7 @@ def test_while_it_waits_the_same_error_is_not_repeated() -> None:
 
 
 @pytest.mark.parametrize("error", [Superseded("a newer one"), PlanRefused("no"), IntegrityError("other ids")])
-def test_what_no_waiting_helps_is_raised(error: Exception) -> None:
+def test_an_error_that_waiting_cannot_solve_is_raised(error: Exception) -> None:
     scene = Scene()
     scene.changed = raises(error)
     with pytest.raises(type(error)):
@@ -200,7 +200,7 @@ def test_a_request_that_could_not_be_written_is_kept() -> None:
 
 
 @pytest.mark.parametrize("shown", ["running", "waiting"])
-def test_a_silent_shard_cuts_the_slice_unless_a_cluster_is_waited_for(
+def test_a_silent_shard_cuts_the_slice_unless_the_mirror_waits_for_a_cluster(
     monkeypatch: pytest.MonkeyPatch, shown: str
 ) -> None:
     scene, now = Scene(), [100.0]
