@@ -87,7 +87,7 @@ def test_an_operator_passes_it_over_and_verify_goes_by_what_the_ledger_says(
     stops(world, config)
     verified = run_verify(config)
     assert verified.exit_code == 6, verified
-    assert "cannot be read, so it cannot be compared" in verified.stderr
+    assert "cannot be read here, so it cannot be compared" in verified.stderr
     assert "Traceback" not in verified.stderr
     skip = ["--topic", topic, "--partition", "0", "--yes"]
 

@@ -117,7 +117,7 @@ def test_records_that_the_destination_refuses_go_to_the_quarantine(
         assert (rec.key, rec.value) == (original.key, original.value)
         assert rec.headers[: len(original.headers)] == original.headers
         assert (label.source.topic, label.timestamp) == (topic, original.timestamp)
-        assert f"refuses the record at {topic}[0] offset {offset}: {poison.said}" in label.reason
+        assert f"rejects the record at {topic}[0] offset {offset}: {poison.said}" in label.reason
     timeless, label = found[1, 40]
     assert (timeless.value, label.timestamp) == (b"without a time", -1)
     image = world.ledger()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 import uuid
@@ -22,6 +23,7 @@ from confluent_kafka.admin import (
 from causeway.config.toml import written
 from causeway.core.cluster import Cluster
 from causeway.core.task_order import offset_map_topic
+from causeway.errors import Unreachable
 from causeway.kafka.ledger import read_image
 from causeway.local_kafka import EmbeddedCluster
 from causeway.rules.ledger_state import LedgerState
@@ -184,7 +186,12 @@ class World:
         return len(self.admin().list_topics(topic, timeout=10).topics[topic].partitions)
 
     def ledger(self, mirror: str = "", on: str = "destination") -> LedgerState:
-        return read_image(Cluster("dst", {"bootstrap.servers": self.servers[on]}), mirror or self.mirror)
+        """Its state now. A broker of a busy machine may respond late."""
+        cluster = Cluster("dst", {"bootstrap.servers": self.servers[on]})
+        for _ in range(5):
+            with contextlib.suppress(Unreachable):
+                return read_image(cluster, mirror or self.mirror)
+        return read_image(cluster, mirror or self.mirror)
 
     def carried(self) -> int:
         """Records the ledger says were delivered."""
