@@ -1,4 +1,4 @@
-"""Clusters that answer, do not answer, or refuse: all of them are said, within seconds."""
+"""Clusters that respond, do not respond, or reject the user: all are reported, within seconds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from causeway.local_kafka.ports import free_ports
 from checking.conftest import PASSWORD, CheckSetup, login
 
 
-def test_a_cluster_that_answers(setup: CheckSetup) -> None:
+def test_a_cluster_that_responds(setup: CheckSetup) -> None:
     result = setup.check(setup.config("nothing-here-.*"))
     assert result.exit_code == 0
     first, second = result.of("src", "ok")
@@ -23,7 +23,7 @@ def test_a_cluster_that_answers(setup: CheckSetup) -> None:
     assert second.startswith(f"Kafka ≥ {release}")
 
 
-def test_clusters_that_do_not_answer_are_named_and_the_rest_is_looked_at(setup: CheckSetup) -> None:
+def test_clusters_that_do_not_respond_are_named_and_the_rest_is_checked(setup: CheckSetup) -> None:
     first, second = free_ports(2)
     setup.clusters |= {
         "far": {"bootstrap.servers": f"127.0.0.1:{first}"},
@@ -55,10 +55,10 @@ def test_a_refused_password_is_reported_as_the_broker_does(
     assert f'cluster "locked" at {guarded.bootstrap_servers}' in remark
     assert "Invalid username or password" in remark
     assert result.of("gone", "problem")
-    assert result.exit_code == 4  # graver than one that does not answer
+    assert result.exit_code == 4  # more severe than one that does not respond
 
 
-def test_a_run_is_refused_in_the_same_words(setup: CheckSetup, guarded: EmbeddedCluster) -> None:
+def test_a_run_is_refused_with_the_same_message(setup: CheckSetup, guarded: EmbeddedCluster) -> None:
     setup.clusters["locked"] = login(guarded, "the-wrong-one")
     config = setup.file(setup.config("t", source="locked"))
     refused = CliRunner().invoke(app, ["run", str(config)]).exception
@@ -89,7 +89,7 @@ def test_a_password_by_reference_is_no_finding(
     assert not result.of("locked", "warning")
 
 
-def test_a_property_that_no_client_takes_is_one_finding(setup: CheckSetup) -> None:
+def test_a_property_that_no_client_accepts_is_one_finding(setup: CheckSetup) -> None:
     setup.clusters["odd"] = {
         **setup.clusters["src"],
         "ssl.ca.location": "/no/such/file",
@@ -110,9 +110,9 @@ def test_only_the_mirrors_asked_for_and_their_clusters(setup: CheckSetup) -> Non
 
 
 def test_a_mirror_that_is_not_there(setup: CheckSetup) -> None:
-    result = setup.invoke(setup.file(setup.config("t")), "--mirror", "nobody")
+    result = setup.invoke(setup.file(setup.config("t")), "--mirror", "unknown")
     assert isinstance(result.exception, UsageError)
-    assert "nobody" in str(result.exception)
+    assert "unknown" in str(result.exception)
 
 
 def test_the_lowest_of_all_brokers_counts() -> None:

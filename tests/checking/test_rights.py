@@ -1,4 +1,4 @@
-"""What the mirror's user may not do on the destination is said before a start."""
+"""Missing permissions of the mirror's user on the destination are reported before a start."""
 
 from __future__ import annotations
 

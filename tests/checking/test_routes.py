@@ -1,4 +1,4 @@
-"""What `causeway check` says of routes and filters, before anything is made."""
+"""What `causeway check` reports about routes and filters, before anything is created."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ def test_routes_are_shown_with_both_names(setup: CheckSetup) -> None:
     result = setup.check(setup.config(topic, prefix="eu.", partition_map={topic: pairs}))
     assert result.exit_code == 0
     assert any(
-        f"{topic} → eu.{topic}: would be created with 5 partitions" in one for one in result.of(setup.mirror)
+        f"{topic} → eu.{topic}: would be created with 5 partitions" in remark
+        for remark in result.of(setup.mirror)
     )
     refused = setup.check(setup.config(topic, rename={topic: setup.name("few")}))
     assert refused.exit_code == 3
@@ -26,7 +27,7 @@ def test_routes_are_shown_with_both_names(setup: CheckSetup) -> None:
     assert folded.exit_code == 0
 
 
-def test_filters_are_made_to_see_whether_they_can_be(setup: CheckSetup) -> None:
+def test_filters_are_created_to_check_them(setup: CheckSetup) -> None:
     topic = setup.topic("t", "src")
     (setup.directory / "good.py").write_text("class Filter:\n    __init__ = keep = lambda self, it: None\n")
     (setup.directory / "bad.py").write_text("def Filter(config): return config['region']\n")
@@ -71,11 +72,11 @@ def test_a_topic_that_the_destination_would_not_create_is_named(setup: CheckSetu
 
 
 def test_two_mirrors_with_one_route(setup: CheckSetup) -> None:
-    """Every record would be duplicated: in one configuration, and beside a mirror that ran from another."""
+    """Every record would be duplicated: in one configuration, and with a mirror of another."""
     topic = setup.topic("t", "src")
     setup.topic("t", "dst")
-    one, same = setup.config(topic), setup.config(topic, name=f"{setup.mirror}-same")
-    result = setup.check(one, same)
+    first, same = setup.config(topic), setup.config(topic, name=f"{setup.mirror}-same")
+    result = setup.check(first, same)
     assert result.exit_code == 3
     assert not result.of(setup.mirror, "problem")
     assert f'mirror "{setup.mirror}" also replicates it to topic {topic}' in result.only(
@@ -86,7 +87,7 @@ def test_two_mirrors_with_one_route(setup: CheckSetup) -> None:
         setup,
         RouteClaim(setup.view("src").cluster_id(), topic, topic, to, provenance=False, settled=True, at=1),
     )
-    assert setup.check(one).exit_code == 0
+    assert setup.check(first).exit_code == 0
     alone = setup.check(same)
     assert alone.exit_code == 6
     assert f'mirror "{setup.mirror}" also replicates it to topic {topic}, by its ledger' in alone.only(

@@ -45,7 +45,7 @@ def position(setup: CheckSetup, topic: str, offset: int, number: int = 0) -> Pos
 
 
 def write_ledger(setup: CheckSetup, *records: LedgerRecord, cleanup: str = "compact") -> None:
-    """A ledger as a mirror with one shard would have left it."""
+    """Write a ledger as a mirror with one shard does."""
     topic = ledger_topic(setup.mirror)
     if topic not in setup.view("dst").topic_names():
         setup.create(topic, "dst", 2, {"cleanup.policy": cleanup})
@@ -70,7 +70,7 @@ def test_a_topic_that_would_be_created(setup: CheckSetup) -> None:
     assert topic not in setup.view("dst").topic_names()
 
 
-def test_a_topic_that_is_there_and_fits(setup: CheckSetup) -> None:
+def test_an_existing_topic_that_fits(setup: CheckSetup) -> None:
     topic = setup.topic("t", "src", 2)
     setup.topic("t", "dst", 3)
     result = setup.check(setup.config(topic))
@@ -79,7 +79,7 @@ def test_a_topic_that_is_there_and_fits(setup: CheckSetup) -> None:
     assert any("the destination has 3 partitions" in remark for remark in result.of(setup.mirror, "note"))
 
 
-def test_every_topic_that_is_refused_is_said_with_its_remedy(setup: CheckSetup) -> None:
+def test_every_refused_topic_is_reported_with_its_remedy(setup: CheckSetup) -> None:
     few, stamped, full = (setup.topic(suffix, "src", 4) for suffix in ("few", "stamped", "full"))
     setup.topic("few", "dst", 1)
     setup.topic("stamped", "dst", 4, message_timestamp_type="LogAppendTime")
@@ -131,7 +131,7 @@ def test_a_destination_that_cannot_do_transactions(setup: CheckSetup, guarded: E
     assert setup.check(relaxed).exit_code == 0
 
 
-def test_a_start_is_refused_where_the_brokers_allow_shorter_transactions_alone(
+def test_a_start_is_refused_if_the_brokers_only_allow_shorter_transactions(
     setup: CheckSetup, guarded: EmbeddedCluster
 ) -> None:
     """No shard could begin a transaction; before anything is created."""
@@ -144,7 +144,7 @@ def test_a_start_is_refused_where_the_brokers_allow_shorter_transactions_alone(
     assert not [name for name in setup.view("locked").topic_names() if setup.mirror in name]
 
 
-def test_a_destination_that_takes_smaller_records(setup: CheckSetup) -> None:
+def test_a_destination_that_accepts_only_smaller_records(setup: CheckSetup) -> None:
     topic = setup.topic("t", "src", max_message_bytes="5000000")
     setup.topic("t", "dst", max_message_bytes="1000000")
     result = setup.check(setup.config(topic))
@@ -171,7 +171,7 @@ def test_old_records_and_a_short_retention(setup: CheckSetup, old: int) -> None:
 
 
 def test_old_records_and_a_topic_that_would_be_created(setup: CheckSetup, guarded: EmbeddedCluster) -> None:
-    """The source keeps everything by its brokers' default, which is no setting of the topic to copy."""
+    """The source keeps everything by its brokers' default, which is no topic setting to copy."""
     setup.clusters["locked"] = login(guarded, PASSWORD)
     topic = setup.name("t")
     setup.create(topic, "locked", 1, {})
@@ -181,7 +181,7 @@ def test_old_records_and_a_topic_that_would_be_created(setup: CheckSetup, guarde
     assert "on the source, whose settings the new topic gets" in remark
 
 
-def test_ages_are_asked_of_so_many_partitions_and_of_every_topic_first(
+def test_ages_are_requested_of_a_limited_number_of_partitions_and_of_every_topic_first(
     setup: CheckSetup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(record_checks, "MOST_PARTITIONS", 2)
@@ -194,7 +194,7 @@ def test_ages_are_asked_of_so_many_partitions_and_of_every_topic_first(
     assert any("in 2 of 4 partitions" in remark for remark in result.of(setup.mirror, "note"))
 
 
-def test_what_the_ledger_knows(setup: CheckSetup) -> None:
+def test_the_ledgers_positions_are_reported(setup: CheckSetup) -> None:
     topic = setup.topic("t", "src", 2)
     setup.topic("t", "dst", 2)
     setup.produce(topic, "src", 5)
@@ -206,7 +206,8 @@ def test_what_the_ledger_knows(setup: CheckSetup) -> None:
     fine = result.of(setup.mirror, "ok")
     assert any("has the positions of 2 partitions" in remark for remark in fine)
     assert any(
-        f"{topic}: 2 of 2 partitions started, 3 records replicated, lag 2 offsets" in one for one in fine
+        f"{topic}: 2 of 2 partitions started, 3 records replicated, lag 2 offsets" in remark
+        for remark in fine
     )
     assert any("running on host (process 7)" in remark for remark in result.of(setup.mirror, "note"))
 
@@ -224,12 +225,12 @@ def test_a_position_that_retention_has_overtaken(setup: CheckSetup) -> None:
     write_ledger(setup, Stopped(*known.source, verdict="gap", what="as it was then", todo="", at=0))
     result = setup.check(setup.config(topic))
     assert result.exit_code == 6
-    assert not result.of(setup.mirror, "warning")  # what it is now says it all
+    assert not result.of(setup.mirror, "warning")  # the current problem is enough
     assert "4 offsets were deleted before they were replicated" in result.only(setup.mirror, "problem")
 
 
 @pytest.mark.parametrize("side", ["src", "dst"])
-def test_a_topic_that_is_another_one_than_the_ledger_knows(setup: CheckSetup, side: str) -> None:
+def test_a_topic_with_another_id_than_in_the_ledger(setup: CheckSetup, side: str) -> None:
     topic = setup.topic("t", "src")
     setup.topic("t", "dst")
     known = position(setup, topic, 0)

@@ -1,4 +1,4 @@
-"""Check reads: afterwards both clusters are what they were before, to the last offset."""
+"""Check only reads: afterwards both clusters are unchanged, to the last offset."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def everything(setup: CheckSetup, alias: str) -> dict[str, Any]:
 
 
 def test_nothing_is_written_before_the_first_run(setup: CheckSetup, guarded: EmbeddedCluster) -> None:
-    """On a cluster that has never seen a consumer, as source and as destination: even one that only
-    looks would leave an offsets topic behind."""
+    """On a cluster that never had a consumer, as source and as destination: even one that only
+    reads would create the offsets topic."""
     setup.clusters["fresh"] = login(guarded, PASSWORD)
     before_anything = setup.view("fresh").topic_names()
     assert not [name for name in before_anything if name.startswith("__")]
@@ -53,7 +53,7 @@ def test_nothing_is_written_beside_a_ledger(setup: CheckSetup) -> None:
     setup.topic("t", "dst", 3)
     setup.produce(topic, "src", 10)
     write_ledger(setup, position(setup, topic, 4))
-    setup.check(setup.config(topic))  # whoever read the ledger first may have made the offsets topic
+    setup.check(setup.config(topic))  # the first read of the ledger may have created the offsets topic
     before = {alias: everything(setup, alias) for alias in setup.clusters}
     result = setup.check(setup.config(topic))
     assert any("1 of 3 partitions started" in remark for remark in result.of(setup.mirror, "ok"))

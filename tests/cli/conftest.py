@@ -1,4 +1,4 @@
-"""A made-up process that serves its API, configurations that lead to it, and commands as they are typed."""
+"""A fake process that serves its API, configurations with its address, and commands as they are typed."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from causeway.web.serve import LOOPBACK, Server
 from web.made import NOW, TOKEN, Shown
 
 Serve = Callable[[Shown], str]
-Type = Callable[..., "Said"]
+Type = Callable[..., "CommandResult"]
 Configure = Callable[..., Path]
 Foreign = Callable[..., str]
 
 
-class Said(NamedTuple):
+class CommandResult(NamedTuple):
     code: object
     out: str
     err: str
@@ -32,7 +32,7 @@ class Said(NamedTuple):
 
 @pytest.fixture
 def serve() -> Iterator[Serve]:
-    """Serves a source, with the token of the tests; answers where."""
+    """Serve a snapshot, with the token of the tests; returns the address."""
     with contextlib.ExitStack() as running:
 
         def started(shown: Shown) -> str:
@@ -67,22 +67,22 @@ def configure(tmp_path: Path) -> Configure:
 
 @pytest.fixture
 def typed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Type:
-    """A command as it is typed: how it ends, and what it says."""
+    """Run a command as it is typed; returns its exit code and output."""
 
-    def run(*arguments: str | Path) -> Said:
+    def run(*arguments: str | Path) -> CommandResult:
         monkeypatch.setattr(sys, "argv", ["causeway", *map(str, arguments)])
         with pytest.raises(SystemExit) as ended:
             main()
-        said = capsys.readouterr()
-        assert "Traceback" not in said.err
-        return Said(ended.value.code or 0, said.out, said.err)
+        output = capsys.readouterr()
+        assert "Traceback" not in output.err
+        return CommandResult(ended.value.code or 0, output.out, output.err)
 
     return run
 
 
 @pytest.fixture
 def foreign() -> Iterator[Foreign]:
-    """Another program that serves HTTP; `asked` collects what it is sent."""
+    """Another program that serves HTTP; `asked` collects the requests."""
     with contextlib.ExitStack() as running:
 
         def started(
@@ -117,7 +117,7 @@ def foreign() -> Iterator[Foreign]:
 
 
 @pytest.fixture
-def nobody() -> str:
-    """Where nobody listens."""
+def unreachable() -> str:
+    """An address at which no process listens."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         return f"http://127.0.0.1:{server.getsockname()[1]}"

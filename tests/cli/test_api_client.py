@@ -23,17 +23,17 @@ from web import made
 from web.made import Shown
 
 
-def test_no_process_responds(typed: Type, configure: Configure, nobody: str) -> None:
-    port = nobody.rpartition(":")[2]
-    said = typed("status", configure(web=f"port = {port}"))
-    assert said.code == 5
-    assert said.err.splitlines()[:3] == [
+def test_no_process_responds(typed: Type, configure: Configure, unreachable: str) -> None:
+    port = unreachable.rpartition(":")[2]
+    result = typed("status", configure(web=f"port = {port}"))
+    assert result.code == 5
+    assert result.err.splitlines()[:3] == [
         "error: no mirror responds",
-        f"where: {nobody}",
+        f"where: {unreachable}",
         "why: Connection refused",
     ]
     for remedy in ("does the mirror run?", "[web]", "--url", "causeway offsets show CONFIG"):
-        assert remedy in said.err
+        assert remedy in result.err
 
 
 @pytest.mark.parametrize(
@@ -52,45 +52,45 @@ def test_another_program_on_that_port_is_one_line(
     foreign: Foreign, typed: Type, configure: Configure, body: bytes, code: int, why: str
 ) -> None:
     address = foreign(body, code, {"Content-Type": "text/html; charset=utf-8"})
-    said = typed("status", configure(), "--url", address)
-    assert said.code == 5
-    assert said.err.splitlines()[:3] == [
+    result = typed("status", configure(), "--url", address)
+    assert result.code == 5
+    assert result.err.splitlines()[:3] == [
         "error: another program responds there, not Causeway",
         f"where: {address}",
         f"why: {why}",
     ]
-    assert len(said.err.splitlines()) == 4
+    assert len(result.err.splitlines()) == 4
 
 
 def test_a_process_whose_mirrors_lack_fields_is_not_ours(
     foreign: Foreign, typed: Type, configure: Configure, serve: Serve
 ) -> None:
-    answer = httpx.get(f"{serve(Shown(made.healthy()))}/api/v1/mirrors").json()
+    response = httpx.get(f"{serve(Shown(made.healthy()))}/api/v1/mirrors").json()
     for broken in (
-        {**answer, "mirrors": [{"name": "paris-to-tokyo"}]},
-        {**answer, "mirrors": ["paris-to-tokyo"]},
-        {**answer, "findings": []},
-        {**answer, "findings": [{"level": "ok"}]},
-        {name: value for name, value in answer.items() if name != "rpo"},
+        {**response, "mirrors": [{"name": "paris-to-tokyo"}]},
+        {**response, "mirrors": ["paris-to-tokyo"]},
+        {**response, "findings": []},
+        {**response, "findings": [{"level": "ok"}]},
+        {name: value for name, value in response.items() if name != "rpo"},
     ):
-        said = typed("status", configure(), "--url", foreign(json.dumps(broken).encode()))
-        assert (said.code, "not Causeway" in said.err) == (5, True), broken
+        result = typed("status", configure(), "--url", foreign(json.dumps(broken).encode()))
+        assert (result.code, "not Causeway" in result.err) == (5, True), broken
 
 
-def test_a_server_that_leads_elsewhere_is_not_followed(
+def test_a_redirect_to_another_server_is_not_followed(
     foreign: Foreign, typed: Type, configure: Configure
 ) -> None:
     asked: list[str] = []
     other = foreign(b"{}", asked=asked)
-    said = typed("status", configure(), "--url", foreign(b"", 302, {"Location": f"{other}/login"}))
-    assert said.code == 5
-    assert f"why: HTTP 302 to {other}/login" in said.err
+    result = typed("status", configure(), "--url", foreign(b"", 302, {"Location": f"{other}/login"}))
+    assert result.code == 5
+    assert f"why: HTTP 302 to {other}/login" in result.err
     assert asked == []
 
 
 @pytest.fixture
 def raw() -> Iterator[Callable[[bytes, bytes], str]]:
-    """Something on a port that is no web server: says one thing at once, and another again and again."""
+    """A port without a web server: sends `first` at once, and then `again` repeatedly."""
     done = threading.Event()
     threads: list[threading.Thread] = []
 
@@ -125,7 +125,7 @@ def raw() -> Iterator[Callable[[bytes, bytes], str]]:
         (b"HTTP/1.1 200 OK\r\n\r\n{", b" ", "why: the response does not end"),
     ],
 )
-def test_no_response_is_waited_for_without_end(
+def test_every_response_has_a_timeout(
     raw: Callable[[bytes, bytes], str],
     typed: Type,
     configure: Configure,
@@ -135,8 +135,8 @@ def test_no_response_is_waited_for_without_end(
     words: str,
 ) -> None:
     monkeypatch.setattr(api_client, "SECONDS", 0.3)
-    said = typed("status", configure(), "--url", raw(first, again))
-    assert (said.code, words in said.err) == (5, True), said.err
+    result = typed("status", configure(), "--url", raw(first, again))
+    assert (result.code, words in result.err) == (5, True), result.err
 
 
 @pytest.mark.parametrize(
@@ -150,11 +150,11 @@ def test_no_response_is_waited_for_without_end(
         ({"host": "::1"}, "http://[::1]:7081"),
     ],
 )
-def test_the_address_is_the_one_that_web_says(web: dict[str, Any], address: str) -> None:
+def test_the_address_is_the_one_of_the_web_section(web: dict[str, Any], address: str) -> None:
     assert address_of(WebSettings(**web), None) == address
 
 
-def test_where_web_cannot_say_it_url_does() -> None:
+def test_without_an_address_in_the_web_section_url_gives_it() -> None:
     for web in (WebSettings(enabled=False), WebSettings(port=0)):
         with pytest.raises(Unreachable) as error:
             address_of(web, None)
@@ -166,16 +166,14 @@ def test_where_web_cannot_say_it_url_does() -> None:
     "url",
     ["127.0.0.1:7081", "file:///etc/passwd", "ftp://a", "http://", "http://a:b", "http://a b", "http://a?x"],
 )
-def test_a_url_that_is_none_is_a_usage_error(typed: Type, configure: Configure, url: str) -> None:
-    said = typed("status", configure(), "--url", url)
-    assert (said.code, f"--url {url}: must be like http://" in said.err) == (2, True), said.err
+def test_an_invalid_url_is_a_usage_error(typed: Type, configure: Configure, url: str) -> None:
+    result = typed("status", configure(), "--url", url)
+    assert (result.code, f"--url {url}: must be like http://" in result.err) == (2, True), result.err
 
 
-def test_a_proxy_is_not_asked_for_what_is_on_this_machine(
-    serve: Serve, configure: Configure, nobody: str
-) -> None:
+def test_a_proxy_is_not_used_for_this_machine(serve: Serve, configure: Configure, unreachable: str) -> None:
     address = serve(Shown(made.healthy()))
     command = [sys.executable, "-m", "causeway", "status", str(configure()), "--url", address]
-    env = {**os.environ, "http_proxy": nobody, "HTTP_PROXY": nobody}
+    env = {**os.environ, "http_proxy": unreachable, "HTTP_PROXY": unreachable}
     ended = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=False)
     assert ended.returncode == 0, ended.stderr

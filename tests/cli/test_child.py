@@ -1,4 +1,4 @@
-"""Whole process trees, killed at once."""
+"""Process trees that are killed together."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ def test_a_tree_is_killed_beyond_its_process_group() -> None:
     assert tree(root.pid) == set()
 
 
-def test_others_are_left_alone() -> None:
-    one, other = (subprocess.Popen([sys.executable, "-c", FAMILY, FAMILY, "0"]) for _ in range(2))
+def test_other_processes_are_not_killed() -> None:
+    first, other = (subprocess.Popen([sys.executable, "-c", FAMILY, FAMILY, "0"]) for _ in range(2))
     try:
-        assert kill_tree(one.pid) == 1
+        assert kill_tree(first.pid) == 1
         assert other.poll() is None
         assert os.getpid() in living()
     finally:
         other.kill()
-        one.wait()
+        first.wait()
         other.wait()
 
 
-def test_a_command_that_ended_is_noticed_with_its_last_words(tmp_path: Path) -> None:
+def test_a_command_that_ended_is_detected_with_its_last_output(tmp_path: Path) -> None:
     child = Child("run", tmp_path / "absent.toml", log=tmp_path / "run.log", env=os.environ)
     eventually(lambda: child.exit_code is not None, "the end of a run without a configuration")
     with pytest.raises(CausewayError, match=r"`causeway run` ended with exit code 3") as raised:
@@ -59,7 +59,7 @@ def test_a_command_that_ended_is_noticed_with_its_last_words(tmp_path: Path) -> 
     assert child.kill() == 0
 
 
-def test_the_last_words_are_the_error(tmp_path: Path) -> None:
+def test_the_last_output_is_the_error(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_text("starting\nerror: no Java\nwhere: here\n\n")
     assert last_words(log) == "error: no Java"

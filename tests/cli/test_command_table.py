@@ -1,4 +1,4 @@
-"""The table of commands: each is there, and a command imports what it needs and no more."""
+"""The table of commands: each exists, and a command imports only what it needs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_the_help_lists_every_command_with_its_own_line() -> None:
     assert all(listed.values())
 
 
-def test_a_mistyped_command_is_answered_with_the_nearest() -> None:
+def test_a_mistyped_command_is_reported_with_the_nearest() -> None:
     ended = subprocess.run(
         [sys.executable, "-m", "causeway", "verfy"], check=False, capture_output=True, text=True
     )

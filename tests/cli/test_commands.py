@@ -1,4 +1,4 @@
-"""The command line as a new user meets it."""
+"""The command line as a new user runs it."""
 
 from __future__ import annotations
 
@@ -61,10 +61,10 @@ def test_an_unreachable_cluster_is_named(tmp_path: Path, command: str) -> None:
     ended = causeway(command, config)
 
     assert ended.returncode == 5, ended.stderr
-    said = ended.stderr + ended.stdout
-    assert "paris" in said
-    assert address in said
-    assert "Traceback" not in said
+    printed = ended.stderr + ended.stdout
+    assert "paris" in printed
+    assert address in printed
+    assert "Traceback" not in printed
 
 
 def test_a_broken_configuration_is_one_error_with_all_problems(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_a_broken_configuration_is_one_error_with_all_problems(tmp_path: Path) -
 def test_an_unknown_mirror_is_a_usage_error(tmp_path: Path) -> None:
     config = tmp_path / "mirror.toml"
     config.write_text(CONFIG.format(paris="a:1", tokyo="b:1"))
-    ended = typed.causeway("run", config, "--mirror", "nobody")
+    ended = typed.causeway("run", config, "--mirror", "unknown")
     assert ended.returncode == 2
-    assert "no mirror is named nobody" in ended.stderr
+    assert "no mirror is named unknown" in ended.stderr
     assert "Traceback" not in ended.stderr

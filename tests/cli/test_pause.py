@@ -1,4 +1,4 @@
-"""`causeway pause` and `resume`: over the API where the mirror runs, and else in its ledger."""
+"""`causeway pause` and `resume`: through the API if the mirror runs, otherwise in its ledger."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LATER = 0.5
 
 
 class Obeying(Shown):
-    """Does what it is asked to, after a while."""
+    """Applies a request after some time."""
 
     def pause(self, mirror: str, by: str) -> None:
         super().pause(mirror, by)
@@ -43,24 +43,25 @@ class Obeying(Shown):
 
     def _become(self, name: str, state: Any, by: str) -> None:
         mirrors = tuple(
-            replace(one, state=state, paused_by=by) if one.name == name else one for one in self.view.mirrors
+            replace(mirror, state=state, paused_by=by) if mirror.name == name else mirror
+            for mirror in self.view.mirrors
         )
         self.view = replace(self.view, mirrors=mirrors)
 
     def state(self, name: str = "paris-to-tokyo") -> str:
-        return next(one.state for one in self.view.mirrors if one.name == name)
+        return next(mirror.state for mirror in self.view.mirrors if mirror.name == name)
 
 
 class Written:
-    """Stands in for the ledger."""
+    """A fake ledger."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, str, str]] = []
-        self.answer: Callable[[str], PauseChange] = lambda by: PauseChange(Paused(by, NOW), unchanged=False)
+        self.respond: Callable[[str], PauseChange] = lambda by: PauseChange(Paused(by, NOW), unchanged=False)
 
     def write_pause(self, _: Settings, mirror: MirrorSettings, by: str, why: str) -> PauseChange:
         self.asked.append((mirror.name, by, why))
-        return self.answer(by)
+        return self.respond(by)
 
 
 @pytest.fixture(autouse=True)
@@ -70,20 +71,20 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Written:
     return written
 
 
-def test_a_running_mirror_is_asked_and_waited_for(
+def test_pause_requests_a_running_mirror_and_waits_for_it(
     serve: Serve, configure: Configure, typed: Type, ledger: Written
 ) -> None:
     shown, config = Obeying(made.healthy()), configure()
     address = serve(shown)
 
-    said = typed("pause", config, "--url", address)
+    result = typed("pause", config, "--url", address)
 
-    assert said.code == 0, said
-    assert said.out == f"paris-to-tokyo is paused; resume it with `causeway resume {config}`\n"
-    assert shown.state() == "paused", "it was said before it was so"
-    said = typed("resume", config, "--url", address)
-    assert (said.code, said.out) == (0, "paris-to-tokyo is resumed\n"), said
-    assert shown.state() == "running", "it was said before it was so"
+    assert result.code == 0, result
+    assert result.out == f"paris-to-tokyo is paused; resume it with `causeway resume {config}`\n"
+    assert shown.state() == "paused", "it was reported too early"
+    result = typed("resume", config, "--url", address)
+    assert (result.code, result.out) == (0, "paris-to-tokyo is resumed\n"), result
+    assert shown.state() == "running", "it was reported too early"
     assert shown.asked == [("pause", "paris-to-tokyo", who()), ("resume", "paris-to-tokyo", who())]
     assert ledger.asked == []
 
@@ -92,13 +93,13 @@ def test_of_several_mirrors_one_is_named(serve: Serve, configure: Configure, typ
     shown = Obeying(snapshot(mirror(), mirror(name="back")))
     config, address = configure("paris-to-tokyo", "back"), serve(shown)
     for verb in ("pause", "resume"):
-        said = typed(verb, config, "--url", address)
-        assert (said.code, "several mirrors" in said.err) == (2, True), said
+        result = typed(verb, config, "--url", address)
+        assert (result.code, "several mirrors" in result.err) == (2, True), result
     assert shown.asked == []
-    said = typed("pause", config, "--url", address, "--mirror", "back")
-    assert f"causeway resume {config} --mirror back`" in said.out
+    result = typed("pause", config, "--url", address, "--mirror", "back")
+    assert f"causeway resume {config} --mirror back`" in result.out
     assert (shown.state("back"), shown.state()) == ("paused", "running")
-    assert typed("pause", config, "--url", address, "--mirror", "nobody").code == 2
+    assert typed("pause", config, "--url", address, "--mirror", "unknown").code == 2
 
 
 @pytest.mark.parametrize(
@@ -109,99 +110,99 @@ def test_of_several_mirrors_one_is_named(serve: Serve, configure: Configure, typ
         (made.healthy(), "resume", "paris-to-tokyo is not paused: it is running\n"),
     ],
 )
-def test_what_is_so_already_is_said_and_not_asked_for(
+def test_a_state_that_already_holds_is_reported_and_not_requested(
     serve: Serve, configure: Configure, typed: Type, view: Any, verb: str, words: str
 ) -> None:
     shown = Shown(view)
-    said = typed(verb, configure(token=""), "--url", serve(shown))
-    assert (said.code, words in said.out) == (0, True), said
+    result = typed(verb, configure(token=""), "--url", serve(shown))
+    assert (result.code, words in result.out) == (0, True), result
     assert shown.asked == []
 
 
-def test_a_mirror_that_does_not_obey_in_time_is_not_said_to_be_paused(
+def test_a_mirror_that_does_not_pause_in_time_is_not_reported_as_paused(
     serve: Serve, configure: Configure, typed: Type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While it waits for a cluster, shards may still carry."""
+    """While it waits for a cluster, shards may still replicate."""
     monkeypatch.setattr(command, "WAIT_SECONDS", 0.3)
-    said = typed("pause", configure(), "--url", serve(Shown(made.waiting())))
-    assert said.code == 5
-    assert "error: the mirror has not paused yet" in said.err
-    assert "why: it is waiting for paris" in said.err
-    assert said.out == ""
+    result = typed("pause", configure(), "--url", serve(Shown(made.waiting())))
+    assert result.code == 5
+    assert "error: the mirror has not paused yet" in result.err
+    assert "why: it is waiting for paris" in result.err
+    assert result.out == ""
 
 
-def test_a_mirror_that_ends_instead_is_not_waited_for(
+def test_pause_does_not_wait_for_a_mirror_that_ends_instead(
     serve: Serve, configure: Configure, typed: Type
 ) -> None:
     class Ending(Obeying):
         def pause(self, mirror: str, by: str) -> None:
             self._become(mirror, "failed", "")
 
-    said = typed("pause", configure(), "--url", serve(Ending(made.healthy())))
-    assert (said.code, "why: it is failed" in said.err) == (5, True), said
+    result = typed("pause", configure(), "--url", serve(Ending(made.healthy())))
+    assert (result.code, "why: it is failed" in result.err) == (5, True), result
 
 
-def test_without_a_token_the_way_is_told(
+def test_without_a_token_the_remedy_is_reported(
     serve: Serve, configure: Configure, typed: Type, ledger: Written
 ) -> None:
     shown = Shown(made.healthy())
-    said = typed("pause", configure(token=""), "--url", serve(shown))
-    assert said.code == 4
-    assert "no token is configured: it cannot be asked to pause" in said.err
-    assert "set `token = " in said.err
-    assert (shown.asked, ledger.asked) == ([], []), "it runs: nothing is written beside it"
+    result = typed("pause", configure(token=""), "--url", serve(shown))
+    assert result.code == 4
+    assert "no token is configured: it cannot be asked to pause" in result.err
+    assert "set `token = " in result.err
+    assert (shown.asked, ledger.asked) == ([], []), "it runs: nothing is written to its ledger"
 
 
 def test_another_token_is_refused(serve: Serve, configure: Configure, typed: Type) -> None:
     shown = Shown(made.healthy())
     address = serve(shown)
     for token in ("another one", "schlüssel"):
-        said = typed("pause", configure(token=token), "--url", address)
-        assert (said.code, "error: the token is wrong" in said.err) == (4, True), said
-        assert token not in said.err
-    said = typed("pause", configure(token="a\\nsecret"), "--url", address)
-    assert (said.code, "secret" in said.err) == (3, False), said
+        result = typed("pause", configure(token=token), "--url", address)
+        assert (result.code, "error: the token is wrong" in result.err) == (4, True), result
+        assert token not in result.err
+    result = typed("pause", configure(token="a\\nsecret"), "--url", address)
+    assert (result.code, "secret" in result.err) == (3, False), result
     assert shown.asked == []
 
 
-def test_a_process_that_has_no_token_says_so(configure: Configure, typed: Type) -> None:
+def test_a_process_without_a_token_reports_that(configure: Configure, typed: Type) -> None:
     server = Server(application(Shown(made.healthy())), port=0)
     server.start()
-    said = typed("pause", configure(), "--url", server.address)
+    result = typed("pause", configure(), "--url", server.address)
     server.stop()
-    assert (said.code, NO_TOKEN in said.err) == (4, True), said
+    assert (result.code, NO_TOKEN in result.err) == (4, True), result
 
 
-def test_a_token_of_other_letters_is_understood(configure: Configure, typed: Type) -> None:
+def test_a_token_with_non_ascii_letters_is_accepted(configure: Configure, typed: Type) -> None:
     shown = Obeying(made.healthy())
     server = Server(application(shown, "schlüssel"), port=0)
     server.start()
-    said = typed("pause", configure(token="schlüssel"), "--url", server.address)
+    result = typed("pause", configure(token="schlüssel"), "--url", server.address)
     server.stop()
-    assert (said.code, len(shown.asked)) == (0, 1), said
+    assert (result.code, len(shown.asked)) == (0, 1), result
 
 
-def test_what_the_mirror_cannot_do_now_is_said_with_its_remedy(
+def test_a_request_that_the_mirror_rejects_is_reported_with_its_remedy(
     serve: Serve, configure: Configure, typed: Type
 ) -> None:
     shown = Shown(made.healthy())
     shown.error = refusal()
-    said = typed("pause", configure(), "--url", serve(shown))
-    assert said.code == 2
-    assert said.err.splitlines()[0] == "error: the mirror is about to end"
-    assert said.err.splitlines()[-1] == "do: start it again"
+    result = typed("pause", configure(), "--url", serve(shown))
+    assert result.code == 2
+    assert result.err.splitlines()[0] == "error: the mirror is about to end"
+    assert result.err.splitlines()[-1] == "do: start it again"
 
 
 @pytest.mark.parametrize("code", [302, 307])
-def test_the_token_goes_nowhere_else(
+def test_the_token_is_sent_to_no_other_address(
     foreign: Foreign, configure: Configure, typed: Type, monkeypatch: pytest.MonkeyPatch, code: int
 ) -> None:
     asked: list[str] = []
     away = foreign(b"", code, {"Location": foreign(b"{}", asked=asked)})
     running = process(made.healthy(), History(), NOW)
     monkeypatch.setattr(ApiClient, "process", lambda _: running)
-    said = typed("pause", configure(), "--url", away)
-    assert (said.code, "redirects to another one" in said.err) == (5, True), said
+    result = typed("pause", configure(), "--url", away)
+    assert (result.code, "redirects to another one" in result.err) == (5, True), result
     assert asked == []
 
 
@@ -214,20 +215,20 @@ def test_the_token_goes_nowhere_else(
         ("port = {port}", "no mirror responds"),
     ],
 )
-def test_where_nobody_can_be_asked_it_goes_to_the_ledger(
-    configure: Configure, typed: Type, ledger: Written, nobody: str, verb: str, web: str, why: str
+def test_if_no_process_responds_the_request_is_written_to_the_ledger(
+    configure: Configure, typed: Type, ledger: Written, unreachable: str, verb: str, web: str, why: str
 ) -> None:
-    config = configure(web=web.format(port=nobody.rpartition(":")[2]))
-    said = typed(verb, config)
-    assert said.code == 0, said
-    [(name, by, told)] = ledger.asked
-    assert (name, by, why in told) == ("paris-to-tokyo", who() if verb == "pause" else "", True)
+    config = configure(web=web.format(port=unreachable.rpartition(":")[2]))
+    result = typed(verb, config)
+    assert result.code == 0, result
+    [(name, by, reason)] = ledger.asked
+    assert (name, by, why in reason) == ("paris-to-tokyo", who() if verb == "pause" else "", True)
     begins, ends = {
         "pause": ("does not run; it is paused and stays", f"resume it with `causeway resume {config}`\n"),
         "resume": ("does not run; it is no longer paused;", f"start it with `causeway run {config}`\n"),
     }[verb]
-    assert said.out.startswith(f"paris-to-tokyo {begins}"), said
-    assert said.out.endswith(ends), said
+    assert result.out.startswith(f"paris-to-tokyo {begins}"), result
+    assert result.out.endswith(ends), result
 
 
 def test_another_process_or_program_on_the_port_does_not_decide(
@@ -252,34 +253,34 @@ def test_a_mirror_that_ended_beside_others_is_paused_in_its_ledger(
     assert shown.asked == []
 
 
-def test_what_the_ledger_says_already_is_said(
-    configure: Configure, typed: Type, ledger: Written, nobody: str
+def test_a_pause_that_is_already_in_the_ledger_is_reported(
+    configure: Configure, typed: Type, ledger: Written, unreachable: str
 ) -> None:
     config: Path = configure()
-    ledger.answer = partial(_noted, Paused("ann@tokyo-1", NOW))
-    said = typed("pause", config, "--url", nobody)
-    assert (said.code, said.out) == (
+    ledger.respond = partial(_noted, Paused("ann@tokyo-1", NOW))
+    result = typed("pause", config, "--url", unreachable)
+    assert (result.code, result.out) == (
         0,
         "paris-to-tokyo is already paused by ann@tokyo-1 since 2026-09-21 14:13:20 UTC; resume it with"
         f" `causeway resume {config}`\n",
     )
     for record in (None, Paused("", NOW)):
-        ledger.answer = partial(_noted, record)
-        said = typed("resume", config, "--url", nobody)
-        assert (said.code, said.out) == (0, "paris-to-tokyo is not paused: the ledger has no pause\n")
+        ledger.respond = partial(_noted, record)
+        result = typed("resume", config, "--url", unreachable)
+        assert (result.code, result.out) == (0, "paris-to-tokyo is not paused: the ledger has no pause\n")
 
 
 def _noted(record: Paused | None, _: str) -> PauseChange:
     return PauseChange(record, unchanged=True)
 
 
-def test_a_mirror_that_runs_and_cannot_be_asked_is_left_alone(
-    configure: Configure, typed: Type, ledger: Written, nobody: str
+def test_a_running_mirror_that_does_not_respond_is_not_paused(
+    configure: Configure, typed: Type, ledger: Written, unreachable: str
 ) -> None:
     def runs(_: str) -> PauseChange:
         raise IntegrityError("the mirror is running", why=ledger.asked[-1][2], todo="--url")
 
-    ledger.answer = runs
-    said = typed("pause", configure(), "--url", nobody)
-    assert said.code == 6
-    assert f"why: no mirror responds · {nobody} · Connection refused" in said.err
+    ledger.respond = runs
+    result = typed("pause", configure(), "--url", unreachable)
+    assert result.code == 6
+    assert f"why: no mirror responds · {unreachable} · Connection refused" in result.err

@@ -23,9 +23,9 @@ QUICK_START_SECONDS = 240
 
 
 def section(title: str) -> str:
-    found = re.search(rf"^## {title}\n(.*?)(?=^## )", README, re.DOTALL | re.MULTILINE)
-    assert found, f"the README has no section {title!r}"
-    return found[1]
+    match = re.search(rf"^## {title}\n(.*?)(?=^## )", README, re.DOTALL | re.MULTILINE)
+    assert match, f"the README has no section {title!r}"
+    return match[1]
 
 
 def blocks(text: str, language: str) -> list[str]:
@@ -78,7 +78,7 @@ def commands() -> list[list[str]]:
     return [shlex.split(line)[1:] for line in lines if line.startswith("causeway ")]
 
 
-def test_the_configuration_and_the_commands_are_true(world: World, tmp_path: Path) -> None:
+def test_the_configuration_and_the_commands_work(world: World, tmp_path: Path) -> None:
     (text,) = blocks(README, "toml")
     orders, payments = world.topic("orders"), world.topic("payments.eu")
     for name in (orders, payments):
@@ -95,7 +95,7 @@ def test_the_configuration_and_the_commands_are_true(world: World, tmp_path: Pat
         arguments = [str(config) if word == "mirror.toml" else word for word in arguments]
         process = Causeway(*arguments, log=tmp_path / f"{number}.log")
         if arguments[0] == "run":
-            process.until(partial(_says, process, " 200 records, "), "everything is replicated")
+            process.until(partial(_printed, process, " 200 records, "), "everything is replicated")
             assert process.stop() == 0, process.output
         else:
             assert process.wait() == 0, process.output
@@ -104,5 +104,5 @@ def test_the_configuration_and_the_commands_are_true(world: World, tmp_path: Pat
     assert len(read_all(world.servers["destination"], payments)[0]) == 100
 
 
-def _says(process: Causeway, text: str) -> bool:
+def _printed(process: Causeway, text: str) -> bool:
     return text in process.output

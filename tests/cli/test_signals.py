@@ -51,6 +51,6 @@ def test_sigterm_always_stops_a_mirror() -> None:
 
 
 @pytest.mark.parametrize("ignored", [signal.SIGINT, signal.SIGHUP], ids=lambda number: number.name)
-def test_a_demo_heeds_nohup_and_the_background(ignored: signal.Signals) -> None:
+def test_a_demo_respects_nohup_and_background_jobs(ignored: signal.Signals) -> None:
     assert done(DEMO, ignored, ignored) == (0, "went on\n", "")
     assert done(DEMO, signal.SIGTERM, ignored) == (143, "", "")

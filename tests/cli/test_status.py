@@ -35,10 +35,10 @@ REMEDY = "causeway offsets skip mirror.toml --topic orders --partition 1 --to ea
 
 @pytest.fixture
 def status(serve: Serve, configure: Configure, typed: Type) -> Callable[..., Any]:
-    """What it says of a snapshot."""
+    """Its output for a snapshot."""
 
     def asked(view: Snapshot, *arguments: str, names: Sequence[str] = ()) -> Any:
-        names = names or [one.name for one in view.mirrors]
+        names = names or [mirror.name for mirror in view.mirrors]
         return typed("status", configure(*names), "--url", serve(Shown(view)), *arguments)
 
     return asked
@@ -51,10 +51,10 @@ def failed() -> Snapshot:
 
 def test_findings_come_first_then_figures(status: Callable[..., Any]) -> None:
     view = made.healthy()
-    said = status(replace(view, mirrors=(replace(view.mirrors[0], latency=made.latency(1_000)),)))
+    result = status(replace(view, mirrors=(replace(view.mirrors[0], latency=made.latency(1_000)),)))
 
-    assert said.code == 0, said
-    lines = [text.strip() for text in said.out.splitlines() if text.strip()]
+    assert result.code == 0, result
+    lines = [text.strip() for text in result.out.splitlines() if text.strip()]
     assert lines[0] == "ok       Healthy: 1,234 records/s, lag 0.4 s."
     assert re.split(r" {2,}", lines[1]) == [
         "mirror", "state", "records", "records/s", "MB/s", "lag", "lag time", "p50", "p99", "catch-up",
@@ -96,77 +96,79 @@ def test_findings_come_first_then_figures(status: Callable[..., Any]) -> None:
 def test_the_exit_code_is_not_zero_when_an_operator_must_act(
     status: Callable[..., Any], view: Snapshot, code: int, words: list[str]
 ) -> None:
-    said = status(view)
-    assert said.code == code, said
-    assert [text for text in words if text not in said.out] == [], said.out
-    assert said.err == ""
+    result = status(view)
+    assert result.code == code, result
+    assert [text for text in words if text not in result.out] == [], result.out
+    assert result.err == ""
 
 
 def test_partitions_beyond_the_first_of_a_kind_are_listed_with_their_remedies(
     status: Callable[..., Any],
 ) -> None:
     view = snapshot(mirror([stopped_partition(number, todo=f"do it for {number}") for number in range(30)]))
-    said = status(view).out
-    assert "orders[0] and 29 others are stopped (gap)" in said
-    assert "orders[19] (gap): offsets 50 to 69 (20) were deleted before they were replicated\n" in said
-    assert "do: do it for 19\n" in said
-    assert "orders[20] (gap)" not in said
-    assert "… and 10 more" in said
-    assert said.index("stopped partitions") > said.index("would be lost")
-    assert "stopped partitions" not in status(made.stopped()).out, "the first line said it already"
+    result = status(view).out
+    assert "orders[0] and 29 others are stopped (gap)" in result
+    assert "orders[19] (gap): offsets 50 to 69 (20) were deleted before they were replicated\n" in result
+    assert "do: do it for 19\n" in result
+    assert "orders[20] (gap)" not in result
+    assert "… and 10 more" in result
+    assert result.index("stopped partitions") > result.index("would be lost")
+    assert "stopped partitions" not in status(made.stopped()).out, "the first line shows it already"
 
 
 def test_a_topic_named_stopped_is_not_stopped(status: Callable[..., Any]) -> None:
     view = snapshot(mirror([stopped_partition(0), stopped_partition(1), partition(2, "stopped-orders")]))
     details = json.loads(status(view, "-o", "json").out)["details"]["paris-to-tokyo"]
-    assert [one["name"] for one in details["stopped_partitions"]] == ["orders[0]", "orders[1]"]
+    assert [row["name"] for row in details["stopped_partitions"]] == ["orders[0]", "orders[1]"]
 
 
 def test_the_reason_for_the_object_carrier_is_shown(status: Callable[..., Any]) -> None:
-    slow = shard(2, carrier="object (filters look at each record)")
-    said = status(snapshot(mirror(shards=(shard(1), slow, shard(3, carrier="", host="", pid=0))))).out
-    assert "3 native, object\n" in said
-    assert "object (filters look at each record)" in said
+    slow = shard(2, carrier="object (filters inspect each record)")
+    result = status(snapshot(mirror(shards=(shard(1), slow, shard(3, carrier="", host="", pid=0))))).out
+    assert "3 native, object\n" in result
+    assert "object (filters inspect each record)" in result
 
 
-def test_many_shards_are_cut_for_people_alone(status: Callable[..., Any]) -> None:
+def test_many_shards_are_shortened_only_in_text_output(status: Callable[..., Any]) -> None:
     view = snapshot(mirror(shards=tuple(shard(number) for number in range(1, 41))))
     assert "… and 24 more" in status(view).out
     assert len(json.loads(status(view, "-o", "json").out)["details"]["paris-to-tokyo"]["shards"]) == 40
 
 
-def test_json_is_one_object_with_everything_the_api_gave(
+def test_json_is_one_object_with_everything_from_the_api(
     serve: Serve, configure: Configure, typed: Type
 ) -> None:
     address = serve(Shown(made.stopped()))
-    said = typed("status", configure(), "--url", address, "-o", "json")
+    result = typed("status", configure(), "--url", address, "-o", "json")
 
-    assert said.code == 6
-    assert said.out.count("\n") == 1
-    told = json.loads(said.out)
-    answer = httpx.get(f"{address}/api/v1/mirrors").json()
-    details = told.pop("details")["paris-to-tokyo"]
-    assert (told.pop("url"), told.pop("not_run_here")) == (address, [])
-    assert told == answer
-    one = f"{address}/api/v1/mirrors/paris-to-tokyo"
-    assert details["shards"] == httpx.get(f"{one}/shards").json()["shards"]
-    assert details["events"] == httpx.get(f"{one}/events").json()["events"]
+    assert result.code == 6
+    assert result.out.count("\n") == 1
+    status_object = json.loads(result.out)
+    response = httpx.get(f"{address}/api/v1/mirrors").json()
+    details = status_object.pop("details")["paris-to-tokyo"]
+    assert (status_object.pop("url"), status_object.pop("not_run_here")) == (address, [])
+    assert status_object == response
+    url = f"{address}/api/v1/mirrors/paris-to-tokyo"
+    assert details["shards"] == httpx.get(f"{url}/shards").json()["shards"]
+    assert details["events"] == httpx.get(f"{url}/events").json()["events"]
     [stopped] = details["stopped_partitions"]
     assert (stopped["name"], stopped["todo"]) == ("orders[1]", REMEDY)
     assert (stopped["expected"], stopped["found"], stopped["gone"]) == (50, 70, 20)
-    assert details["gaps"] == httpx.get(f"{one}/gaps").json()["gaps"]
+    assert details["gaps"] == httpx.get(f"{url}/gaps").json()["gaps"]
     assert [(gap["begin"], gap["end"], gap["by"]) for gap in details["gaps"]] == [(20, 30, "ann@tokyo-1")]
 
 
-def test_gaps_and_quarantine_are_shown_for_ever_with_the_command_that_shows_each(
+def test_gaps_and_quarantine_stay_shown_with_the_command_that_lists_them(
     status: Callable[..., Any], tmp_path: Path
 ) -> None:
-    said = status(snapshot(mirror([partition(0, quarantined=1_234)], gaps=(gap(20, 30), gap(1_000, 6_000)))))
-    assert said.code == 0, "no action is needed"
+    result = status(
+        snapshot(mirror([partition(0, quarantined=1_234)], gaps=(gap(20, 30), gap(1_000, 6_000))))
+    )
+    assert result.code == 0, "no action is needed"
     show = f"causeway offsets show {tmp_path / 'mirror.toml'}"
-    assert f"\n2 gaps (5,010 offsets skipped), 1,234 records in quarantine: {show}\n" in said.out
+    assert f"\n2 gaps (5,010 offsets skipped), 1,234 records in quarantine: {show}\n" in result.out
     assert "2 gaps" not in status(made.healthy()).out
-    assert "offsets show" not in status(made.healthy()).out, "nothing is said of nothing"
+    assert "offsets show" not in status(made.healthy()).out, "without gaps it is not mentioned"
 
 
 @pytest.mark.parametrize(
@@ -178,7 +180,7 @@ def test_gaps_and_quarantine_are_shown_for_ever_with_the_command_that_shows_each
         ((gap(30, 0, skipped=0),), "1 gap (1 partition restarted with a recreated topic)"),
     ],
 )
-def test_what_gaps_are_made_of(status: Callable[..., Any], gaps: tuple[GapView, ...], words: str) -> None:
+def test_how_gaps_are_summarized(status: Callable[..., Any], gaps: tuple[GapView, ...], words: str) -> None:
     assert f"\n{words}: causeway offsets show " in status(snapshot(mirror(gaps=gaps))).out
 
 
@@ -202,68 +204,68 @@ def two() -> Snapshot:
     return snapshot(made.stopped().mirrors[0], back, replace(back, name="third"))
 
 
-def test_of_several_mirrors_each_line_says_which(status: Callable[..., Any]) -> None:
-    said = status(two())
-    assert said.code == 6
-    assert "error    paris-to-tokyo: orders[1] is stopped" in said.out
-    assert "info     back: slice 3 started" in said.out
+def test_with_several_mirrors_each_line_names_its_mirror(status: Callable[..., Any]) -> None:
+    result = status(two())
+    assert result.code == 6
+    assert "error    paris-to-tokyo: orders[1] is stopped" in result.out
+    assert "info     back: slice 3 started" in result.out
 
 
 def test_only_the_requested_mirrors_are_shown_and_judged(status: Callable[..., Any]) -> None:
-    said = status(two(), "--mirror", "back")
-    assert said.code == 0
-    assert said.out.startswith("ok       Healthy")
-    assert "paris-to-tokyo" not in said.out
-    assert "If the source were lost now, 6 records (0.4 s) would be lost." in said.out
-    said = status(two(), "--mirror", "back", "--mirror", "paris-to-tokyo")
-    assert said.code == 6
-    assert "third" not in said.out
-    assert "Healthy" not in said.out
-    assert "back: If the source were lost now, 6 records (0.4 s)" in said.out
+    result = status(two(), "--mirror", "back")
+    assert result.code == 0
+    assert result.out.startswith("ok       Healthy")
+    assert "paris-to-tokyo" not in result.out
+    assert "If the source were lost now, 6 records (0.4 s) would be lost." in result.out
+    result = status(two(), "--mirror", "back", "--mirror", "paris-to-tokyo")
+    assert result.code == 6
+    assert "third" not in result.out
+    assert "Healthy" not in result.out
+    assert "back: If the source were lost now, 6 records (0.4 s)" in result.out
     old = status(replace(two(), at=NOW - 60_000), "--mirror", "back")
-    assert (old.code, "No status from the driver" in old.out) == (5, True), "that is about all of them"
+    assert (old.code, "No status from the driver" in old.out) == (5, True), "that applies to all of them"
 
 
 def test_a_mirror_that_this_process_does_not_run(status: Callable[..., Any]) -> None:
-    said = status(made.healthy(), "--mirror", "b", names=("a", "b"))
-    assert said.code == 5
-    assert "error: the process at this address does not run mirror b\n" in said.err
-    assert "why: it runs paris-to-tokyo" in said.err
-    assert "--url" in said.err
+    result = status(made.healthy(), "--mirror", "b", names=("a", "b"))
+    assert result.code == 5
+    assert "error: the process at this address does not run mirror b\n" in result.err
+    assert "why: it runs paris-to-tokyo" in result.err
+    assert "--url" in result.err
     assert status(made.healthy(), "--mirror", "c", names=("a", "b")).code == 2, "the configuration has none"
 
 
-def test_a_process_that_runs_none_of_the_mirrors_is_another_one(status: Callable[..., Any]) -> None:
-    said = status(made.healthy(), names=("a", "b"))
-    assert said.code == 5
-    assert "error: the process at this address does not run mirrors a, b\n" in said.err
-    assert "why: it runs paris-to-tokyo" in said.err
-    assert "--url" in said.err
-    assert said.out == ""
+def test_a_process_that_runs_none_of_the_mirrors_is_an_error(status: Callable[..., Any]) -> None:
+    result = status(made.healthy(), names=("a", "b"))
+    assert result.code == 5
+    assert "error: the process at this address does not run mirrors a, b\n" in result.err
+    assert "why: it runs paris-to-tokyo" in result.err
+    assert "--url" in result.err
+    assert result.out == ""
 
 
 def test_mirrors_that_run_elsewhere_are_a_notice(status: Callable[..., Any]) -> None:
-    said = status(made.healthy(), names=("paris-to-tokyo", "b"))
-    assert said.code == 0
-    assert "notice   b is in the configuration, but this process does not run it." in said.out
+    result = status(made.healthy(), names=("paris-to-tokyo", "b"))
+    assert result.code == 0
+    assert "notice   b is in the configuration, but this process does not run it." in result.out
 
 
-def test_texts_of_others_do_not_steer_the_terminal(status: Callable[..., Any]) -> None:
+def test_foreign_text_does_not_control_the_terminal(status: Callable[..., Any]) -> None:
     event = EventView(NOW, "error", "a\x1b[2Jb\rc", "x\x07y")
-    said = status(
+    result = status(
         snapshot(mirror([stopped_partition(0, what="\x1b]0;owned\x07[red]x[/red]")], events=(event,)))
     )
-    assert not set("\x1b\r\x07") & set(said.out)
-    assert "[red]x[/red]" in said.out
+    assert not set("\x1b\r\x07") & set(result.out)
+    assert "[red]x[/red]" in result.out
 
 
 def test_a_table_is_never_wider_than_the_terminal(serve: Serve) -> None:
-    """First the gaps shrink, then the longest words are folded, then there is a list instead of a row."""
+    """First the gaps shrink, then the longest words are folded, then a list replaces the row."""
     paused = replace(made.paused().mirrors[0], name="paused")
     report = status_report(
         ApiClient(serve(Shown(replace(two(), mirrors=(*two().mirrors, paused))))), ["back"], {}, only=False
     )
-    looks = {}
+    layouts = {}
     for width in range(150, 30, -1):
         *figures, _shards = (part for part in sections(report, width) if isinstance(part, Table))
         assert all(width_of(table) <= width for table in figures), width
@@ -271,9 +273,9 @@ def test_a_table_is_never_wider_than_the_terminal(serve: Serve) -> None:
             segment.text for table in figures for segment in Console(width=width).render(table) if segment
         )
         assert ("caught up" in text, "…" in text) == (True, False), width
-        looks[len(figures), "when it runs again" in text] = width
-    assert list(looks) == [(1, True), (1, False), (4, True)]
-    assert looks[1, False] <= 100, "an ordinary terminal shows a row"
+        layouts[len(figures), "when it runs again" in text] = width
+    assert list(layouts) == [(1, True), (1, False), (4, True)]
+    assert layouts[1, False] <= 100, "an ordinary terminal shows a row"
 
 
 def test_the_status_as_one_line(serve: Serve) -> None:
@@ -289,7 +291,7 @@ def test_the_status_as_one_line(serve: Serve) -> None:
 def test_watching_without_a_terminal_is_a_line_each_second_until_interrupted(
     configure: Configure, tmp_path: Path, output: str
 ) -> None:
-    """A process that stops responding is waited for."""
+    """It waits for a process that stops responding."""
     shown = Shown(made.healthy())
     server = Server(application(shown), port=0)
     server.start()
@@ -313,15 +315,18 @@ def test_watching_without_a_terminal_is_a_line_each_second_until_interrupted(
         watching.kill()
         server.stop()
     if output == "json":
-        told = [json.loads(text) for text in lines()]
-        assert told[0]["mirrors"][0]["name"] == "paris-to-tokyo"
-        assert next(one for one in told if "error" in one)["why"] == "Connection refused"
+        objects = [json.loads(text) for text in lines()]
+        assert objects[0]["mirrors"][0]["name"] == "paris-to-tokyo"
+        assert (
+            next(status_object for status_object in objects if "error" in status_object)["why"]
+            == "Connection refused"
+        )
     else:
         assert all(re.match(r"\d{4}-\d\d-\d\d |error: no mirror responds", text) for text in lines())
 
 
-def test_watching_needs_a_first_response(typed: Type, configure: Configure, nobody: str) -> None:
-    assert typed("status", configure(), "--url", nobody, "--watch").code == 5
+def test_watching_needs_a_first_response(typed: Type, configure: Configure, unreachable: str) -> None:
+    assert typed("status", configure(), "--url", unreachable, "--watch").code == 5
 
 
 def test_watching_on_a_terminal_redraws_and_ends_with_0(serve: Serve, configure: Configure) -> None:
@@ -353,4 +358,4 @@ def test_watching_on_a_terminal_redraws_and_ends_with_0(serve: Serve, configure:
         process.kill()
         process.wait()
         os.close(ours)
-    assert b"\x1b[1A" in read, "drawn over what was there"
+    assert b"\x1b[1A" in read, "drawn over the previous output"

@@ -1,4 +1,4 @@
-"""The demo's arithmetic: what is counted as what, and what a speed is."""
+"""The demo's arithmetic: how differences are counted, and what a rate is."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ NOTHING = dict.fromkeys(("missing", "duplicated", "out_of_order", "changed", "un
 
 
 def report(**counts: int) -> dict[str, Any]:
-    """What `causeway verify -o json` prints, as far as the demo reads it."""
+    """The part of `causeway verify -o json` that the demo reads."""
     return {"mirrors": [{"topics": [{"topic": "orders", "counts": {**NOTHING, **counts}}]}]}
 
 
 @pytest.mark.parametrize(
-    ("found", "arrived", "verdict"),
+    ("verified", "arrived", "verdict"),
     [
         (report(), 100, DemoVerdict(0, 0, 0, 0)),
         (report(missing=2, behind=3), 95, DemoVerdict(5, 0, 0, 0)),
@@ -32,14 +32,14 @@ def report(**counts: int) -> dict[str, Any]:
         (report(changed=7), 100, DemoVerdict(0, 0, 0, 7)),
         (report(unexpected=8), 108, DemoVerdict(0, 0, 0, 8)),
         (report(missing=1, duplicated=1), 100, DemoVerdict(1, 1, 0, 0)),
-        # What verify did not see, the count does.
+        # The count shows what verify did not.
         (report(), 90, DemoVerdict(10, 0, 0, 0)),
         (report(), 110, DemoVerdict(0, 10, 0, 0)),
         ({"mirrors": []}, 0, DemoVerdict(100, 0, 0, 0)),
     ],
 )
-def test_each_difference_has_its_number(found: dict[str, Any], arrived: int, verdict: DemoVerdict) -> None:
-    assert verdict_of(found, {"orders": 100}, {"orders": arrived}) == verdict
+def test_each_difference_has_its_count(verified: dict[str, Any], arrived: int, verdict: DemoVerdict) -> None:
+    assert verdict_of(verified, {"orders": 100}, {"orders": arrived}) == verdict
     assert verdict.clean == (verdict == DemoVerdict(0, 0, 0, 0))
 
 
@@ -67,13 +67,13 @@ def test_a_clean_summary_is_no_error() -> None:
 
 
 @pytest.mark.parametrize("number", range(4))
-def test_any_number_that_is_not_0_is_an_error(number: int) -> None:
+def test_any_count_that_is_not_0_is_an_error(number: int) -> None:
     mismatch = summary(DemoVerdict(*(int(number == at) for at in range(4)))).mismatch()
     assert mismatch is not None
     assert mismatch.exit_code == 9
 
 
-def test_speed_leaves_out_what_the_first_commit_replicated() -> None:
+def test_the_rate_excludes_what_the_first_commit_replicated() -> None:
     commits = [
         Commit(5_000, 900, 9_000),
         Commit(5_000, 100, 1_000),
@@ -94,7 +94,7 @@ def position(offset: int, delivered: int, at: int) -> Position:
     )  # fmt: skip
 
 
-def test_the_watch_adds_up_what_the_ledger_says() -> None:
+def test_the_watch_sums_the_ledgers_counts() -> None:
     replicated = LedgerWatch(Cluster("tokyo", {"bootstrap.servers": "127.0.0.1:1"}), "m")
     replicated.hear([position(10, 10, 1), position(25, 20, 2), position(26, 20, 3)])
     assert (replicated.records, replicated.bytes) == (20, 200)

@@ -36,18 +36,19 @@ def move(position: Position, to: int, at: int = 0) -> tuple[Position, Gap]:
 @given(
     st.lists(
         st.one_of(
-            st.tuples(st.just("carry"), st.integers(0, 15)), st.tuples(st.just("move"), st.integers(0, MOST))
+            st.tuples(st.just("replicate"), st.integers(0, 15)),
+            st.tuples(st.just("move"), st.integers(0, MOST)),
         ),
         max_size=8,
     ),
     st.randoms(use_true_random=False),
 )
-def test_every_offset_is_covered_as_often_as_it_was_gone_over(steps, clock) -> None:  # type: ignore[no-untyped-def]
-    position, gaps, gone_over = FIRST, [], Counter[int]()
+def test_every_offset_is_covered_as_often_as_it_was_replicated(steps, clock) -> None:  # type: ignore[no-untyped-def]
+    position, gaps, replicated = FIRST, [], Counter[int]()
     for step, number in steps:
-        if step == "carry":
+        if step == "replicate":
             end = min(MOST, position.offset + number)
-            gone_over.update(range(position.offset, end))
+            replicated.update(range(position.offset, end))
             position = replace(position, offset=end)
         else:
             position, gap = move(position, number, at=clock.randrange(1_000))
@@ -57,16 +58,16 @@ def test_every_offset_is_covered_as_often_as_it_was_gone_over(steps, clock) -> N
     coverage = coverage_of(position, gaps)
 
     everywhere = range(MOST + 5)
-    assert [coverage.at(offset) for offset in everywhere] == [gone_over[offset] for offset in everywhere]
-    assert coverage.repeats == any(times > 1 for times in gone_over.values())
+    assert [coverage.at(offset) for offset in everywhere] == [replicated[offset] for offset in everywhere]
+    assert coverage.repeats == any(times > 1 for times in replicated.values())
     assert coverage.begin == min([FIRST.start, *(gap.end for gap in gaps)])
     skipped = [offset for begin, end in coverage.skipped() for offset in range(begin, end)]
-    assert skipped == [n for n in range(coverage.begin, position.offset) if not gone_over[n]]
+    assert skipped == [n for n in range(coverage.begin, position.offset) if not replicated[n]]
     for low, high in ((0, MOST), (10, 30), (25, 26)):
-        assert coverage.within(low, high) == sum(gone_over[n] > 0 for n in range(low, high))
+        assert coverage.within(low, high) == sum(replicated[n] > 0 for n in range(low, high))
 
 
-def test_gaps_of_another_topic_of_the_name_say_nothing_about_this_one() -> None:
+def test_gaps_of_a_recreated_topic_do_not_count_for_this_one() -> None:
     old, forward = move(replace(FIRST, offset=30), 50)
     new, restart = begun_again(replace(old, offset=55), "another", 4, FIRST.place, 35, "recreated", 9)
 
@@ -75,25 +76,25 @@ def test_gaps_of_another_topic_of_the_name_say_nothing_about_this_one() -> None:
     assert (coverage.begin, coverage.skipped(), coverage.repeats) == (4, (), False)
 
 
-def test_what_lies_in_quarantine_is_set_apart_unless_it_was_delivered_too() -> None:
+def test_quarantined_records_are_listed_unless_they_were_delivered_too() -> None:
     position = replace(FIRST, offset=40)
     back, gap = move(position, 30)
     again = coverage_of(replace(back, offset=40), [gap])
 
     assert quarantined_ranges(coverage_of(position, []), {22: 1, 23: 1, 31: 1}) == ((22, 24), (31, 32))
     assert quarantined_ranges(again, {22: 1, 31: 1, 32: 2}) == ((22, 23), (32, 33)), (
-        "31 was delivered at last"
+        "31 was delivered in the end"
     )
 
 
-def test_behind_the_position_a_label_may_be_newer_or_from_before_a_move_back() -> None:
+def test_after_the_position_a_label_may_be_newer_or_from_before_a_move_back() -> None:
     back, gap = move(replace(FIRST, offset=40), 30)
 
     assert quarantined_ranges(coverage_of(replace(FIRST, offset=40), []), {45: 1}) == ((45, 46),)
-    assert quarantined_ranges(coverage_of(back, [gap]), {35: 1}) == (), "it will be tried once more"
+    assert quarantined_ranges(coverage_of(back, [gap]), {35: 1}) == (), "it will be retried"
 
 
-def test_what_was_passed_over_is_not_in_quarantine_by_a_label() -> None:
+def test_a_skipped_record_does_not_count_as_quarantined_by_a_label() -> None:
     position, gap = move(FIRST, 30)
 
     assert quarantined_ranges(coverage_of(position, [gap]), {25: 1}) == ()
@@ -109,7 +110,7 @@ def test_the_ledger_and_the_quarantine_must_agree() -> None:
     assert compare_quarantine(2, {5: 1, 17: 1}, 10) == QuarantineMismatch(), "or before a move back"
 
 
-def test_what_was_skipped_before_the_topic_had_an_id_was_skipped() -> None:
+def test_records_skipped_before_the_topic_had_an_id_count_as_skipped() -> None:
     nameless, gap = move(replace(FIRST, topic_id=NO_TOPIC_ID), 30)
     assert coverage_of(replace(nameless, topic_id="here"), [gap]).skipped() == ((20, 30),)
     other, began = begun_again(replace(nameless, topic_id="here"), "other", 0, FIRST.place, 0, "", 1)

@@ -1,4 +1,4 @@
-"""What people read of positions and gaps."""
+"""How positions and gaps are displayed."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_the_table_has_a_line_for_each_partition() -> None:
     )
 
 
-def test_without_the_source_its_log_is_not_made_up() -> None:
+def test_without_the_source_its_log_bounds_are_not_shown() -> None:
     keyed = replace(POSITION, place=POSITION.place._replace(partition=BY_KEY))
     report = OffsetsReport("m", ("paris",), "tokyo", (PartitionOffsets(keyed),))
 
@@ -107,10 +107,10 @@ def test_each_kind_of_move_is_described(changed: dict[str, int | str], text: str
 
 
 def test_verify_shows_skipped_records_beside_the_differences() -> None:
-    """Columns for that are there only where there is any; a count without coordinates is a count."""
+    """There are columns for them only if there are any; a count may come without offsets."""
     findings = Findings(10, 10, {"missing": 1}, skipped=20, quarantined=3)
-    one = PartitionVerdict(SOURCE, POSITION.place, findings)
-    report = VerifyReport("m", ("paris",), "tokyo", 0, 1.0, (one,))
+    partition = PartitionVerdict(SOURCE, POSITION.place, findings)
+    report = VerifyReport("m", ("paris",), "tokyo", 0, 1.0, (partition,))
     console = Console(file=StringIO(), width=200)
     console.print(verdict_table(report))
     assert isinstance(console.file, StringIO)

@@ -1,6 +1,6 @@
-"""`causeway offsets` against real brokers: what is refused, what is written, and who is fenced by it.
+"""`causeway offsets` against real brokers: what is refused, what is written, and what is fenced.
 
-The ledger is written by hand here, under a lease as a mirror would: no Spark is needed for that.
+The tests write the ledger, under a lease as a mirror does: no Spark is needed.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ from support.topics import delete_topic
 from support.world import World, now_ms
 
 SHARDS = 3
-REPLICATED = 20  # offsets of each partition, of 50 that there are
-EXPIRED = 30  # the source begins there now, in partition 1
+REPLICATED = 20  # offsets of each partition, of 50
+EXPIRED = 30  # the new log start of the source, in partition 1
 
 
 class Ledger:
@@ -133,11 +133,11 @@ def test_a_position_is_moved_with_a_record_of_who_did_it(ledger: Ledger) -> None
     [back] = ledger.skip(35, 1).write() and ledger.skip("earliest", 1, back=True, why="too far").write()
     assert (back.verdict, back.why, back.skipped) == ("skip", "too far", -5)
     assert ledger.offsets() == [20, 30]
-    assert len(ledger.world.ledger().gaps_of(ledger.at(1))) == 3, "each of them, for ever"
+    assert len(ledger.world.ledger().gaps_of(ledger.at(1))) == 3, "each of them is kept"
 
 
-def test_whoever_worked_for_the_mirror_is_fenced(ledger: Ledger) -> None:
-    """An attempt that hung in the middle of a transaction, and the driver that ordered it."""
+def test_running_tasks_and_the_driver_are_fenced(ledger: Ledger) -> None:
+    """An attempt that hangs during a transaction, and the driver that ordered it."""
     home = shard_of(ledger.at(0), SHARDS)
     zombie = Producer(
         {
@@ -171,7 +171,7 @@ def test_a_position_that_moved_meanwhile_is_not_moved_again(ledger: Ledger) -> N
     assert (ledger.offsets(), ledger.world.ledger().gaps) == ([25, 20], {})
 
 
-def test_what_retention_took_meanwhile_is_not_gone_to(ledger: Ledger) -> None:
+def test_a_position_is_not_moved_to_an_offset_that_retention_deleted_meanwhile(ledger: Ledger) -> None:
     skip = ledger.skip("earliest", 1)
     ledger.world.delete_records(ledger.topic, 1, 33)
 
@@ -179,7 +179,7 @@ def test_what_retention_took_meanwhile_is_not_gone_to(ledger: Ledger) -> None:
     assert ledger.offsets() == [20, 20]
 
 
-def test_beside_a_running_mirror_nothing_is_moved(ledger: Ledger) -> None:
+def test_no_position_of_a_running_mirror_is_moved(ledger: Ledger) -> None:
     done = threading.Event()
 
     def beat() -> None:
@@ -199,10 +199,10 @@ def test_beside_a_running_mirror_nothing_is_moved(ledger: Ledger) -> None:
     assert isinstance(error, IntegrityError)
     assert f"the mirror is running on {socket.gethostname()} (process {os.getpid()})" in str(error)
     assert "stop it first" in error.todo
-    assert ledger.skip("latest", 0).moves, "it ended a moment ago: nothing beats any more"
+    assert ledger.skip("latest", 0).moves, "it has just ended: there are no heartbeats any more"
 
 
-def test_several_partitions_move_together_and_all_only_where_a_gap_stopped_all(ledger: Ledger) -> None:
+def test_several_partitions_move_together_and_all_only_if_a_gap_stopped_all(ledger: Ledger) -> None:
     error = refusal(lambda: ledger.skip("earliest"))
     assert isinstance(error, UsageError)
     assert error.todo == "--partition 1"
@@ -217,7 +217,7 @@ def test_several_partitions_move_together_and_all_only_where_a_gap_stopped_all(l
     assert [gap.partition for gap in ledger.skip(30, 0, 1).write()] == [0]
 
 
-def test_what_makes_no_sense_is_refused_with_a_reason(ledger: Ledger) -> None:
+def test_an_invalid_move_is_refused_with_a_reason(ledger: Ledger) -> None:
     world = ledger.world
     for call, kind, text in (
         (lambda: ledger.skip("latest", 0, topic="nothing"), UsageError, "no positions of topic nothing"),
@@ -225,7 +225,7 @@ def test_what_makes_no_sense_is_refused_with_a_reason(ledger: Ledger) -> None:
         (lambda: ledger.skip(51, 0), UsageError, "offset 51 is out of range"),
         (lambda: ledger.skip(29, 1), UsageError, "offset 29 is out of range"),
         (lambda: ledger.skip(5, 0), IntegrityError, "would replicate 15 offsets again"),
-        (lambda: ledger.skip("latest", 0, source="nobody"), UsageError, "is no source of mirror"),
+        (lambda: ledger.skip("latest", 0, source="unknown"), UsageError, "is no source of mirror"),
     ):
         error = refusal(call)
         assert (type(error), text in str(error)) == (kind, True), error
@@ -237,7 +237,7 @@ def test_what_makes_no_sense_is_refused_with_a_reason(ledger: Ledger) -> None:
     assert world.ledger().gaps == {}
 
 
-def test_everything_is_shown_and_without_the_source_what_the_ledger_says(
+def test_everything_is_shown_and_without_the_source_the_ledgers_part(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = ledger.world
@@ -250,7 +250,7 @@ def test_everything_is_shown_and_without_the_source_what_the_ledger_says(
     first, second = report.partitions
     assert (first.log_start, first.log_end, first.lag) == (0, 50, 30)
     assert (second.log_start, second.log_end, second.lag) == (30, 50, 20)
-    assert [(one.source, one.offset, one.reason) for one in report.first_quarantined] == [
+    assert [(row.source, row.offset, row.reason) for row in report.first_quarantined] == [
         (ledger.at(0), 7, "too large")
     ]
     assert (report.quarantined, report.notes) == (2, ())
@@ -261,7 +261,10 @@ def test_everything_is_shown_and_without_the_source_what_the_ledger_says(
     monkeypatch.setattr(offsets, "SOURCE_SECONDS", 0.5)
     away = load(ledger.config, ["clusters.src.bootstrap_servers=127.0.0.1:1"])
     report = read_offsets(away, away.mirrors[0], ledger.topic)
-    assert [(one.position.offset, one.lag) for one in report.partitions] == [(20, None), (30, None)]
+    assert [(partition.position.offset, partition.lag) for partition in report.partitions] == [
+        (20, None),
+        (30, None),
+    ]
     assert report.notes[0].startswith('no log start and log end of "src": ')
 
 
@@ -280,7 +283,7 @@ def test_without_a_ledger_there_is_nothing_to_show(world: World) -> None:
         (("--topic", "t", "--to", "latest", "--partition", "-1", "--yes"), "--partition"),
         (("--topic", "t", "--to", "latest"), "cannot ask for confirmation without a terminal"),
         (("--topic", "t", "--to", "latest", "--yes"), "several mirrors"),
-        (("--topic", "t", "--to", "latest", "--yes", "--mirror", "nobody"), "no mirror is named nobody"),
+        (("--topic", "t", "--to", "latest", "--yes", "--mirror", "unknown"), "no mirror is named unknown"),
     ],
 )
 def test_bad_arguments_are_usage_errors(

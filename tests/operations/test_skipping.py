@@ -1,4 +1,4 @@
-"""Whether a position may move, and what that does."""
+"""Whether a position may be moved, and the effect."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ LOG = SourceLog("here", 70, 100)
 def refused_because(
     wanted: TargetOffset, log: SourceLog = LOG, *, back: bool = False, position: Position = POSITION
 ) -> str:
-    found = refusal_of(position, log, wanted, back=back)
-    return found.what if found else ""
+    refusal = refusal_of(position, log, wanted, back=back)
+    return refusal.what if refusal else ""
 
 
 @pytest.mark.parametrize("wanted", ["earliest", "latest", 70, 85, 100])
@@ -44,14 +44,14 @@ def test_forward_inside_of_the_log_is_allowed(wanted: TargetOffset) -> None:
 
 
 @pytest.mark.parametrize(("wanted", "named"), [(69, "offset 69 is out of range"), (101, "offsets 70 to 100")])
-def test_outside_of_the_log_there_is_nothing_to_go_to(wanted: int, named: str) -> None:
+def test_a_move_outside_of_the_log_is_refused(wanted: int, named: str) -> None:
     assert named in refused_because(wanted)
-    found = refusal_of(POSITION, LOG, wanted, back=True)
-    assert found is not None
-    assert found.usage
+    refusal = refusal_of(POSITION, LOG, wanted, back=True)
+    assert refusal is not None
+    assert refusal.usage
 
 
-def test_back_must_be_typed_and_says_how_many_would_come_twice() -> None:
+def test_a_move_back_needs_its_option_and_names_the_number_of_duplicates() -> None:
     log = SourceLog("here", 0, 100)
 
     assert "would replicate 30 offsets again" in refused_because(20, log)
@@ -61,7 +61,7 @@ def test_back_must_be_typed_and_says_how_many_would_come_twice() -> None:
     )
 
 
-def test_another_topic_of_the_name_is_not_the_ledgers() -> None:
+def test_a_recreated_topic_is_not_the_ledgers() -> None:
     assert "deleted and created again" in refused_because(85, replace(LOG, topic_id="another"), back=True)
     assert "no longer exists" in refused_because(85, SourceLog(None), back=True)
     assert refused_because(85, replace(LOG, topic_id=NO_TOPIC_ID)) == ""
@@ -71,7 +71,7 @@ def described(to: int, log: SourceLog = LOG) -> str:
     return describe_move(POSITION, to, log, coverage_of(POSITION, []))
 
 
-def test_what_will_happen_is_one_line_with_numbers() -> None:
+def test_the_effect_is_described_in_one_line_with_counts() -> None:
     assert described(70) == ("orders[1] moves from offset 50 to 70: skips offsets 50 to 69 (20)")
     assert described(51) == "orders[1] moves from offset 50 to 51: skips offset 50"
     assert described(50) == "orders[1] is at offset 50 already: it does not move"
@@ -80,7 +80,7 @@ def test_what_will_happen_is_one_line_with_numbers() -> None:
 
 
 @given(st.integers(0, 200), st.integers(0, 100), st.integers(0, 100))
-def test_a_moved_position_is_where_it_was_wanted_and_the_books_balance(to: int, low: int, more: int) -> None:
+def test_a_moved_position_is_at_its_target_and_the_counts_balance(to: int, low: int, more: int) -> None:
     log = SourceLog("here", low, low + more)
     if refusal_of(POSITION, log, to, back=True) is None:
         assert log.start <= to <= log.end
