@@ -27,7 +27,7 @@ test-fast: setup
 	@echo "coverage of these tests: $$($(BIN)/coverage report --format=total) % of the lines in src"
 
 faults: setup
-	$(BIN)/pytest tests/faults -m "deep or not deep" $(ARGS)
+	$(BIN)/pytest tests/faults -m "deep or not deep" --spark $(ARGS)
 
 faults-mm2: setup
 	PYTHONPATH=tests $(BIN)/python -m faults.against_mm2 build/faults-mm2 $(ARGS)

@@ -23,6 +23,10 @@ settings.load_profile("causeway")
 WITHOUT_JAVA = pytest.StashKey[WithoutJava]()
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--spark", action="store_true", help="run Causeway on real Spark in every test")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         services.mark(item, Path(__file__).parent)

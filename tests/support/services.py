@@ -1,9 +1,10 @@
 """Which tests start a broker, a JVM or a browser, and with which executor Causeway runs in a test.
 
-`integration` is set by the fixtures that a test uses, and by the mark `spark`. A test that starts a service
-in its own body has it as a mark; one that lacks it finds no Java, fails, and is told why.
+`integration` is set by the fixtures that a test uses, and by the marks `spark` and `deep`. A test that starts
+a service in its own body has it as a mark; one that lacks it finds no Java, fails, and is told why.
 
-`spark`: commands that the test starts run on real Spark. All others get the executor of processes.
+`spark`: commands that the test starts run on real Spark. All others get the executor of processes. The option
+`--spark` (`make faults`) sets the mark for every test.
 """
 
 from __future__ import annotations
@@ -20,19 +21,20 @@ FIXTURES = frozenset({
 })  # fmt: skip
 """Fixtures that start a service; those that build on them are found through them."""
 
-ON_SPARK = ("faults", "spark")
-"""Directories whose tests run on real Spark if they start Causeway."""
+ON_SPARK = "spark"
+"""The directory whose tests run on real Spark if they start Causeway."""
 
 _NO_JAVA = Path(__file__).with_name("no_java")
 
 
 def mark(item: pytest.Item, tests: Path) -> None:
     """Set the marks that follow from where a test is and what it uses."""
+    deep = item.get_closest_marker("deep") is not None
     parameters = getattr(getattr(item, "callspec", None), "params", {})
     used = FIXTURES.intersection(getattr(item, "fixturenames", ())) - parameters.keys()
-    if used or item.get_closest_marker("spark"):
+    if used or deep or item.get_closest_marker("spark"):
         item.add_marker("integration")
-    if any(item.path.is_relative_to(tests / directory) for directory in ON_SPARK):
+    if deep or item.config.getoption("--spark") or item.path.is_relative_to(tests / ON_SPARK):
         item.add_marker("spark")
 
 

@@ -13,8 +13,8 @@ PRELOADED = (
     "causeway.cli.run",
     "causeway.cli.verify",
     "causeway.replication.worker.task",
-    "causeway.kafka.native.producer",
-    "causeway.kafka.native.source_consumer",
+    "causeway.kafka.native.producer_handle",
+    "causeway.kafka.native.consumer_handle",
 )
 """Imported before the fork, so that the workers have them too."""
 
