@@ -1,6 +1,6 @@
-"""Takeover from another tool, in the middle of a topic: nothing is lost, nothing comes twice.
+"""Takeover from another tool, in the middle of a topic: no record is lost or duplicated.
 
-The old tools are plain loops here, with the habits that matter: what they commit, and when; where they put
+The old tools are plain loops, with the properties that matter: what they commit, and when; where they put
 records; what they keep of them.
 """
 
@@ -132,8 +132,8 @@ def test_takeover_from_four_tools_in_the_middle_of_a_topic(world: World) -> None
         assert "adopting twice is refused" in again.stderr
 
 
-def test_what_is_not_clean_is_refused_and_the_operator_may_choose(world: World) -> None:
-    """Records are missing in the middle; what was accepted is remembered; it is not asked for twice."""
+def test_an_unclean_handoff_is_refused_and_the_operator_may_choose(world: World) -> None:
+    """Records are missing in the middle; the acceptance is recorded, and not requested twice."""
     torn, old = copied_topic(world, "incomplete", [150])
     later = [(0, Rec(rec.key, rec.value, (), now_ms())) for rec in old.records[0][153:160]]
     world.produce(torn, later, on="destination")
@@ -159,7 +159,7 @@ def test_what_is_not_clean_is_refused_and_the_operator_may_choose(world: World) 
     assert begins(world) == {(torn, 0): 150, (clean, 0): 100}
     (record,) = world.ledger().adopted.values()
     assert record.accepted == "repeat"
-    places = {one.topic: at.place_start for one, at in world.ledger().positions.items()}
+    places = {source.topic: at.place_start for source, at in world.ledger().positions.items()}
     assert places == {torn: 157, clean: 100}
 
 
@@ -180,7 +180,7 @@ def test_other_contents_are_refused_without_unchecked(world: World) -> None:
     assert refused.returncode == 6, refused.stderr
     assert "the handoff cannot be confirmed" in refused.stderr
     torn = adopt(config, *at, "--compare", "value", "--yes")
-    assert "missing on the destination: " in torn.stderr, "those without a value were left out"
+    assert "missing on the destination: " in torn.stderr, "records without a value were left out"
     done = adopt(config, *at, "--compare", "value", "--accept", "lose", "--yes")
     assert done.returncode == 0, done.stderr
     assert begins(world) == {(keys, 0): 120}
@@ -193,8 +193,8 @@ def test_other_contents_are_refused_without_unchecked(world: World) -> None:
     assert [record.unchecked for record in world.ledger().adopted.values()] == [{}, {f"{values}[0]": 0}]
 
 
-def test_a_tool_that_still_runs_is_not_taken_over_from(world: World) -> None:
-    """A member of its group; records while we look; a transaction that it has not ended."""
+def test_adopt_is_refused_while_the_old_tool_runs(world: World) -> None:
+    """A member of its group; new records during the comparison; a transaction that is still open."""
     topic, old = copied_topic(world, "t", [100, 110])
     group = f"{topic}-group"
     old.commit(group, [100, 110])
@@ -229,7 +229,7 @@ def test_a_tool_that_still_runs_is_not_taken_over_from(world: World) -> None:
     producer.abort_transaction(10)
 
 
-def test_a_mirror_that_runs_is_not_adopted_under(world: World) -> None:
+def test_adopt_is_refused_while_the_mirror_runs(world: World) -> None:
     """It has replicated nothing yet, so only its heartbeat shows that it runs."""
     copied_topic(world, "t", [100])
     config = world.config(heartbeat="10s")  # a busy machine takes seconds to start the command
@@ -268,7 +268,7 @@ def test_the_last_records_are_found_among_markers_and_in_many_partitions(world: 
     assert list(ending.seen) == [f"{n}".encode() for n in range(10, 30)]
     assert (ending.begin, ending.end) == (20, 60)
     every = last_records(view, [(wide, n) for n in range(60)], 2, value)
-    assert {n: list(one.seen) for (_, n), one in every.items()} == {
+    assert {n: list(tail.seen) for (_, n), tail in every.items()} == {
         n: [f"{n + 60}".encode(), f"{n + 120}".encode()] for n in range(60)
     }
 
@@ -281,7 +281,7 @@ def handoffs(world: World, config: Path, options: AdoptOptions) -> dict[tuple[st
 
 
 def test_transactions_retention_and_filters_do_not_hide_the_handoff(world: World) -> None:
-    """Aborted records were copied or not; the beginning expired; a filter left some out."""
+    """Aborted records were copied or not; the beginning expired; a filter dropped some."""
     aborted, committed = world.topic("aborted", 1), world.topic("committed", 1)
     for topic in (aborted, committed):
         world.topic(topic.rpartition(".")[2], 1, on="destination")
@@ -293,10 +293,10 @@ def test_transactions_retention_and_filters_do_not_hide_the_handoff(world: World
     world.produce(committed, world.numbers(70), on="destination", transaction="commit")
     expired, _ = copied_topic(world, "expired", [200])
     world.delete_records(expired, 0, 180)
-    found = handoffs(world, world.config(), AdoptOptions("destination-end", window=100))
-    assert {key: (handoff.verdict, handoff.repeat_from) for key, handoff in found.items()} == {
-        (aborted, 0): ("clean", 63),  # one marker lies before it
-        (committed, 0): ("clean", 92),  # and two here, and what was aborted
+    results = handoffs(world, world.config(), AdoptOptions("destination-end", window=100))
+    assert {key: (handoff.verdict, handoff.repeat_from) for key, handoff in results.items()} == {
+        (aborted, 0): ("clean", 63),  # one marker is before it
+        (committed, 0): ("clean", 92),  # and two here, and the aborted records
         (expired, 0): ("clean", 200),
     }
 
@@ -333,8 +333,8 @@ def test_a_terminal_shows_a_table_and_asks(world: World) -> None:
     assert begins(world) == {(topic, 0): 100, (topic, 1): 0}
 
 
-def test_what_this_kind_of_hint_cannot_say_is_refused(world: World) -> None:
-    """Ends of mixed partitions, a group without commits, a destination without records."""
+def test_hints_that_cannot_give_a_position_are_refused(world: World) -> None:
+    """Ends of shared partitions, a group without commits, a destination without records."""
     mixed = world.topic("mixed", 2)
     world.topic("mixed", 2, on="destination")
     fill(world, mixed, 2, count=20)
@@ -344,7 +344,7 @@ def test_what_this_kind_of_hint_cannot_say_is_refused(world: World) -> None:
     OldTool(world, mixed, mixed).copy([10, 10], same, timestamps=True)
     ends = adopt(config, "--from", "destination-end", "--yes")
     assert (ends.returncode, "share destination partitions" in ends.stderr) == (3, True), ends.stderr
-    group = adopt(config, "--from", "group", "--group", f"{mixed}-nobody", "--yes")
+    group = adopt(config, "--from", "group", "--group", f"{mixed}-unused", "--yes")
     assert (group.returncode, "has no committed offsets" in group.stderr) == (3, True), group.stderr
 
 
@@ -360,7 +360,7 @@ def test_what_this_kind_of_hint_cannot_say_is_refused(world: World) -> None:
         (("--from", "group", "--window", "0"), "--window 0"),
         (("--from", "group", "--accept", "all"), "all"),
         (("--from", "group"), "cannot ask for confirmation without a terminal"),
-        (("--from", "group", "--mirror", "nobody", "--yes"), "no mirror is named nobody"),
+        (("--from", "group", "--mirror", "unknown", "--yes"), "no mirror is named unknown"),
     ],
 )
 def test_bad_arguments_are_usage_errors(tmp_path: Path, arguments: Sequence[str], text: str) -> None:

@@ -1,6 +1,6 @@
-"""Seams among all partitions of a destination topic, with both sides made of lists.
+"""Handoffs compared with all partitions of a destination topic; both sides are lists.
 
-Whatever the old tool did, a clean handoff is where its copy ends, and what is announced is what happens.
+Whatever the old tool did, a clean handoff is where its copy ends, and the reported counts are correct.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ class Lists:
         *,
         by_key: bool,
     ) -> dict[SourcePartition, Window]:
-        found = {}
+        windows = {}
         for lane in lanes:
             digests = self.sources[lane.source.partition]
             begin, end = window_around(hints[lane.source].offset, self.size, places(lane), 0, len(digests))
             seen = [SourceRecord(n, digests[n]) for n in range(begin, end)]
-            found[lane.source] = Window(seen, begin, end, 0, len(digests))
-        return found
+            windows[lane.source] = Window(seen, begin, end, 0, len(digests))
+        return windows
 
     def found_before(self, wanted: Mapping[Spot, tuple[int, Collection[bytes]]]) -> dict[Spot, set[bytes]]:
         return {
@@ -74,13 +74,13 @@ class Lists:
     def last_found(
         self, wanted: Mapping[SourcePartition, tuple[Window, Collection[bytes]]]
     ) -> dict[SourcePartition, int]:
-        found = {}
-        for one, (window, digests) in wanted.items():
+        last = {}
+        for source_partition, (window, digests) in wanted.items():
             outside = [*range(window.start), *range(window.end, window.log_end)]
-            there = [n for n in outside if self.sources[one.partition][n] in digests]
+            there = [n for n in outside if self.sources[source_partition.partition][n] in digests]
             if there:
-                found[one] = there[-1]
-        return found
+                last[source_partition] = there[-1]
+        return last
 
     def compacted(self, _lanes: Sequence[Lane]) -> set[tuple[str, str]]:
         return set()
@@ -100,8 +100,8 @@ def compared(lists: Lists, hints: Sequence[Hint], by_key: bool = False) -> list[
         AdoptOptions("group", window=lists.size), cast(AdoptionSides, lists), cast(ClusterView, Destination())
     )
     known = {source(n): hint for n, hint in enumerate(hints)}
-    found = search.run(lanes, known, lists.endings())
-    return [found[lane.source] for lane in lanes]
+    results = search.run(lanes, known, lists.endings())
+    return [results[lane.source] for lane in lanes]
 
 
 def contents(number: int, count: int) -> list[bytes]:
@@ -115,9 +115,9 @@ class Takeover:
     hints: list[Hint]
     by_key: bool
 
-    def check(self, found: Sequence[SearchResult]) -> None:
-        for number, (at, one) in enumerate(zip(self.copied, found, strict=True)):
-            handoff, digests = one.handoff, self.lists.sources[number]
+    def check(self, results: Sequence[SearchResult]) -> None:
+        for number, (at, result) in enumerate(zip(self.copied, results, strict=True)):
+            handoff, digests = result.handoff, self.lists.sources[number]
             if handoff.verdict == "clean":
                 assert handoff.repeat_from == at, (number, handoff)
             there = {digest for place in self.lists.places for digest in place}
@@ -133,7 +133,7 @@ class Takeover:
 
 
 def takeover(seed: int) -> Takeover:
-    """A copy by a tool that puts records in their own partitions, all in one, or anywhere; and may change."""
+    """A copy by a tool that keeps partitions, puts all records into one, or anywhere; and may change."""
     draw = random.Random(seed)
     lengths = [draw.choice([0, 4, 15, 40, 90]) for _ in range(draw.randint(1, 3))]
     sources = [contents(number, count) for number, count in enumerate(lengths)]
@@ -146,8 +146,8 @@ def takeover(seed: int) -> Takeover:
         lambda number: draw.randrange(len(places)),
     ]
     habit, later = draw.choices(habits, k=2)
-    change = draw.choice([0, 1_000, draw.randint(0, 100)])  # after so many records it puts them elsewhere
-    turn = draw.choice([1, 3, 100])  # records of a partition before it is another's turn
+    change = draw.choice([0, 1_000, draw.randint(0, 100)])  # after this many records it puts them elsewhere
+    turn = draw.choice([1, 3, 100])  # records of a partition before the next partition's
     upto, count = [0] * len(sources), 0
     while waiting := [n for n, at in enumerate(upto) if at < copied[n]]:
         number = draw.choice(waiting)
@@ -165,34 +165,36 @@ def takeover(seed: int) -> Takeover:
 
 
 @pytest.mark.parametrize("first", range(0, 4_000, 1_000))
-def test_nothing_is_claimed_that_is_not_so(first: int) -> None:
-    """And whoever follows the advice about the window comes to know all that can be known."""
+def test_no_claim_about_a_handoff_is_wrong(first: int) -> None:
+    """And with the advised window everything that can be known is known."""
     for seed in range(first, first + 1_000):
-        one = takeover(seed)
-        if not any(one.copied):
-            continue  # there would be nothing to adopt
+        copy = takeover(seed)
+        if not any(copy.copied):
+            continue  # nothing to adopt
         for attempt in range(6):  # noqa: B007
-            found = compared(one.lists, one.hints, one.by_key)
-            one.check(found)
-            wider = window_to_try(found)
+            results = compared(copy.lists, copy.hints, copy.by_key)
+            copy.check(results)
+            wider = window_to_try(results)
             if not wider:
                 break
-            one.lists.size = wider
-        refused = [(n, each.handoff) for n, each in enumerate(found) if each.handoff.verdict != "clean"]
+            copy.lists.size = wider
+        refused = [(n, each.handoff) for n, each in enumerate(results) if each.handoff.verdict != "clean"]
         assert not refused, (seed, attempt, refused)
 
 
 @pytest.mark.parametrize("first", range(0, 4_000, 1_000))
-def test_what_is_announced_is_what_happens(first: int) -> None:
+def test_the_reported_counts_are_correct(first: int) -> None:
     """The copies lack some of their last records, or others' records are among them."""
     for seed in range(first, first + 1_000):
-        one, draw = takeover(seed), random.Random(-seed)
+        copy, draw = takeover(seed), random.Random(-seed)
         lost: set[bytes] = set()
-        for digests, at in zip(one.lists.sources, one.copied, strict=True):
+        for digests, at in zip(copy.lists.sources, copy.copied, strict=True):
             if at > 8 and draw.random() < 0.7:
                 lost.update(draw.sample(digests[at - 8 : at - 1], draw.randint(1, 3)))
-        one.lists.places = [[digest for digest in place if digest not in lost] for place in one.lists.places]
+        copy.lists.places = [
+            [digest for digest in place if digest not in lost] for place in copy.lists.places
+        ]
         if draw.random() < 0.2:
-            draw.choice(one.lists.places).extend(contents(99, draw.randint(1, 5)))
-        if any(one.copied):
-            one.check(compared(one.lists, one.hints, one.by_key))
+            draw.choice(copy.lists.places).extend(contents(99, draw.randint(1, 5)))
+        if any(copy.copied):
+            copy.check(compared(copy.lists, copy.hints, copy.by_key))

@@ -1,6 +1,6 @@
-"""Takeover where the old tool put records elsewhere, or committed what it had not written.
+"""Takeover if the old tool put records elsewhere, or committed offsets before it wrote them.
 
-What was announced comes twice or is lost, and nothing else.
+Exactly the reported records are duplicated or lost.
 """
 
 from __future__ import annotations
@@ -29,9 +29,7 @@ def into_zero(_number: int, _rec: Rec) -> int:
     return 0
 
 
-def adopt_with_the_window_that_is_asked_for(
-    config: Path, *arguments: str
-) -> subprocess.CompletedProcess[str]:
+def adopt_with_the_advised_window(config: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     refused = adopt(config, *arguments)
     if refused.returncode == 0:
         return refused
@@ -40,7 +38,7 @@ def adopt_with_the_window_that_is_asked_for(
 
 
 def test_records_are_found_wherever_the_old_tool_put_them(world: World) -> None:
-    """All in partition 0, one source partition after the other and in turns; a map that the tool ignored;
+    """All in partition 0, one source partition after the other and alternating; a map that the tool ignored;
     a torn copy, both ways; a source partition that was committed, and never written.
     """
     topics = [world.topic(name, n) for name, n in (("rows", 3), ("turns", 3), ("mapped", 2), ("reo", 2))]
@@ -75,7 +73,7 @@ def test_records_are_found_wherever_the_old_tool_put_them(world: World) -> None:
     names = [world.mirror, *(f"{world.mirror}-{n}" for n in range(1, 6))]
     ends = ("--from", "destination-end", "--yes", "--mirror")
 
-    # Of the partition that was written last there is enough to look at; of the others nothing is seen.
+    # Only records of the partition that was written last are within the window.
     refused = adopt(config, *ends, names[0])
     assert refused.returncode == 6, refused.stdout
     assert (
@@ -86,7 +84,7 @@ def test_records_are_found_wherever_the_old_tool_put_them(world: World) -> None:
         *((*ends, name) for name in names[:3]),
         ("--from", "group", "--yes", "--mirror", names[3]),
     ):
-        done = adopt_with_the_window_that_is_asked_for(config, *arguments)
+        done = adopt_with_the_advised_window(config, *arguments)
         assert done.returncode == 0, done.stderr
         assert "accepted: duplicates" not in done.stdout
         assert "accepted: loses" not in done.stdout

@@ -1,4 +1,4 @@
-"""A takeover of very many partitions is one transaction, of records that the brokers take."""
+"""A takeover of very many partitions is one transaction, of records that the brokers accept."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_25_000_partitions_are_adopted_at_once(world: World, monkeypatch: pytest
     adoption.write()
 
     image = world.ledger()
-    assert {(one.topic, one.partition): at.offset for one, at in image.positions.items()} == {
+    assert {(source.topic, source.partition): at.offset for source, at in image.positions.items()} == {
         (topic, n): 10**8 + n for topic, n in names
     }
     assert destination_bounds.adopted_ends(image, names) == {spot: 10**8 + spot[1] for spot in names}

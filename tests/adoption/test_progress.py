@@ -1,4 +1,4 @@
-"""How far the reading of both sides is, without a cluster: the consumer is made of lists."""
+"""The progress of reading both sides, without a cluster: the consumer is made of lists."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class Lists:
         self._waiting: list[list[Message]] = []
 
     def assign(self, partitions: list[TopicPartition]) -> None:
-        for one in partitions:
-            self._waiting += self._batches[one.topic, one.partition]
+        for partition in partitions:
+            self._waiting += self._batches[partition.topic, partition.partition]
 
     def consume(self, _count: int, _seconds: float) -> list[Message]:
         return self._waiting.pop(0)
@@ -52,10 +52,14 @@ class Lists:
         return
 
 
-def test_offsets_count_whether_records_were_there_or_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    one, other, empty = ("orders", 0), ("orders", 1), ("orders", 2)
+def test_offsets_count_with_and_without_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, other, empty = ("orders", 0), ("orders", 1), ("orders", 2)
     batches = {
-        one: [[Message(one, 10), Message(one, 11)], [Message(one, 17)], [Message(one, 20, end=True)]],
+        first: [
+            [Message(first, 10), Message(first, 11)],
+            [Message(first, 17)],
+            [Message(first, 20, end=True)],
+        ],
         other: [[Message(other, 4), Message(other, 5), Message(other, 6)]],
     }
     monkeypatch.setattr("causeway.kafka.clients.consumer", lambda *_, **__: Lists(batches))
@@ -63,12 +67,12 @@ def test_offsets_count_whether_records_were_there_or_not(monkeypatch: pytest.Mon
     monkeypatch.setattr(range_reader, "AT_ONCE", 1)
     progress: list[tuple[int, int]] = []
 
-    found = read_spans(
+    offsets = read_spans(
         Cluster("a", {}),
-        {one: (10, 20), empty: (7, 7), other: (4, 6)},
+        {first: (10, 20), empty: (7, 7), other: (4, 6)},
         lambda record: record.offset(),  # type: ignore[operator]
         progress=lambda done, total: progress.append((done, total)),
     )
 
-    assert found == {one: [10, 11, 17], other: [4, 5], empty: []}
+    assert offsets == {first: [10, 11, 17], other: [4, 5], empty: []}
     assert progress == [(2, 12), (8, 12), (10, 12), (12, 12)]

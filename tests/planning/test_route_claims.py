@@ -57,19 +57,19 @@ class Mirror:
             self.state.apply(CONTROL, claim)
         self.on_write()
 
-    def look(
+    def survey(
         self, names: Collection[tuple[str, str]] = (), *, starting: bool = True, later: bool = False
     ) -> tuple[list[str], bool]:
-        """Why the route is refused, if it is, and whether claims are left to be compared."""
-        found = Survey()
+        """Return the reasons for a refusal, and whether claims are left to compare."""
+        result = Survey()
         topic = TopicFacts("orders", "there", 1, 1)
-        found.routes = {("src", "orders"): Route("src", topic, "orders", Placement())}
-        found.destinations = {"orders": TopicFacts("orders", "id", 1, 1)}
+        result.routes = {("src", "orders"): Route("src", topic, "orders", Placement())}
+        result.destinations = {"orders": TopicFacts("orders", "id", 1, 1)}
         views: Any = {"src": PARIS}
         rome: Any = ROME
         left = refuse_claimed(
             self.settings,
-            found,
+            result,
             views,
             rome,
             self.state,
@@ -80,7 +80,7 @@ class Mirror:
             wait=lambda: self.on_wait(),
             warn=self.warnings.append,
         )
-        return [refusal.why for refusal in found.refusals], left
+        return [refusal.why for refusal in result.refusals], left
 
 
 def reads(monkeypatch: pytest.MonkeyPatch, read: Read) -> None:
@@ -112,40 +112,40 @@ def test_ledgers_that_could_not_be_read_are_compared_later(
     mirror = Mirror()
     reads(monkeypatch, unread)
 
-    assert mirror.look() == ([], True)
+    assert mirror.survey() == ([], True)
     assert mirror.claim == ("orders", False)
     assert mirror.warnings
-    assert mirror.look(starting=False) == ([], True)
+    assert mirror.survey(starting=False) == ([], True)
     assert len(mirror.commits) == 1, "a claim that the ledger has is not written again"
 
     reads(monkeypatch, theirs)
-    (why,), left = mirror.look(starting=starting)
+    (why,), left = mirror.survey(starting=starting)
     assert 'mirror "old" also replicates it to topic orders' in why
     assert (mirror.claim, left) == (("", False), False)
 
 
-def test_a_claim_keeps_whether_its_topic_came_later(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_claim_keeps_whether_its_topic_appeared_later(monkeypatch: pytest.MonkeyPatch) -> None:
     early, late, refused = Mirror(), Mirror(), Mirror()
     reads(monkeypatch, down)
-    early.look()
-    early.look(starting=False, later=True)
+    early.survey()
+    early.survey(starting=False, later=True)
     assert not early.state.claims[CLAIM.source].later, "it has a first position"
-    late.look(starting=False, later=True)
+    late.survey(starting=False, later=True)
     assert late.state.claims[CLAIM.source].later
-    late.look()
+    late.survey()
     assert late.state.claims[CLAIM.source].later, "a restart comes before the first position"
     reads(monkeypatch, theirs)
-    refused.look()
-    refused.look(starting=False, later=True)
-    assert not refused.state.claims[CLAIM.source].later, "it was there at the start"
+    refused.survey()
+    refused.survey(starting=False, later=True)
+    assert not refused.state.claims[CLAIM.source].later, "it existed at the start"
     reads(monkeypatch, lambda *_asked: [])
-    refused.look(starting=False, later=True)
+    refused.survey(starting=False, later=True)
     assert refused.state.claims[CLAIM.source].later, "it begins while the mirror runs"
 
 
 @pytest.mark.parametrize("uncompared", [True, False])
 def test_a_running_mirror_compares_again(monkeypatch: pytest.MonkeyPatch, uncompared: bool) -> None:
-    """Where no topic changed, and nothing is refused."""
+    """If no topic changed, and nothing is refused."""
     monkeypatch.setattr(replanning, "read_topology", lambda *_asked: UNKNOWN)
     plans: list[bool] = []
     setup: Any = SimpleNamespace(mirror=None, sources={}, destination=None, stop_at_end=False)
@@ -159,38 +159,38 @@ def test_a_running_mirror_compares_again(monkeypatch: pytest.MonkeyPatch, uncomp
 def test_a_claim_that_was_compared_with_all_is_settled(monkeypatch: pytest.MonkeyPatch) -> None:
     mirror = Mirror()
     reads(monkeypatch, lambda *_asked: [])
-    assert mirror.look() == ([], False)
+    assert mirror.survey() == ([], False)
     assert mirror.claim == ("orders", True)
     reads(monkeypatch, down)
-    assert mirror.look(starting=False) == ([], False), "nothing new: nothing is read"
+    assert mirror.survey(starting=False) == ([], False), "nothing new: nothing is read"
     assert mirror.claim == ("orders", True)
 
 
 def test_a_mirror_of_this_process_hides_no_ledger_on_another_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     """It has the same name, and another destination."""
     reads(monkeypatch, theirs)
-    (why,), _ = Mirror().look({("tokyo", "old")})
+    (why,), _ = Mirror().survey({("tokyo", "old")})
     assert 'mirror "old"' in why
-    assert Mirror().look({("rome", "old")}) == ([], False), "its settings were compared"
+    assert Mirror().survey({("rome", "old")}) == ([], False), "its settings were compared"
 
 
 @given(st.integers(0, 4), st.booleans())
-def test_a_commit_may_be_visible_after_it_was_answered(when: int, early: bool) -> None:
-    """Readers see a transaction once its markers are written, and the answer to a commit comes before.
+def test_a_commit_may_be_visible_after_it_returned(when: int, early: bool) -> None:
+    """Readers see a transaction once its markers are written, and a commit returns before that.
 
-    Mirror B does everything at some moment of A's: of the two at most one may go on.
+    Mirror B does everything at one moment of A's: at most one of the two may continue.
     """
     ledger: dict[str, dict[ClusterTopic, RouteClaim]] = {"A": {}, "B": {}}  # what readers see
     a, b = Mirror("A"), Mirror("B")
-    went_on: list[str] = []
+    continued: list[str] = []
 
     def show(mirror: Mirror) -> None:
         ledger[mirror.name] = dict(mirror.state.claims)
 
     def b_at(moment: int) -> None:
         if moment == when:
-            why, _ = b.look()
-            went_on.extend([] if why else ["B"])
+            why, _ = b.survey()
+            continued.extend([] if why else ["B"])
 
     def read(view: Any, group: str, *_asked: Any) -> list[OtherLedger]:
         if view is not ROME:
@@ -210,10 +210,10 @@ def test_a_commit_may_be_visible_after_it_was_answered(when: int, early: bool) -
     with pytest.MonkeyPatch.context() as patch:
         reads(patch, read)
         b_at(3)
-        why, _ = a.look()
-        went_on.extend([] if why else ["A"])
+        why, _ = a.survey()
+        continued.extend([] if why else ["A"])
         b_at(4)
-    assert len(went_on) <= 1, went_on
+    assert len(continued) <= 1, continued
 
 
 class Message:
@@ -279,6 +279,6 @@ def test_a_ledger_that_may_not_be_read_hides_no_other(
 ) -> None:
     view: Any = Guarded(described=described)
     monkeypatch.setattr(clients, "consumer", lambda *_asked, **_more: view)
-    found = {one.mirror: one for one in other_ledgers(view, "group", (), ())}
-    assert found["old"].claims == {CLAIM.source: CLAIM}
-    assert (found["old"].unread, found["secret"].unread) == (False, True)
+    ledgers = {ledger.mirror: ledger for ledger in other_ledgers(view, "group", (), ())}
+    assert ledgers["old"].claims == {CLAIM.source: CLAIM}
+    assert (ledgers["old"].unread, ledgers["secret"].unread) == (False, True)

@@ -44,12 +44,12 @@ def other(world: World, **mirror: Any) -> Path:
 
 def claims(world: World, mirror: str = "") -> dict[str, str]:
     """Source topic → destination topic of the claims that hold."""
-    found = world.ledger(mirror).claims.values()
-    return {claim.topic: claim.to_topic for claim in found if claim.to_topic}
+    every = world.ledger(mirror).claims.values()
+    return {claim.topic: claim.to_topic for claim in every if claim.to_topic}
 
 
-def test_one_process(world: World) -> None:
-    """The later one is refused, and named is the earlier one; another name is another route."""
+def test_two_mirrors_of_one_process(world: World) -> None:
+    """The later one is refused, with the name of the earlier one; another topic name is another route."""
     topic = world.topic("t")
     route = {"topics": [topic]}
     with pytest.raises(PlanRefused) as refused:
@@ -60,8 +60,8 @@ def test_one_process(world: World) -> None:
     start(world.mirrors(route, {**route, "prefix": "other."}))
 
 
-def test_two_processes(world: World) -> None:
-    """Also while nothing was written yet, and whether or not the other one runs."""
+def test_two_mirrors_of_two_processes(world: World) -> None:
+    """Also before anything is written, and whether or not the other one runs."""
     topic = world.topic("t", 2)
     start(world.config())
     assert claims(world) == {topic: topic}
@@ -69,9 +69,7 @@ def test_two_processes(world: World) -> None:
         start(other(world))
     assert f'mirror "{world.mirror}" also replicates it to topic {topic}' in refused.value.what
     assert ledger_topic(world.mirror) in refused.value.todo
-    assert claims(world, f"{world.mirror}-b") == {}, (
-        "a refused route stays claimed, and would keep others away"
-    )
+    assert claims(world, f"{world.mirror}-b") == {}, "a refused route stays claimed, and would block others"
     start(world.config())
     start(other(world, prefix="other."))
 
@@ -82,8 +80,8 @@ def test_two_processes(world: World) -> None:
     assert claims(world, f"{world.mirror}-b") == {topic: topic}
 
 
-def test_a_topic_that_was_created_again_is_another_one(world: World) -> None:
-    """Whoever starts over under a new name, into a new topic, repeats nothing."""
+def test_a_recreated_topic_is_another_topic(world: World) -> None:
+    """A mirror that starts again with a new name, into a new topic, repeats nothing."""
     topic = world.topic("t")
     start(world.config())
     admin = world.admin("destination")
@@ -92,8 +90,8 @@ def test_a_topic_that_was_created_again_is_another_one(world: World) -> None:
     assert claims(world, f"{world.mirror}-b") == {topic: topic}
 
 
-def test_the_ledger_of_an_older_version_has_positions_alone(world: World) -> None:
-    """They tell whoever is new to the topic."""
+def test_the_ledger_of_an_older_version_has_only_positions(world: World) -> None:
+    """They show a mirror that is new to the topic."""
     topic = world.topic("t")
     place = world.topic("t", on="destination")
     here, there = (
@@ -130,21 +128,21 @@ PLACED = Position(SourcePartition("paris", "orders", 3), "x", 0, 9, 2, Place("or
         ([], [replace(PLACED, source=SourcePartition("rome", "orders", 3))], False, False),
     ],
 )
-def test_what_another_ledger_says(
+def test_whether_another_ledger_has_the_route(
     claims: list[RouteClaim], positions: list[Position], begun: bool, same: bool
 ) -> None:
-    found = has_same_route(CLAIM, {claim.source: claim for claim in claims}, positions, begun=begun)
-    assert found is same
+    result = has_same_route(CLAIM, {claim.source: claim for claim in claims}, positions, begun=begun)
+    assert result is same
 
 
-ACTS = ("answered", "visible", "reads")
+ACTS = ("returned", "visible", "reads")
 
 
 @given(st.permutations("AAABBB"))
-def test_of_two_that_meet_a_topic_at_one_time_at_least_one_sees_the_other(turns: list[str]) -> None:
-    """Each one's claim is answered, then visible, then it reads; a claim that it sees makes it withdraw.
+def test_of_two_mirrors_that_claim_a_topic_at_once_at_least_one_sees_the_other(turns: list[str]) -> None:
+    """Each one's commit returns, its claim becomes visible, then it reads; another claim makes it withdraw.
 
-    Never do both go on. (With a claim that is answered, and visible after the read, both would.)
+    Never do both continue. (If a claim became visible only after the read, both would.)
     """
     ledgers: dict[str, dict[ClusterTopic, RouteClaim]] = {"A": {}, "B": {}}
     went_on = set()
@@ -152,7 +150,7 @@ def test_of_two_that_meet_a_topic_at_one_time_at_least_one_sees_the_other(turns:
     for name in turns:
         act = next(acts[name])
         rival = ledgers["B" if name == "A" else "A"]
-        if act == "answered":
+        if act == "returned":
             continue
         if act == "visible":
             ledgers[name][CLAIM.source] = replace(CLAIM, settled=False)
@@ -163,7 +161,7 @@ def test_of_two_that_meet_a_topic_at_one_time_at_least_one_sees_the_other(turns:
     assert len(went_on) <= 1
 
 
-def test_a_route_that_was_given_up_can_be_taken(world: World) -> None:
+def test_an_abandoned_route_can_be_claimed(world: World) -> None:
     first, second = world.topic("first"), world.topic("second")
     start(world.config([first, second]))
     start(world.config([first]))
@@ -171,8 +169,8 @@ def test_a_route_that_was_given_up_can_be_taken(world: World) -> None:
     start(world.mirrors({"topics": [second], "name": f"{world.mirror}-b"}))
 
 
-def test_two_ways_in_two_processes(world: World) -> None:
-    """Empty on both sides there is nothing in their way: without marks, records would go round for ever."""
+def test_both_directions_in_two_processes(world: World) -> None:
+    """With empty topics nothing else prevents it: without provenance, records would circulate for ever."""
     topic = world.topic("t")
     there = {"topics": [topic]}
     back = {**there, "name": f"{world.mirror}-back", "source": "dst", "destination": "src"}
@@ -199,13 +197,13 @@ def test_two_ways_in_two_processes(world: World) -> None:
         (5, 0, True),
     ],
 )
-def test_a_mirror_that_has_ended_brings_nothing_back(beat: int, begun: int, alive: bool) -> None:
-    """Whoever turns the direction round, once the old one has ended, is not refused."""
+def test_a_mirror_that_has_ended_makes_no_circle(beat: int, begun: int, alive: bool) -> None:
+    """A mirror in the opposite direction is not refused once the old one has ended."""
     now = 1_000_000_000
     assert is_alive(beat and now + 1_000 * beat, begun and now + 1_000 * begun, now) is alive
 
 
-def test_a_ledger_that_no_leader_answers_for_is_said() -> None:
+def test_a_ledger_without_a_leader_is_reported() -> None:
     class Leaderless:
         def topic_names(self) -> list[str]:
             return ["orders", ledger_topic("mine"), ledger_topic("theirs"), "__causeway.theirs.offsets"]

@@ -1,4 +1,4 @@
-"""Where a mirror begins: one moment, in the ledger before the mirror is ready."""
+"""Where a mirror begins: one moment, committed to the ledger before the mirror is ready."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from support.world import World, now_ms
 
 
 def prepared(config: Path) -> None:
-    """Make the mirror ready, and end there: Spark, and with it the shards, would start now."""
+    """Make the mirror ready, and end before Spark and the shards would start."""
     run = Run(load(config, environ={}), [], False, lambda _mirror, _event: None)
     run.prepare()
     assert run.snapshot().prepared
@@ -35,16 +35,18 @@ def prepared(config: Path) -> None:
 
 def offsets(world: World) -> list[tuple[int, int, int]]:
     """Partition, start and next offset of each position, in order."""
-    found = world.ledger().positions
-    return sorted((source.partition, one.start, one.offset) for source, one in found.items())
+    positions = world.ledger().positions
+    return sorted(
+        (source.partition, position.start, position.offset) for source, position in positions.items()
+    )
 
 
 @pytest.mark.parametrize("delivery", ["exactly-once", "at-least-once"])
 @pytest.mark.parametrize("start", ["latest", "timestamp"])
-def test_what_is_written_once_the_mirror_is_ready_is_not_skipped(
+def test_records_written_once_the_mirror_is_ready_are_not_skipped(
     world: World, start: str, delivery: str
 ) -> None:
-    """The shards begin seconds later, or not at all before the next start: the first word holds."""
+    """The shards begin seconds later, or only after the next start: the first position holds."""
     topic = world.topic("t", 2)
     world.produce(topic, world.numbers(10, 2))
     later = datetime.now(UTC) + timedelta(hours=1)
@@ -59,15 +61,15 @@ def test_what_is_written_once_the_mirror_is_ready_is_not_skipped(
     assert offsets(world) == [(0, 5, 5), (1, 5, 5)]
     world.produce(topic, world.numbers(50, 2, 100))
     prepared(config)
-    assert offsets(world) == [(0, 5, 5), (1, 5, 5)], "a restart before the first commit resolves it anew"
+    assert offsets(world) == [(0, 5, 5), (1, 5, 5)], "a restart before the first commit resolves it again"
     if (start, delivery) == ("latest", "exactly-once"):
         world.carry_all(config)
-        assert [len(found) for found in world.read(topic).values()] == [25, 25]
+        assert [len(records) for records in world.read(topic).values()] == [25, 25]
         assert world.carried() == 50
 
 
 def test_a_transaction_that_is_open_at_the_start_arrives_whole(world: World) -> None:
-    """ "latest" is where a read_committed reader is: what is committed from then on arrives."""
+    """ "latest" is the last stable offset: what is committed from then on arrives."""
     topic = world.topic("t", 1)
     world.produce(topic, world.numbers(10))
     producer = Producer(
@@ -108,7 +110,7 @@ def test_a_topic_that_appeared_while_the_mirror_ran_keeps_its_beginning(world: W
     assert [claim.topic for claim in world.ledger().claims.values() if claim.later] == [new]
 
 
-def test_what_begins_at_latest() -> None:
+def test_which_topics_begin_at_latest() -> None:
     """Topics that are new to the ledger, and did not appear while the mirror ran."""
     view: Any = SimpleNamespace(cluster_id=lambda: "paris")
     mirror: Any = SimpleNamespace(for_source=lambda _alias: SimpleNamespace(start_at="latest"))
@@ -128,7 +130,7 @@ def test_what_begins_at_latest() -> None:
 
 
 class Busy:
-    """An admin client of a cluster where a record is written after each question for offsets."""
+    """An admin client of a cluster where a record is written after each request for offsets."""
 
     def __init__(self, admin: Any, world: World, topic: str) -> None:
         self._admin, self._world, self._topic = admin, world, topic
@@ -145,7 +147,7 @@ class Busy:
 
 
 def test_a_record_that_comes_while_a_timestamp_is_resolved_is_not_skipped(world: World) -> None:
-    """A broker has no record at or after the time, then one is written, then the log's end is asked for."""
+    """A broker has no record at or after the time, then one is written, then the log end is requested."""
     topic = world.topic("t", 1)
     since = now_ms() - 1_000
     world.produce(topic, [(0, Rec(b"k", b"old", (), since - 60_000))])
@@ -153,6 +155,6 @@ def test_a_record_that_comes_while_a_timestamp_is_resolved_is_not_skipped(world:
     view.connect()
     view._admin = Busy(view._admin, world, topic)
 
-    found = view.offsets([(topic, 0)], since)
+    offset = view.offsets([(topic, 0)], since)
 
-    assert found == {(topic, 0): 1}, "the first record at or after the time is at offset 1"
+    assert offset == {(topic, 0): 1}, "the first record at or after the time is at offset 1"

@@ -69,7 +69,7 @@ def test_each_partition_is_in_the_order_of_its_shard() -> None:
     assert sorted(lane.source for order in every for lane in order.lanes) == [lane.source for lane in LANES]
 
 
-def test_a_run_with_an_end_stops_there_and_does_not_tail() -> None:
+def test_a_bounded_run_stops_at_its_ends_and_does_not_tail() -> None:
     (order,) = made(run(), until={LANES[0].source: 9})
     assert order.tail is None
     assert [lane.until for lane in order.lanes] == [9] + [0] * 7
@@ -78,7 +78,7 @@ def test_a_run_with_an_end_stops_there_and_does_not_tail() -> None:
     assert {lane.until for lane in tailing.lanes} == {None}
 
 
-def test_a_lane_knows_the_position_that_the_driver_has_read_of_the_same_topic() -> None:
+def test_a_lane_has_the_position_that_the_driver_has_read_of_the_same_topic() -> None:
     known, recreated, *_ = LANES
     positions = {
         lane.source: Position(lane.source, topic_id, 0, 5, -1, lane.place, 0, 5, 1, 0)
@@ -89,7 +89,7 @@ def test_a_lane_knows_the_position_that_the_driver_has_read_of_the_same_topic() 
 
 
 @pytest.mark.parametrize("chosen", [False, True])
-def test_what_the_settings_choose_reaches_the_shard(chosen: bool) -> None:
+def test_the_settings_reach_the_shard(chosen: bool) -> None:
     settings: dict[str, Any] = {
         "provenance": True,
         "source_group": False,
@@ -110,7 +110,7 @@ def test_what_the_settings_choose_reaches_the_shard(chosen: bool) -> None:
     assert TaskOrder.from_json(order.to_json()) == order
 
 
-def test_a_small_limit_is_its_own_topics_alone() -> None:
+def test_a_small_limit_applies_only_to_its_topic() -> None:
     (order,) = orders({"a": 1_000, "b": 5_000_000, "c": 0})
     assert order.limits.batch_bytes == LARGEST
     assert {lane.place.topic: lane.batch_limit for lane in order.lanes} == {"a": 1_000, "b": None, "c": 0}
@@ -118,12 +118,12 @@ def test_a_small_limit_is_its_own_topics_alone() -> None:
 
 
 def test_a_limit_that_is_not_small_holds_for_its_shard() -> None:
-    found = orders({name: 300_000 if name == "a" else 2_000_000 for name in "abcdefgh"}, shards=4)
-    sizes = {order.limits.batch_bytes for order in found if "a" in {lane.place.topic for lane in order.lanes}}
+    every = orders({name: 300_000 if name == "a" else 2_000_000 for name in "abcdefgh"}, shards=4)
+    sizes = {order.limits.batch_bytes for order in every if "a" in {lane.place.topic for lane in order.lanes}}
     assert sizes == {300_000}
-    assert LARGEST in {order.limits.batch_bytes for order in found}
+    assert LARGEST in {order.limits.batch_bytes for order in every}
 
 
-def test_the_ledger_takes_what_is_written_to_it() -> None:
+def test_the_ledger_accepts_what_is_written_to_it() -> None:
     (order,) = orders({"a": 1_000, ledger_topic("m"): 20_000})
     assert order.limits.batch_bytes == 20_000

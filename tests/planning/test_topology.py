@@ -1,4 +1,4 @@
-"""What is looked at again while a mirror runs. The clusters are stood in for."""
+"""What is read again while a mirror runs. The clusters are fakes."""
 
 from __future__ import annotations
 
@@ -37,45 +37,48 @@ class View:
         return {name: self._configs[name] for name in self.asked if name in self._configs}
 
 
-def look(there: dict[str, dict[str, str]], before: Topology = UNKNOWN, **more: Any) -> Topology:
+def topology_of(there: dict[str, dict[str, str]], before: Topology = UNKNOWN, **more: Any) -> Topology:
     given = {"name": "m", "source": "src", "destination": "dst", "topics": [".*"], "prefix": "p.", **more}
     mirror = MirrorSettings.model_validate(given)
     source, destination = View("src", {"t": STAMPING, "u": {}}), View("dst", there)
     return read_topology(mirror, {"src": cast(ClusterView, source)}, cast(ClusterView, destination), before)
 
 
-def test_only_topics_that_records_go_to_are_looked_at() -> None:
-    """Also those that do not exist yet; what the source does with timestamps is its own affair."""
-    assert look({"p.t": {}, "strange": STAMPING}).stamping == frozenset()
-    assert look({"p.t": STAMPING, "p.u": {}}).stamping == {"p.t"}
+def test_only_destination_topics_of_routes_are_read() -> None:
+    """Also those that do not exist yet; the source's timestamp type does not matter."""
+    assert topology_of({"p.t": {}, "strange": STAMPING}).stamping == frozenset()
+    assert topology_of({"p.t": STAMPING, "p.u": {}}).stamping == {"p.t"}
 
 
-def test_whoever_accepts_the_brokers_timestamps_is_not_asked() -> None:
-    assert look({"p.t": STAMPING}, timestamps="broker").stamping == frozenset()
+def test_a_mirror_that_accepts_broker_timestamps_does_not_read_them() -> None:
+    assert topology_of({"p.t": STAMPING}, timestamps="broker").stamping == frozenset()
 
 
-def test_settings_that_take_long_are_left_alone_for_a_while_and_topics_are_not() -> None:
-    first = look({"p.t": {}})
+def test_settings_that_take_long_are_read_less_often_and_topics_are_not() -> None:
+    first = topology_of({"p.t": {}})
     busy = replace(first, again_at=math.inf, routes={}, at=7)
-    assert look({"p.t": STAMPING}, busy) == first
-    assert look({"p.t": STAMPING}, busy).at == 7, "since when they may have changed"
-    assert look({"p.t": STAMPING}, replace(busy, again_at=0.0)).stamping == {"p.t"}
+    assert topology_of({"p.t": STAMPING}, busy) == first
+    assert topology_of({"p.t": STAMPING}, busy).at == 7, "since when they may have changed"
+    assert topology_of({"p.t": STAMPING}, replace(busy, again_at=0.0)).stamping == {"p.t"}
 
 
 @pytest.mark.parametrize(
     ("before", "now", "same"),
     [({}, {}, True), ({}, STAMPING, False), (STAMPING, {}, False), ({}, {"retention.ms": "5"}, True)],
 )
-def test_a_shape_changes_with_what_a_start_would_refuse(
+def test_a_topology_changes_with_what_a_start_would_refuse(
     before: dict[str, str], now: dict[str, str], same: bool
 ) -> None:
-    assert (look({"p.t": before}) == look({"p.t": now})) is same
+    assert (topology_of({"p.t": before}) == topology_of({"p.t": now})) is same
 
 
-def test_what_began_between_two_looks_is_named_in_the_words_of_a_start() -> None:
-    before, now = look({"p.t": {}, "p.u": STAMPING}), look({"p.t": STAMPING, "p.u": STAMPING})
+def test_a_change_between_two_reads_is_reported_with_the_message_of_a_start() -> None:
+    before, now = (
+        topology_of({"p.t": {}, "p.u": STAMPING}),
+        topology_of({"p.t": STAMPING, "p.u": STAMPING}),
+    )
     assert stamped_since(before, now, ["p.t", "p.u"]) == ["p.t"]
-    assert stamped_since(before, now, ["p.u"]) == [], "nothing is carried to it"
+    assert stamped_since(before, now, ["p.u"]) == [], "nothing is replicated to it"
     assert stamped_since(now, before, ["p.t", "p.u"]) == []
     (refusal,) = refused(now, ["p.t"])
     assert (refusal.source, refusal.topic) == ("src", "t")

@@ -1,4 +1,4 @@
-"""Advice names what it costs, and the window that would do."""
+"""Advice names its cost, and a window that is large enough."""
 
 from __future__ import annotations
 
@@ -35,10 +35,12 @@ def test_unchecked_is_never_offered_without_its_losses() -> None:
     text = advice(unmatched, window(18_000, 20_500, 20_500), 20_000)
     assert "--unchecked starts at offset 20000: it loses 0 to 20,000 records before that offset" in text
     assert "duplicates 0 to 500 records after it" in text
-    assert "--unchecked" not in advice(unmatched, window(0, 10, 10), 20), "the source does not reach so far"
+    assert "--unchecked" not in advice(unmatched, window(0, 10, 10), 20), (
+        "the source does not begin that early"
+    )
 
 
-def test_each_choice_has_its_number() -> None:
+def test_each_choice_has_its_count() -> None:
     torn = Handoff("incomplete", 150, 160, "", twice=CountRange(7, 7), lost=CountRange(3, 3))
     assert advice(torn, window(0, 300, 300), 160) == (
         "--accept repeat starts at offset 150 and duplicates 7 records;"
@@ -59,8 +61,8 @@ def test_records_agree_with_their_count(count: CountRange, text: str) -> None:
     assert count.records == text
 
 
-def test_the_window_reaches_the_last_record_that_is_there() -> None:
-    """A busy tool was killed long after its last commit, or had committed what it had not written."""
+def test_the_window_reaches_the_last_existing_record() -> None:
+    """A busy tool was killed long after its last commit, or had committed offsets before it wrote them."""
     tails = [Tail([b"x"] * 1_000, 49_000, 50_000)]
     beyond = Handoff("beyond_window", None, None, "")
     assert wider(beyond, window(8_000, 12_000, 90_000), tails, 10_000, last=49_999) == 20_500
@@ -71,7 +73,7 @@ def test_the_window_reaches_the_last_record_that_is_there() -> None:
     assert wider(unmatched, huge, tails, 10_000) == LARGEST_WINDOW
 
 
-def test_nothing_there_is_only_said_of_what_was_compared_whole() -> None:
+def test_absence_is_only_reported_after_a_complete_comparison() -> None:
     mine, tail = window(0, 20, 20, "a"), Tail([b"b1", b"b2"], 0, 2)
 
     def verdict(
@@ -89,11 +91,11 @@ def test_nothing_there_is_only_said_of_what_was_compared_whole() -> None:
         )
 
     new = verdict(mine, [tail], None)
-    assert (new.verdict, new.repeat_from) == ("clean", 0), "committed up to 15, and nothing is there"
+    assert (new.verdict, new.repeat_from) == ("clean", 0), "committed up to 15, and no record exists"
     for handoff in (
         verdict(mine, [Tail([b"b1"], 1, 2)], None),  # one record was not compared
         verdict(mine, [Tail([b"b1"], 1, 2)], 1),  # and it is one of these
-        verdict(mine, [Tail([b"b1"], 1, 2, log_start=1)], 0),  # or it is gone
+        verdict(mine, [Tail([b"b1"], 1, 2, log_start=1)], 0),  # or it was deleted
         verdict(window(5, 20, 20, "a"), [tail], None),
         verdict(mine, [tail], None, comparable=False),
     ):

@@ -1,4 +1,4 @@
-"""The handoff is where the old tool stopped, whatever its habits; where that is uncertain, none is found."""
+"""The handoff is where the old tool stopped, however it works; if that is uncertain, there is none."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def window(
     places: int = 1,
     optional: Sequence[int] = (),
 ) -> Window:
-    """What is read of a source partition whose log begins at `first`."""
+    """The window of a source partition whose log begins at `first`."""
     end = first + len(digests)
     begin, until = window_around(hint, size, places, first, end)
     records = [SourceRecord(n, digests[n - first], n in optional) for n in range(begin, until)]
@@ -41,7 +41,7 @@ def window(
 
 
 def tail(digests: Sequence[bytes], size: int = WINDOW) -> Tail:
-    """What is read of a destination partition that was never trimmed."""
+    """The tail of a destination partition from which no record was deleted."""
     return Tail(digests[-size:], max(0, len(digests) - size), len(digests))
 
 
@@ -52,7 +52,7 @@ def numbered(count: int) -> list[bytes]:
 def handoff_of(
     digests: Sequence[bytes], copied: Sequence[bytes], hint: int, *, first: int = 0, size: int = WINDOW
 ) -> Handoff:
-    """Of one source partition with a destination partition of its own."""
+    """The handoff of one source partition with a destination partition of its own."""
     return find_handoff(
         window(digests, hint, first=first, size=size), [tail(copied, size)], hint, exclusive=True
     )
@@ -74,30 +74,32 @@ class Copy:
             for digests, hint in zip(self.sources, self.hints, strict=True)
         ]
         tails = [tail(place) for place in self.places]
-        window_counts = Counter(digest for one in windows for digest in {seen.digest for seen in one.records})
-        complete = all(one.start == 0 for one in windows)
+        window_counts = Counter(
+            digest for window in windows for digest in {seen.digest for seen in window.records}
+        )
+        complete = all(window.start == 0 for window in windows)
         if exclusive:
             return [
-                find_handoff(one, [place], hint, exclusive=True)
-                for one, place, hint in zip(windows, tails, self.hints, strict=True)
+                find_handoff(window, [place], hint, exclusive=True)
+                for window, place, hint in zip(windows, tails, self.hints, strict=True)
             ]
         return [
-            find_handoff(one, tails, hint, complete=complete, window_counts=window_counts)
-            for one, hint in zip(windows, self.hints, strict=True)
+            find_handoff(window, tails, hint, complete=complete, window_counts=window_counts)
+            for window, hint in zip(windows, self.hints, strict=True)
         ]
 
 
 def copy_of(seed: int, contents: int | None, exclusive: bool) -> Copy:
     """A clean copy up to some offset of each source partition: order within a partition is kept.
 
-    Every record is unlike all others, or drawn from so many contents.
+    Every record is unique, or one of `contents` different contents.
     """
     draw = random.Random(seed)
     sources = []
     for number in range(draw.randint(1, 3)):
         count = draw.choice([0, 3, WINDOW, 3 * WINDOW, 6 * WINDOW])
         drawn = [draw.randrange(contents) if contents else (number, n) for n in range(count)]
-        sources.append([content(one) for one in drawn])
+        sources.append([content(number) for number in drawn])
     copied = [draw.randint(0, len(digests)) for digests in sources]
     hints = [max(0, at + draw.randint(-WINDOW, WINDOW)) for at in copied]
     places: list[list[bytes]] = [[] for _ in range(len(sources) if exclusive else draw.randint(1, 4))]
@@ -112,7 +114,7 @@ def copy_of(seed: int, contents: int | None, exclusive: bool) -> Copy:
 
 
 def holds(handoff: Handoff, at: int) -> bool:
-    """Nothing is claimed that is not so."""
+    """Whether the handoff's claims are correct."""
     if handoff.verdict in ("unmatched", "beyond_window"):
         return handoff.repeat_from is handoff.lose_from is None
     if handoff.verdict == "ambiguous":
@@ -126,7 +128,7 @@ seeds = st.integers(0, 2**32)
 
 
 def copies(contents: int | None = None, exclusive: bool = False) -> st.SearchStrategy[Copy]:
-    """Drawn by a seed: what fails here is told by its numbers, not by being small."""
+    """Generated from a seed: failures are not minimized."""
     return seeds.map(lambda seed: copy_of(seed, contents, exclusive))
 
 
@@ -135,8 +137,8 @@ often = settings(max_examples=1_000)
 
 @often
 @given(copies(exclusive=True))
-def test_a_partition_of_its_own_is_taken_over_where_the_copy_ends(copy: Copy) -> None:
-    """However wrong the hint is, within the window, to either side."""
+def test_with_a_partition_of_its_own_the_handoff_is_where_the_copy_ends(copy: Copy) -> None:
+    """However wrong the hint is within the window, in either direction."""
     for at, handoff in zip(copy.copied, copy.handoffs(exclusive=True), strict=True):
         if at:
             assert (handoff.verdict, handoff.repeat_from, handoff.lose_from) == ("clean", at, at)
@@ -145,7 +147,7 @@ def test_a_partition_of_its_own_is_taken_over_where_the_copy_ends(copy: Copy) ->
 @often
 @given(copies())
 def test_in_any_placement_the_handoff_is_where_the_copy_ends(copy: Copy) -> None:
-    """Several partitions, mixed into several. Where a quiet one's records are too old to be seen, none is."""
+    """Several partitions, mixed into several. If a quiet one is before the window, there is none."""
     seen_whole = all(len(place) <= WINDOW for place in copy.places)
     for at, handoff in zip(copy.copied, copy.handoffs(), strict=True):
         if at:
@@ -186,7 +188,7 @@ def test_a_hint_is_only_a_neighbourhood(hint: int) -> None:
     assert handoff_of(numbered(200), numbered(60), hint).repeat_from == 60
 
 
-def test_one_content_all_over_is_ambiguous_unless_the_hint_and_the_beginning_agree() -> None:
+def test_identical_contents_are_ambiguous_unless_the_hint_and_the_beginning_agree() -> None:
     same = [b"same"] * 60
     assert handoff_of(same, same[:15], hint=15).repeat_from == 15
     ambiguous = handoff_of(same, same[:15], hint=12)
@@ -194,16 +196,16 @@ def test_one_content_all_over_is_ambiguous_unless_the_hint_and_the_beginning_agr
     assert handoff_of(same, same[:40], hint=40).verdict == "ambiguous"
 
 
-def test_records_sent_twice_are_not_taken_for_the_next_ones() -> None:
-    """A batch was sent again, and in the second case not to its end."""
+def test_duplicated_records_do_not_count_as_the_next_ones() -> None:
+    """A batch was sent again, in the second case only in part."""
     source = numbered(40)
     for again in (range(5, 9), range(5, 7)):
         handoff = handoff_of(source, [*source[:9], *(source[n] for n in again)], hint=5)
         assert (handoff.verdict, handoff.repeat_from) == ("clean", 9)
 
 
-def test_records_sent_twice_far_from_the_beginning_are_not_decided_against() -> None:
-    """There an older record could look like one that is sent again."""
+def test_duplicates_far_from_the_beginning_are_not_excluded() -> None:
+    """There an older record could look like a repeated one."""
     source = numbered(200)
     whole = handoff_of(source, [*source[:109], *source[105:112]], hint=105)
     assert (whole.verdict, whole.repeat_from) == ("clean", 112)
@@ -212,7 +214,7 @@ def test_records_sent_twice_far_from_the_beginning_are_not_decided_against() -> 
     assert broken.verdict == "ambiguous"
 
 
-def test_a_copy_more_of_a_content_is_not_the_next_one_where_records_were_sent_twice() -> None:
+def test_an_extra_copy_of_a_content_is_not_the_next_record_if_records_were_duplicated() -> None:
     source = [*numbered(5), b"x", content(6), b"x", *numbered(30)[8:]]
     alone = handoff_of(source, [*source[:7], *source[5:7]], hint=5)
     assert (alone.verdict, alone.repeat_from, alone.lose_from) == ("ambiguous", 7, 8)
@@ -221,7 +223,7 @@ def test_a_copy_more_of_a_content_is_not_the_next_one_where_records_were_sent_tw
     assert (mixed.verdict, mixed.repeat_from, mixed.lose_from) == ("ambiguous", 7, 8)
 
 
-def test_a_lost_record_is_not_replaced_by_one_like_it_after_the_handoff() -> None:
+def test_a_lost_record_is_not_replaced_by_an_identical_one_after_the_handoff() -> None:
     source = [*numbered(6), b"x", content(7), content(8), b"x", *numbered(30)[10:]]
     handoff = handoff_of(source, [*source[:6], *source[7:10]], hint=10)
     assert (handoff.verdict, handoff.repeat_from, handoff.lose_from) == ("ambiguous", 9, 10)
@@ -247,15 +249,15 @@ def test_missing_records_are_named_in_any_placement() -> None:
     assert (handoff.verdict, handoff.repeat_from, handoff.lose_from) == ("incomplete", 20, 30)
 
 
-def test_records_that_may_be_left_out_are_not_missed() -> None:
-    """Aborted ones, or those that a filter drops; the old tool may also have copied them."""
+def test_records_that_may_be_dropped_do_not_count_as_missing() -> None:
+    """Aborted records, or those that a filter drops; the old tool may also have copied them."""
     source = numbered(60)
     dropped = [13, 17, 18, 29, 30, 31]
     source_window = window(source, 30, optional=dropped)
     without = [source[n] for n in range(29) if n not in dropped]
     assert find_handoff(source_window, [tail(without)], 30, exclusive=True).repeat_from == 29
     assert find_handoff(source_window, [tail(source[:31])], 30, exclusive=True).repeat_from == 31
-    # Behind one that was left out comes a content that was there before.
+    # After a dropped record comes a content that was there before.
     source[31] = source[15]
     source_window = window(source, 30, optional=[30])
     assert (
@@ -263,7 +265,7 @@ def test_records_that_may_be_left_out_are_not_missed() -> None:
     )
 
 
-def test_a_compacted_destination_misses_nothing() -> None:
+def test_on_a_compacted_destination_no_record_counts_as_missing() -> None:
     source = numbered(60)
     kept = [source[n] for n in range(30) if n % 3 == 2]
     assert find_handoff(window(source, 30), [tail(kept)], 30, exclusive=True).verdict == "incomplete"
@@ -281,7 +283,7 @@ def test_unexpected_records_after_the_handoff_are_named() -> None:
         assert start_offset(handoff, window(source, at), at, accept="", unchecked=True) is None
 
 
-def test_a_destination_that_goes_on_where_the_window_ends_is_not_cut_there() -> None:
+def test_a_destination_that_continues_after_the_window_is_not_cut_there() -> None:
     source = numbered(200)
     handoff = handoff_of(source, source[:50], hint=10)
     assert handoff.verdict == "beyond_window"
@@ -299,7 +301,7 @@ def test_other_contents_are_not_confirmed(exclusive: bool) -> None:
     assert len(source) == source_window.log_end
 
 
-def test_retention_that_passed_the_hint_is_a_gap_unless_the_records_are_there() -> None:
+def test_retention_after_the_hint_is_a_gap_unless_the_records_exist() -> None:
     source = numbered(60)
     gap = handoff_of(source, [content(-n) for n in range(1, 20)], hint=90, first=100)
     assert gap.verdict == "unmatched"
@@ -315,13 +317,13 @@ def test_a_hint_after_the_log_end_is_not_used() -> None:
     assert start_offset(handoff, source_window, 80, accept="", unchecked=True) is None
 
 
-def test_a_destination_that_never_held_anything_begins_with_the_log() -> None:
+def test_an_empty_destination_begins_with_the_log() -> None:
     nothing = [Tail([], 0, 0)]
     assert find_handoff(window(numbered(9), 0, first=3), nothing, 0).repeat_from == 3
     assert find_handoff(window(numbered(9), 12, first=3), nothing, 12, hinted=False).repeat_from == 12
     committed = find_handoff(window(numbered(9), 5, first=3), nothing, 5)
     assert (committed.verdict, committed.repeat_from) == ("clean", 3), (
-        "nothing is there, whatever was committed"
+        "no record exists, whatever was committed"
     )
 
 
@@ -329,14 +331,14 @@ def test_a_destination_whose_records_expired_confirms_nothing() -> None:
     assert find_handoff(window(numbered(9), 5), [Tail([], 7, 7)], 5, exclusive=True).verdict == "unmatched"
 
 
-def test_a_source_that_holds_nothing_is_at_its_end() -> None:
+def test_an_empty_source_is_at_its_end() -> None:
     empty = window([], 40, first=40)
     assert find_handoff(empty, [tail(numbered(30))], 40, exclusive=True).repeat_from == 40
     assert find_handoff(empty, [tail(numbered(30))], 35, exclusive=True).verdict == "unmatched"
 
 
-def test_a_quiet_partitions_record_may_lie_before_the_tail() -> None:
-    """The last of it went where so many others followed that it is not seen: it is not replicated again."""
+def test_a_quiet_partitions_record_may_be_before_the_tail() -> None:
+    """Its last record is before the tail of its destination partition: it is not replicated again."""
     quiet, busy = [content(("q", n)) for n in range(8)], [content(("b", n)) for n in range(60)]
     places = [[*busy[:10], *quiet[:3], quiet[5], *busy[10:60]], [quiet[3], quiet[4]]]
     window_counts = dict.fromkeys([*quiet, *busy], 1)
@@ -351,8 +353,8 @@ def test_a_quiet_partitions_record_may_lie_before_the_tail() -> None:
     assert holds(handoff, 6)
 
 
-def test_keys_tell_where_a_record_would_be() -> None:
-    """Other partitions need not say anything of it; unless records are not where their keys say."""
+def test_keys_show_where_a_record_would_be() -> None:
+    """Other partitions need not be compared; unless records are not in their keys' partitions."""
     mine, others = numbered(60), [content(("o", n)) for n in range(60)]
     begin, end = window_around(30, WINDOW, 3, 0, 60)
     there, mixed = [mine[:30], [], others], [mine[0:30:2], mine[1:30:2], others]
@@ -360,14 +362,14 @@ def test_keys_tell_where_a_record_would_be() -> None:
         source_window = Window(
             [SourceRecord(n, mine[n], place=place) for n in range(begin, end)], begin, end, 0, 60
         )
-        tails = [tail(one) for one in places]
+        tails = [tail(digests) for digests in places]
         every = dict.fromkeys([*mine, *others], 1)
         handoff = find_handoff(source_window, tails, 30, complete=True, window_counts=every)
         assert (handoff.verdict, handoff.repeat_from) == (verdict, 30)
 
 
-def test_an_older_record_that_looks_like_the_next_one_is_not_taken_for_it() -> None:
-    """They lie in the tail of a place that gets little, from before the window, and are not seen there."""
+def test_an_older_record_identical_to_the_next_one_does_not_count_as_it() -> None:
+    """They are in the tail of a place with few records, from before the window."""
     source = numbered(300)
     slow = [4, 12, 20, 28, 36, 44, 52, 60]
     for twin, older in enumerate((20, 28, 36, 52, 60)):
@@ -396,6 +398,6 @@ def test_murmur2_is_javas(key: bytes, hashed: int) -> None:
 
 
 @given(st.binary(max_size=40), st.integers(1, 50))
-def test_keys_choose_as_producers_let_them(key: bytes, partitions: int) -> None:
+def test_keys_choose_the_same_partition_as_in_producers(key: bytes, partitions: int) -> None:
     assert partition_of(key, partitions, "murmur2") == java(key, partitions)
     assert partition_of(key, partitions, "fnv1a") == sarama(key, partitions)

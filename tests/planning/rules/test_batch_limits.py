@@ -1,4 +1,4 @@
-"""A topic's limit is its own: it decides about no other topic's batches."""
+"""A topic's limit does not affect the batches of other topics."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ limits = st.integers(0, 2 * LARGEST)
 
 
 @given(st.lists(limits))
-def test_a_batch_fits_every_topic_that_has_no_limit_of_its_own(found: list[int]) -> None:
-    size = batch_bytes(found)
+def test_a_batch_fits_every_topic_that_has_no_limit_of_its_own(topic_limits: list[int]) -> None:
+    size = batch_bytes(topic_limits)
     assert SMALL <= size <= LARGEST
-    assert all(size <= limit for limit in found if small(limit) is None)
+    assert all(size <= limit for limit in topic_limits if small(limit) is None)
 
 
-def test_what_a_topic_takes_is_the_least_of_its_settings() -> None:
+def test_a_topics_limit_is_the_least_of_its_settings() -> None:
     assert limit_of({"max.message.bytes": "5000000", "segment.bytes": "1048576"}) == 1_048_576
     assert limit_of({"max.message.bytes": "1000", "segment.bytes": "1048576"}) == 1_000
     assert limit_of({}) > LARGEST
 
 
 @given(limits, st.lists(st.tuples(st.integers(0, 2), st.integers(1, 2_000))))
-def test_what_is_on_its_way_fits_into_one_batch_or_is_one_record(
+def test_records_in_flight_fit_into_one_batch_or_are_one_record(
     limit: int, records: list[tuple[int, int]]
 ) -> None:
     room = Room()

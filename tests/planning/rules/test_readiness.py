@@ -1,4 +1,4 @@
-"""What counts as in the way of a mirror, and what does not."""
+"""What prevents a mirror from running, and what does not."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_transactions_need_enough_time(timeout_ms: int, longest_ms: int) -> None
 
 
 @pytest.mark.parametrize("missing", ALL_KNOWN)
-def test_transactions_need_brokers_that_know_them(missing: int) -> None:
+def test_transactions_need_brokers_that_support_them(missing: int) -> None:
     known = {key: version for key, version in ALL_KNOWN.items() if key != missing}
     (remark,) = transactions(15, known, 3, broker(), None)
     assert remark.level == "problem"
@@ -67,13 +67,13 @@ def test_transactions_need_brokers_that_know_them(missing: int) -> None:
     assert "at-least-once" in remark.todo
 
 
-def test_what_cannot_be_known_is_no_problem() -> None:
+def test_unknown_values_are_no_problem() -> None:
     assert [remark.level for remark in transactions(15, ALL_KNOWN, 3, None, None)] == ["note"]
     assert [remark.level for remark in transactions(15, {}, 3, broker(), None)] == ["ok"]
     assert [remark.level for remark in transactions(15, ALL_KNOWN, 3, {}, None)] == ["ok"]
 
 
-def test_topics_without_ids_are_said() -> None:
+def test_topics_without_ids_are_reported() -> None:
     known = TopicFacts("orders", "Mk3OEYBSD34fcwNTJENDM2", 1, 1)
     assert nameless("paris", []) is None
     assert nameless("paris", [known]) is None
@@ -139,7 +139,7 @@ def test_old_records_are_a_warning_with_a_retention_that_keeps_them(
 
 
 @pytest.mark.parametrize(
-    ("milliseconds", "said"),
+    ("milliseconds", "text"),
     [
         (0, "0 ms"),
         (1_999, "1999 ms"),
@@ -151,11 +151,11 @@ def test_old_records_are_a_warning_with_a_retention_that_keeps_them(
         (30 * DAY + HOUR, "30 days"),
     ],
 )
-def test_spans_as_people_say_them(milliseconds: int, said: str) -> None:
-    assert span(milliseconds) == said
+def test_spans_are_formatted_for_people(milliseconds: int, text: str) -> None:
+    assert span(milliseconds) == text
 
 
-def test_secrets_in_plain_sight_are_named_and_never_shown() -> None:
+def test_plain_text_secrets_are_named_and_never_shown() -> None:
     tables = {
         "properties": {
             "sasl.password": "hunter2",

@@ -1,4 +1,4 @@
-"""A release is claimed only when everything up to it is there."""
+"""A release is reported only if everything up to it is supported."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ KAFKA_4_3 = {PRODUCE: 13, FETCH: 18, 2: 11, 3: 13, 11: 9, 16: 5, 22: 5, 24: 5, 2
         (KAFKA_4_1, "4.1"),
         (KAFKA_4_3, "4.3"),
         ({**KAFKA_4_3, FETCH: 99, PRODUCE: 99}, "4.3"),
-        ({**KAFKA_4_3, 16: 3}, "2.5"),  # somebody else's implementation, with a gap
+        ({**KAFKA_4_3, 16: 3}, "2.5"),  # another implementation, with a gap
     ],
 )
-def test_releases_as_their_brokers_answer(highest: dict[int, int], release: str | None) -> None:
+def test_releases_by_the_api_versions_of_their_brokers(highest: dict[int, int], release: str | None) -> None:
     assert at_least(highest) == release
 
 
@@ -41,7 +41,7 @@ versions = st.dictionaries(st.sampled_from([*KAFKA_4_3]), st.integers(0, 20))
 
 
 @given(versions, st.sampled_from([*KAFKA_4_3]))
-def test_who_understands_more_is_never_taken_for_older(highest: dict[int, int], key: int) -> None:
+def test_a_broker_with_higher_api_versions_never_counts_as_older(highest: dict[int, int], key: int) -> None:
     more = {**highest, key: highest.get(key, -1) + 1}
     assert number(at_least(more)) >= number(at_least(highest))
 

@@ -33,12 +33,12 @@ def test_a_name_has_its_affixes_once_unless_it_is_mapped(
     assert name.startswith(prefix)
     assert name.endswith(suffix)
     assert topic in name
-    # To carry the result once more changes nothing: no dc1_dc1_.
+    # Replicating the result again changes nothing: no dc1_dc1_.
     assert destination_name(name, prefix, suffix, {}) == name
     assert len(name) <= len(prefix) + len(topic) + len(suffix)
 
 
-def test_a_map_goes_over_prefix_and_suffix() -> None:
+def test_a_map_overrides_prefix_and_suffix() -> None:
     rename = {"orders": "bestellingen"}
     assert destination_name("orders", "eu.", ".v1", rename) == "bestellingen"
     assert destination_name("payments", "eu.", ".v1", rename) == "eu.payments.v1"
@@ -62,7 +62,7 @@ placements = st.one_of(
 
 
 @given(placements, few)
-def test_every_partition_has_a_place_where_there_are_enough(placement: Placement, partitions: int) -> None:
+def test_every_partition_has_a_place_if_there_are_enough(placement: Placement, partitions: int) -> None:
     assert 1 <= needed(placement, partitions) <= wished(placement, partitions)
     there = needed(placement, partitions)
     places = [place_of(placement, number, there) for number in range(partitions)]
@@ -79,7 +79,7 @@ def test_every_partition_has_a_place_where_there_are_enough(placement: Placement
 
 
 @given(placements, few, few)
-def test_what_does_not_exist_is_refused_or_folded_on_request(
+def test_partitions_that_do_not_exist_are_refused_or_folded_by_modulo(
     placement: Placement, partitions: int, there: int
 ) -> None:
     folding = Placement(placement.by_key, placement.fixed, placement.pairs, modulo=True)
@@ -106,18 +106,18 @@ spots = st.builds(ClusterTopic, st.sampled_from("AB"), st.sampled_from("tuv"))
 
 
 @given(st.lists(st.tuples(spots, spots), max_size=8), spots, spots)
-def test_a_way_follows_the_edges(
+def test_a_path_follows_the_edges(
     edges: list[tuple[ClusterTopic, ClusterTopic]], start: ClusterTopic, end: ClusterTopic
 ) -> None:
-    found = way(edges, start, end)
+    path = way(edges, start, end)
     reachable, size = {start}, 0
     while len(reachable) != size:
         size = len(reachable)
         reachable |= {there for here, there in edges if here in reachable}
-    assert bool(found) == (end in reachable)
-    if found:
-        assert (found[0], found[-1]) == (start, end)
-        assert all(step in edges for step in pairwise(found))
+    assert bool(path) == (end in reachable)
+    if path:
+        assert (path[0], path[-1]) == (start, end)
+        assert all(step in edges for step in pairwise(path))
 
 
 headers = st.lists(
@@ -126,7 +126,7 @@ headers = st.lists(
 
 
 @given(st.none() | headers, st.binary(max_size=3), st.binary(max_size=3))
-def test_a_mark_is_put_on_once_and_read_back(
+def test_a_provenance_mark_is_set_once_and_read_back(
     before: list[tuple[str, bytes | None]] | None, origin: bytes, other: bytes
 ) -> None:
     after = marked(before, origin)
@@ -148,7 +148,7 @@ def test_a_mark_is_put_on_once_and_read_back(
         (["c", "__internal"], ["__.*"], ["c"]),
     ],
 )
-def test_what_is_excluded_is_left_out(entries: list[str], exclude: list[str], chosen: list[str]) -> None:
+def test_excluded_topics_are_not_chosen(entries: list[str], exclude: list[str], chosen: list[str]) -> None:
     assert select(["a.b", "axb", "c", "__internal"], entries, exclude) == chosen
 
 
@@ -165,10 +165,10 @@ def test_a_partition_has_a_place_or_none_is_given(
 
 
 @given(st.lists(names, unique=True, max_size=8))
-def test_names_that_differ_in_dots_and_underscores_alone_are_found(topics: list[str]) -> None:
-    found = alike(topics)
-    left = [name.replace(".", "_") for name in topics if name not in found]
+def test_names_that_differ_only_in_dots_and_underscores_are_found(topics: list[str]) -> None:
+    collisions = alike(topics)
+    left = [name.replace(".", "_") for name in topics if name not in collisions]
     assert len(set(left)) == len(left)
-    for name, other in found.items():
+    for name, other in collisions.items():
         assert topics.index(other) < topics.index(name)
         assert other.replace(".", "_") == name.replace(".", "_")

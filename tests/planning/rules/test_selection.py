@@ -16,7 +16,7 @@ entries = st.lists(topics | expressions, max_size=6)
 
 
 @given(st.lists(topics, max_size=20), entries)
-def test_a_topic_is_chosen_exactly_when_an_entry_says_so(names: list[str], wanted: list[str]) -> None:
+def test_a_topic_is_chosen_exactly_when_an_entry_matches(names: list[str], wanted: list[str]) -> None:
     chosen = select(names, wanted)
     assert chosen == sorted(set(chosen))
     for name in names:
@@ -80,6 +80,6 @@ def test_what_counts_as_a_name(entry: str, name: bool) -> None:
         (".*", ""),
     ],
 )
-def test_the_nearest_topic_is_the_one_that_was_meant(entry: str, meant: str) -> None:
+def test_the_nearest_topic_is_the_intended_one(entry: str, meant: str) -> None:
     names = frozenset({"orders", "orders.eu.created", "payments", "shop.events.v1", "__consumer_offsets"})
     assert nearest(entry, names) == meant

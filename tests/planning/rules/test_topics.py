@@ -1,4 +1,4 @@
-"""Destination topics look like the source's where that is safe, and are never bent where it is not."""
+"""Destination topics get the source's settings if that is safe, and existing topics are not changed."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_new_topic(
     assert made.replication == min(wanted or replication, brokers)
     assert made.config["message.timestamp.type"] == "CreateTime"
     assert made.config["max.message.bytes"] == str(max_bytes)
-    # Two brokers must have a record before it counts, where there are copies enough for one to be away.
+    # min.insync.replicas is 2 if there are enough replicas for one to be down.
     assert made.config.get("min.insync.replicas") == ("2" if made.replication >= 3 else None)
     for name in NOT_COPIED - OURS:
         assert name not in made.config
@@ -118,7 +118,7 @@ def test_a_topic_that_was_just_created_fits(
         "min.insync.replicas",
     ],
 )
-def test_what_mirrormaker_leaves_out_is_left_out(setting: str) -> None:
+def test_settings_that_mirrormaker_excludes_are_excluded(setting: str) -> None:
     made = new_topic(topic(1), 1, {setting: "x"}, 1_000, frozenset(), 1, None)
     assert made.config.get(setting) != "x"
 
@@ -141,12 +141,12 @@ def test_an_example() -> None:
 
 
 @pytest.mark.parametrize(
-    ("counts", "said"),
+    ("counts", "text"),
     [
         ([42_000, 0, 1], "already holds up to 42,001 records in 2 of 3 partitions"),
         ([1], "already holds up to 1 record in 1 of 1 partition"),
         ([0, 0], "held records before, deleted by now,"),
     ],
 )
-def test_what_a_topic_holds_is_said_in_records_and_partitions(counts: list[int], said: str) -> None:
-    assert held(counts) == said
+def test_a_topics_content_is_reported_in_records_and_partitions(counts: list[int], text: str) -> None:
+    assert held(counts) == text

@@ -1,4 +1,4 @@
-"""A partition stops for a missing right only where a write was denied, and goes on when it is granted."""
+"""A partition stops for a missing permission only if a write was denied, and resumes when it is granted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from causeway.planning.rules.write_access import is_denied
     ("writable", "denied", "refused_before", "stops"),
     [
         (False, set(), False, False),  # no write was denied: try it
-        (None, set(), True, False),  # brokers do not tell: every slice tries again
+        (None, set(), True, False),  # unknown by the brokers: every slice tries again
         (False, set(), True, True),  # nothing has changed since it stopped
         (False, {"t"}, False, True),
         (None, {"t"}, False, True),
@@ -22,7 +22,7 @@ from causeway.planning.rules.write_access import is_denied
         (True, {"t"}, True, False),  # granted since
     ],
 )
-def test_who_says_that_a_topic_may_not_be_written_to(
+def test_when_a_topic_counts_as_not_writable(
     writable: bool | None, denied: set[str], refused_before: bool, stops: bool
 ) -> None:
     assert is_denied("t", writable, denied, refused_before=refused_before) is stops
