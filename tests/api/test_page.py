@@ -1,4 +1,7 @@
-"""docs/python.md: its examples, in one program, in the order of the page, with real Spark."""
+"""docs/python.md: its examples, in one program, in the order of the page.
+
+The example with a session of its own runs on real Spark, the others on the tests' executor.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,7 @@ def test_the_examples_run(world: World, program: Program, tmp_path: Path) -> Non
     examples = re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
     assert len(examples) > 8
 
-    output = ended(program(adapted("\n".join(examples)), spark=True))
+    output = ended(program(adapted("\n".join(examples))))
 
     assert "100 records" in output
     assert "caught up" in output

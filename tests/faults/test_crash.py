@@ -24,6 +24,7 @@ POINTS = ("after-produce", "after-flush", "after-ledger", "after-commit")
 deep = pytest.mark.deep
 
 
+@pytest.mark.spark
 def test_a_worker_the_whole_tree_and_a_busy_driver_end_one_after_the_other(
     new_scenario: NewScenario, tmp_path: Path
 ) -> None:

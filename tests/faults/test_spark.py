@@ -26,6 +26,7 @@ from support.spark_cluster import Executor, SparkCluster
 
 NewScenario = Callable[..., tuple[Scenario, CausewayMirror]]
 
+pytestmark = pytest.mark.spark
 deep = pytest.mark.deep
 
 

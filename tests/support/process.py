@@ -174,9 +174,16 @@ class Causeway:
 
 
 def python_workers(family: Iterable[int]) -> list[int]:
-    """Spark's Python workers among these: the daemon's children, which look like it."""
-    python = [pid for pid in family if "pyspark.daemon" in command(pid)]
-    return [pid for pid in python if parent_of(pid) in python]
+    """The Python workers among these: the children of Spark's daemon, or of the tests' executor's server.
+
+    Both look like their parent, and the server like the driver that it was forked from.
+    """
+    members = {pid: command(pid) for pid in family}
+    daemons = [pid for pid, arguments in members.items() if "pyspark.daemon" in arguments]
+    forked = [pid for pid, arguments in members.items() if str(_WITHOUT_SPARK) in arguments]
+    of_spark = [pid for pid in daemons if parent_of(pid) in daemons]
+    servers = [pid for pid in forked if parent_of(pid) in forked]
+    return of_spark + [pid for pid in servers if parent_of(pid) in servers]
 
 
 def command(pid: int) -> list[str]:

@@ -55,6 +55,8 @@ class ProcessExecutor:
     def __init__(self, server: WorkerServer, slots: int) -> None:
         self._server = server
         self._slots = slots
+        self._stopped = False
+        self._starting = threading.Lock()  # a worker is started, or the executor stops
         self._waiting: queue.SimpleQueue[RowTask | None] = queue.SimpleQueue()
         self._counters: dict[int, ProcessCounter] = {}
         self._threads = [threading.Thread(target=self._serve_slot, daemon=True) for _ in range(slots)]
@@ -73,15 +75,17 @@ class ProcessExecutor:
         return counter
 
     def slots(self) -> int:
-        return self._slots if self._server.alive() else 0
+        return self._slots if not self._stopped and self._server.alive() else 0
 
     def alive(self, stopping: threading.Event) -> bool:
-        return self._server.alive()
+        return not self._stopped and self._server.alive()
 
     def stop(self) -> None:
+        with self._starting:  # every worker has started by now, or never will
+            self._stopped = True
         for _ in self._threads:
             self._waiting.put(None)
-        self._server.close()  # kills the workers, so every slot's thread returns
+        self._server.end_workers()  # so every slot's thread returns
         for thread in self._threads:
             thread.join()
 
@@ -94,7 +98,7 @@ class ProcessExecutor:
                 if task.job.over:
                     break
                 try:
-                    worker = worker or Worker(*self._server.worker())
+                    worker = worker or self._start_worker()
                 except OSError as error:
                     ended = Ended(failure=str(error))
                     break
@@ -106,6 +110,12 @@ class ProcessExecutor:
             task.job.task_ended(task.row, ended)
         if worker is not None:
             worker.connection.close()
+
+    def _start_worker(self) -> Worker:
+        with self._starting:
+            if self._stopped:
+                raise OSError("the executor has stopped")
+            return Worker(*self._server.worker())
 
 
 class ProcessJob:

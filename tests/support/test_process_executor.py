@@ -25,15 +25,18 @@ DDL = "row int, text string"
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Callable[[int], ProcessExecutor]]:
+    """One after the other: a server has one executor at a time, as a process has one Spark."""
     started: list[ProcessExecutor] = []
+    server = WorkerServer()
 
     def run(slots: int) -> ProcessExecutor:
-        started.append(NoSpark(WorkerServer())(SparkSettings(), slots, "test", tmp_path / "spark.log"))
+        started.append(NoSpark(server)(SparkSettings(), slots, "test", tmp_path / "spark.log"))
         return started[-1]
 
     yield run
-    for one in started:
-        one.stop()
+    for executor in started:
+        executor.stop()
+    server.close()
 
 
 def rows(count: int) -> pa.Table:
@@ -216,6 +219,8 @@ def test_a_stopped_executor_has_no_processes_and_no_slots(
     assert (executor.slots(), executor.alive(stopping)) == (0, False)
     lost = executor.submit(task_of(str), rows(1), DDL, "g", "d")
     assert not lost.wait(0)
+    another = start(2).submit(task_of(str), rows(1), DDL, "g", "d")
+    assert another.wait(30)
 
 
 DRIVER = """

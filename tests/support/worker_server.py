@@ -29,7 +29,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark import cloudpickle
 
-_OUTPUT, _WORKER = b"o", b"w"
+_OUTPUT, _WORKER, _END = b"o", b"w", b"e"
 _SHORT = 4096
 
 
@@ -98,6 +98,12 @@ class WorkerServer:
             return os.waitpid(self.pid, os.WNOHANG) == (0, 0)
         return False
 
+    def end_workers(self) -> None:
+        """End all workers, and wait until they have ended. The next executor gets others."""
+        with self._lock, contextlib.suppress(OSError):  # without a server there are no workers
+            self._line.sendall(_END)
+            self._line.recv(1)
+
     def close(self) -> None:
         """End the server and all workers, and wait until they have ended."""
         with self._lock:
@@ -159,13 +165,20 @@ def _serve(line: socket.socket, preload: Iterable[str]) -> None:
                         _work(Connection(descriptors[0]))
                 os.close(descriptors[0])
                 workers.add(pid)
+            elif request == _END:
+                _end(workers)
+                line.sendall(_END)
             else:
                 return  # the driver has closed its end, or it is dead
     finally:
-        for pid in workers:
-            os.kill(pid, signal.SIGKILL)
-        for pid in workers:
-            os.waitpid(pid, 0)
+        _end(workers)
+
+
+def _end(workers: set[int]) -> None:
+    for pid in workers:
+        os.kill(pid, signal.SIGKILL)
+    while workers:
+        os.waitpid(workers.pop(), 0)
 
 
 def _reap(workers: set[int]) -> None:
