@@ -1,4 +1,4 @@
-"""What one task of the comparison does when the logs are not as they were when it was ordered."""
+"""One task of the comparison, when the logs have changed since it was ordered."""
 
 from __future__ import annotations
 
@@ -54,17 +54,17 @@ def test_records_that_expire_after_their_offsets_were_captured_are_not_differenc
     assert (findings.source_records, findings.destination_records, findings.expired_on_source) == (6, 10, 4)
 
 
-def test_an_error_comes_back_as_a_value_with_all_it_knows(world: World) -> None:
-    """A task that raised it would be tried a hundred times."""
+def test_an_error_is_returned_as_a_value_with_all_its_fields(world: World) -> None:
+    """Spark would retry a task that raises it a hundred times."""
     source, destination = clusters(world)
     topic = world.name("nowhere")
     row = {"row": 7, "pair": pair(topic, 1).to_json()}
     batch = pa.RecordBatch.from_pylist([row], schema=PAIRS)
 
-    [answer] = list(_task({"id": source}, destination)([batch]))
+    [result] = list(_task({"id": source}, destination)([batch]))
 
-    assert answer.schema == FINDINGS
-    [back] = answer.to_pylist()
+    assert result.schema == FINDINGS
+    [back] = result.to_pylist()
     assert (back["row"], back["findings"]) == (7, None)
     error = pickle.loads(back["failure"])
     assert isinstance(error, IntegrityError)

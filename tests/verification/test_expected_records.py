@@ -1,4 +1,4 @@
-"""Both sides as verify sees them: what filters and marks of origin leave out is counted once."""
+"""Both sides as verify reads them: what filters and provenance drop is counted once."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Message:
 
 @pytest.fixture
 def log(monkeypatch: pytest.MonkeyPatch) -> list[Message]:
-    """What a partition holds, read in batches of seven."""
+    """The records of a partition, read in batches of seven."""
     held = [Message(offset) for offset in range(60)]
 
     def read(self: PartitionReader, start: int) -> Iterator[list[Any]]:
@@ -89,7 +89,7 @@ def expected(*filters: FilterSpec, not_back_to: str | None = None, pair: Pair = 
     return ExpectedRecords(HERE, pair, Filtering(filters, not_back_to))
 
 
-def test_several_filters_must_keep_and_what_they_drop_is_counted_once(log: list[Message]) -> None:
+def test_a_record_passes_only_if_all_filters_keep_it_and_drops_are_counted_once(log: list[Message]) -> None:
     side = expected(spec("Odd"), spec("Low"))
 
     assert offsets(side) == offsets(side) == list(range(1, 50, 2))
@@ -98,11 +98,11 @@ def test_several_filters_must_keep_and_what_they_drop_is_counted_once(log: list[
     assert side.stopped_at is None
 
 
-def test_without_anything_in_the_way_nothing_is_touched(log: list[Message]) -> None:
+def test_without_filters_records_are_unchanged(log: list[Message]) -> None:
     assert offsets(expected()) == list(range(60))
 
 
-def test_a_filter_that_raises_stops_there_and_the_rest_is_taken_as_it_is(log: list[Message]) -> None:
+def test_a_filter_that_raises_stops_there_and_the_rest_is_not_filtered(log: list[Message]) -> None:
     side = expected(spec("Low", bad=20), spec("Odd", bad=18))
 
     assert offsets(side) == [*range(1, 18, 2), *range(18, 60)]
@@ -120,7 +120,7 @@ def test_a_filter_that_raises_may_keep_or_drop(log: list[Message], policy: OnErr
     assert side.stopped_at is None
 
 
-def test_records_that_came_from_the_destination_are_left_out_and_others_marked(log: list[Message]) -> None:
+def test_records_from_the_destination_are_dropped_and_others_marked(log: list[Message]) -> None:
     log[3], log[4] = Message(3, "tokyo"), Message(4, "lyon")
     side = expected(not_back_to="tokyo")
 
@@ -148,9 +148,7 @@ def test_a_record_without_a_mark_is_the_destinations_own(log: list[Message]) -> 
     ("counted", "trimmed", "noted"),
     [(20, False, False), (19, False, True), (21, False, True), (21, True, False), (19, True, True)],
 )
-def test_filters_that_are_not_what_they_were_are_noticed(
-    log: list[Message], counted: int, trimmed: bool, noted: bool
-) -> None:
+def test_changed_filters_are_detected(log: list[Message], counted: int, trimmed: bool, noted: bool) -> None:
     pair = Pair(
         SourcePartition("paris", "t", 0), 0, 40, 60, 60, Place("t", "id", 0), 0, 60, False, True,
         source_trimmed=trimmed, ledger_counts={"filtered": counted},

@@ -57,7 +57,7 @@ class Message:
 
 @dataclass
 class Played:
-    """A mirror of one partition, and what became of its records."""
+    """A mirror of one partition, and where its records arrived."""
 
     topic: str = "orders"
     position: Position = field(init=False)
@@ -137,20 +137,20 @@ def compared(played: Played, arrived: Sequence[int] | None = None) -> Findings:
             "to": [played.record(at, original) for at, original in enumerate(arrived_records)],
         }
     ):
-        found = compare_pair(pair, HERE, THERE)
+        findings = compare_pair(pair, HERE, THERE)
     return with_quarantine_mismatch(
-        found, missing=pair.missing_in_quarantine, uncounted=pair.uncounted_in_quarantine
+        findings, missing=pair.missing_in_quarantine, uncounted=pair.uncounted_in_quarantine
     )
 
 
 def pooled(players: Sequence[Played], arrived: Sequence[tuple[int, int]], **how: Any) -> list[Findings]:
-    """All of them in one place; `arrived` are pairs of a player's number and a source offset."""
+    """All of them in one place; `arrived` has pairs of a player's number and a source offset."""
     keys = 5 if how.get("compacted") else 1_000
-    pairs = [one.pair(**how) for one in players]
+    pairs = [player.pair(**how) for player in players]
     alone, [pool] = group_pairs(pairs, [], {("to", 0): PlaceBounds(0, 10**6)})
     assert not alone
     with comparing(
-        {one.topic: one.log(keys) for one in players}
+        {player.topic: player.log(keys) for player in players}
         | {"to": [players[who].record(at, n, keys) for at, (who, n) in enumerate(arrived)]}
     ):
         return list(compare_pool(pool, {"paris": HERE}, THERE, Filtering()).members)
@@ -174,13 +174,13 @@ def play(steps: Sequence[tuple[Any, ...]], topic: str = "orders") -> Played:
     return played
 
 
-def assert_findings(found: Findings, played: Played) -> None:
-    """Everything that differs, and nothing that does not."""
+def assert_findings(findings: Findings, played: Played) -> None:
+    """All differences are found, and no others."""
     position, times = played.position, Counter(played.arrived)
     before = range(min([5, *(gap.end for gap in played.gaps)]), position.offset)
     quarantined = [n for n in before if played.labels[n] and not times[n]]
-    counts = Counter(found.counts)
-    del counts["out_of_order"]  # a matter of where it went back to
+    counts = Counter(findings.counts)
+    del counts["out_of_order"]  # depends on where it moved back to
     assert counts == {
         kind: count
         for kind, count in (
@@ -189,10 +189,10 @@ def assert_findings(found: Findings, played: Played) -> None:
         )
         if count
     }
-    assert found.quarantined == len(quarantined)
-    assert found.skipped == sum(not times[n] for n in before) - len(quarantined)
+    assert findings.quarantined == len(quarantined)
+    assert findings.skipped == sum(not times[n] for n in before) - len(quarantined)
     back = any(gap.skipped < 0 for gap in played.gaps)
-    assert back or not found.counts.get("out_of_order")
+    assert back or not findings.counts.get("out_of_order")
 
 
 @given(steps)
@@ -209,16 +209,16 @@ def test_whatever_an_operator_does_every_record_of_a_pool_is_accounted_for(
     players = [play(first), play(second, "payments")]
     turns = [0] * len(players[0].arrived) + [1] * len(players[1].arrived)
     mix.shuffle(turns)
-    waiting = [iter(one.arrived) for one in players]
+    waiting = [iter(player.arrived) for player in players]
 
-    found = pooled(players, [(who, next(waiting[who])) for who in turns])
+    results = pooled(players, [(who, next(waiting[who])) for who in turns])
 
-    for one, played in zip(found, players, strict=True):
-        assert_findings(one, played)
+    for findings, played in zip(results, players, strict=True):
+        assert_findings(findings, played)
 
 
 @given(steps, st.data())
-def test_a_record_that_is_lost_beside_a_gap_is_missing_all_the_same(steps: Any, data: Any) -> None:
+def test_a_record_that_is_lost_next_to_a_gap_is_missing(steps: Any, data: Any) -> None:
     played = play(steps)
     times = Counter(played.arrived)
     required = [n for n in times if times[n] == 1 and n < played.position.offset]
@@ -226,41 +226,41 @@ def test_a_record_that_is_lost_beside_a_gap_is_missing_all_the_same(steps: Any, 
         return
     lost = data.draw(st.sampled_from(sorted(required)))
 
-    found = compared(played, [n for n in played.arrived if n != lost])
+    findings = compared(played, [n for n in played.arrived if n != lost])
 
-    assert found.counts["missing"] == 1
-    assert found.first["missing"][0].source == lost
+    assert findings.counts["missing"] == 1
+    assert findings.first["missing"][0].source == lost
 
 
 def test_a_gap_is_noted_with_its_offsets_and_who_made_it() -> None:
     played = play([("replicate", 10), ("move", 20), ("replicate", 30), ("move", 28), ("replicate", RECORDS)])
 
-    found, pair = compared(played), played.pair()
+    findings, pair = compared(played), played.pair()
 
     assert pair.notes[0] == (
         "skipped offsets 10 to 19 (10), 1970-01-01 00:00:00 UTC, by me@here: it was time"
     )
     assert pair.notes[1].startswith("moved back from offset 30 to 28, 2 offsets to replicate again, ")
-    assert (found.skipped, found.counts) == (10, {"duplicated": 2})
-    assert {one.source for one in found.first["duplicated"]} == {28, 29}
+    assert (findings.skipped, findings.counts) == (10, {"duplicated": 2})
+    assert {at.source for at in findings.first["duplicated"]} == {28, 29}
     assert Pair.from_json(pair.to_json()) == pair
 
 
-def test_what_was_skipped_and_replicated_later_is_required() -> None:
+def test_records_skipped_and_replicated_later_are_required() -> None:
     played = play([("replicate", 10), ("move", 30), ("move", 10), ("replicate", RECORDS)])
 
     assert (compared(played).counts, compared(played).skipped) == ({}, 0)
     assert compared(played, [n for n in played.arrived if n != 20]).counts == {"missing": 1}
 
 
-def test_back_to_before_the_start_everything_from_there_on_is_compared() -> None:
+def test_after_a_move_before_the_start_everything_from_there_is_compared() -> None:
     played = play([("replicate", 10), ("move", 2), ("replicate", RECORDS)])
 
     assert played.pair().source_from == 2
     assert compared(played).counts == {"duplicated": 5}
 
 
-def test_offsets_that_retention_took_before_the_gap_excuse_nothing_else() -> None:
+def test_offsets_that_retention_deleted_before_the_gap_excuse_nothing_else() -> None:
     played = play([("replicate", 10), ("move", 20), ("replicate", RECORDS), ("expire", 20)])
     begun = play([("move", 20), ("replicate", RECORDS), ("expire", 20)])
 
@@ -275,7 +275,7 @@ def test_offsets_that_retention_took_before_the_gap_excuse_nothing_else() -> Non
         ({7: 1}, [5, 6, 8, 9], {}),
         ({7: 1}, [5, 6, 7, 8, 9], {"unexpected": 1}),  # in quarantine, and delivered too
         ({}, [5, 6, 8, 9], {"missing": 1}),  # the quarantine lost it
-        ({}, [5, 6, 7, 8, 9], {"missing": 1}),  # which one is unknown one that was
+        ({}, [5, 6, 7, 8, 9], {"missing": 1}),  # a record whose offset is unknown
         ({7: 1, 8: 1}, [5, 6, 9], {"unexpected": 1}),  # the ledger counts one only
         ({7: 1, 30: 1}, [5, 6, 8, 9], {}),  # the second came later
     ],
@@ -286,14 +286,16 @@ def test_the_ledger_the_quarantine_and_the_destination_must_agree(
     played = play([("replicate", 10, {7})])
     played.labels = Counter(labels)
 
-    found = {kind: count for kind, count in compared(played, arrived).counts.items() if kind != "lagging"}
+    differences = {
+        kind: count for kind, count in compared(played, arrived).counts.items() if kind != "lagging"
+    }
 
-    assert found == counts
+    assert differences == counts
     disagree = sum(count for offset, count in labels.items() if offset < 10) != 1
     assert any("the quarantine topic holds" in note for note in played.pair().notes) == disagree
 
 
-def test_another_topic_of_the_name_is_compared_from_where_it_began() -> None:
+def test_a_recreated_topic_is_compared_from_its_beginning() -> None:
     """In a place of its own nothing else is compared; in a shared one the older records are foreign."""
     played = Played()
     played.replicate(20)
@@ -318,25 +320,25 @@ def test_another_topic_of_the_name_is_compared_from_where_it_began() -> None:
     theirs = [other.record(at + 100, n) for at, n in enumerate(other.arrived)]
     shared = {"orders": played.log(), "payments": other.log(), "to": [*old, *new, *theirs]}
     with comparing(shared):
-        found = compare_pool(pool, {"paris": HERE}, THERE, Filtering())
-    assert [one.counts for one in found.members] == [{}, {}]
-    assert "up to 20 records from sources that are not compared" in found.notes[0]
+        result = compare_pool(pool, {"paris": HERE}, THERE, Filtering())
+    assert [member.counts for member in result.members] == [{}, {}]
+    assert "up to 20 records from sources that are not compared" in result.notes[0]
 
 
 def test_compacted_topics_may_lack_what_a_skipped_record_replaced() -> None:
     """Each of five keys was replicated once, and its newer record skipped: the source may have only that."""
     played = play([("replicate", 10), ("move", 15), ("move", 15), ("replicate", 15)])
     alone, pools = group_pairs([played.pair(compacted=True)], [], {("to", 0): PlaceBounds(0, 10**6)})
-    assert (alone, len(pools)) == ([], 1), "a pool looks more closely"
+    assert (alone, len(pools)) == ([], 1), "a pool compares more closely"
     played.compacted_away = {*range(5, 10), *range(15, RECORDS)}
 
-    [found] = pooled([played], [(0, n) for n in played.arrived], compacted=True)
+    [findings] = pooled([played], [(0, n) for n in played.arrived], compacted=True)
 
-    assert (found.skipped, found.counts) == (5, {})
+    assert (findings.skipped, findings.counts) == (5, {})
 
 
 def test_without_gaps_nothing_is_read_twice() -> None:
-    """A pair as it always was costs what it always did: the very batches of the reader come out."""
+    """A pair without gaps costs nothing more: the reader's batches are returned unchanged."""
     from causeway.verification.expected_records import ExpectedRecords
 
     played = play([("replicate", RECORDS)])

@@ -1,4 +1,4 @@
-"""Headers are compared byte for byte; those that the client cannot parse are not called equal."""
+"""Headers are compared byte for byte; those that the client cannot parse do not count as equal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TOO_MANY = ((b"", b""),) * (MOST_HEADERS + 1)
 def compared(
     world: World, source_headers: tuple[Header, ...], destination_headers: tuple[Header, ...]
 ) -> Findings:
-    """What the comparison says where the second of three records has these headers on the two sides."""
+    """Compare three records, the second of which has these headers on the two sides."""
     name, at = uuid.uuid4().hex, now_ms()
     topic = world.topic(name)
     world.topic(name, on="destination")
@@ -37,28 +37,28 @@ def compared(
 
 
 @pytest.mark.parametrize("name", [b"a\0b", b"\xff\xfe", b"\0"])
-def test_names_that_are_the_same_are_equal(world: World, name: bytes) -> None:
+def test_equal_header_names_are_equal(world: World, name: bytes) -> None:
     assert compared(world, ((name, b"v"),), ((name, b"v"),)).equal
 
 
 @pytest.mark.parametrize(
     ("source_headers", "destination_headers"), [(b"a\0b", b"a"), (b"a\0b", b"a\0c"), (b"\xff", b"\xfe")]
 )
-def test_names_that_differ_in_one_byte_are_not(
+def test_header_names_that_differ_in_one_byte_are_not_equal(
     world: World, source_headers: bytes, destination_headers: bytes
 ) -> None:
-    found = compared(world, ((source_headers, b"v"),), ((destination_headers, b"v"),))
-    assert found.first["changed"] == (Coordinates(1, 1, ("headers",)),)
+    findings = compared(world, ((source_headers, b"v"),), ((destination_headers, b"v"),))
+    assert findings.first["changed"] == (Coordinates(1, 1, ("headers",)),)
 
 
-def test_headers_that_cannot_be_parsed_are_not_called_equal(world: World) -> None:
-    found = compared(world, TOO_MANY, TOO_MANY)
-    assert not found.equal
-    assert {kind: count for kind, count in found.counts.items() if count} == {"unreadable": 2}
-    assert found.first["unreadable"] == (Coordinates(1, None), Coordinates(None, 1))
+def test_headers_that_cannot_be_parsed_do_not_count_as_equal(world: World) -> None:
+    findings = compared(world, TOO_MANY, TOO_MANY)
+    assert not findings.equal
+    assert {kind: count for kind, count in findings.counts.items() if count} == {"unreadable": 2}
+    assert findings.first["unreadable"] == (Coordinates(1, None), Coordinates(None, 1))
 
 
-def test_headers_that_got_lost_are_a_change(world: World) -> None:
-    found = compared(world, TOO_MANY, ())
-    assert found.counts["changed"] == found.counts["unreadable"] == 1
-    assert found.first["changed"] == (Coordinates(1, 1, ("headers",)),)
+def test_lost_headers_are_a_change(world: World) -> None:
+    findings = compared(world, TOO_MANY, ())
+    assert findings.counts["changed"] == findings.counts["unreadable"] == 1
+    assert findings.first["changed"] == (Coordinates(1, 1, ("headers",)),)

@@ -27,7 +27,7 @@ POOL = Pool("all", (PAIR, replace(PAIR, source_to=11)), (PoolPlace(0, 0, 100), P
 DESTINATION = Cluster("dst", {"bootstrap.servers": "127.0.0.1:1"})
 
 
-def test_both_sides_are_to_be_read() -> None:
+def test_the_offsets_of_both_sides_are_counted() -> None:
     assert PAIR.offsets == 60 + 40
     assert replace(PAIR, place=None).offsets == 60
     assert replace(PAIR, source_to=3).offsets == 40  # truncated since
@@ -36,7 +36,7 @@ def test_both_sides_are_to_be_read() -> None:
 
 @dataclass
 class Added:
-    """Spark's accumulator, as far as a task sees it."""
+    """The part of Spark's accumulator that a task uses."""
 
     value: int = 0
 
@@ -62,11 +62,11 @@ def test_a_task_adds_what_it_has_read_when_it_is_done(monkeypatch: pytest.Monkey
 
 
 def test_waiting_for_a_mirror_reports_its_lag(monkeypatch: pytest.MonkeyPatch) -> None:
-    one, other, stopped = (SourcePartition("id", "orders", number) for number in range(3))
+    first, other, stopped = (SourcePartition("id", "orders", number) for number in range(3))
 
     def state(*offsets: int) -> LedgerState:
         made = LedgerState()
-        for source, offset in zip((one, other), offsets, strict=False):
+        for source, offset in zip((first, other), offsets, strict=False):
             made.apply(1, position(source, offset))
         made.apply(1, Stopped(*stopped, verdict="gap", what="", todo="", at=1, lease=1))
         return made
@@ -79,7 +79,7 @@ def test_waiting_for_a_mirror_reports_its_lag(monkeypatch: pytest.MonkeyPatch) -
     _, note = catch_up.wait_until_caught_up(
         DESTINATION,
         "m",
-        {one: 100, other: 50, stopped: 1_000},
+        {first: 100, other: 50, stopped: 1_000},
         timeout=None,
         pause=lambda seconds: None,
         say=lines.append,

@@ -1,7 +1,7 @@
-"""`causeway verify` where topics share places, keys choose partitions, filters drop and marks are put on.
+"""`causeway verify` with shared places, placement by key, filters and provenance.
 
 First by hand: one mirror for each kind of route, both sides and the ledgers written so that something is
-wrong with them, or only looks so; one run of verify for all. Then beside the mirror itself.
+wrong with them, or only looks so; one run of verify for all. Then with a running mirror.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ KEPT = [rec for rec in ONE if rec.value not in (b"a2", b"a7")]
 
 @dataclass
 class Case:
-    """What both sides of a route hold, and how the ledger differs from "everything was replicated"."""
+    """The records of both sides of a route, and how the ledger differs from "everything was replicated"."""
 
     source: dict[str, Sequence[Rec]]  # by topic; `topic/1` is another partition of it
     destination: Sequence[Sequence[Rec]]  # by partition
@@ -60,7 +60,7 @@ class Case:
     place: int = 0
     expire: int = 0  # offsets of the first source that are deleted
     moves: dict[str, tuple[int, int]] = field(default_factory=dict)  # positions that moved, from and to
-    quarantined: dict[str, tuple[int, ...]] = field(default_factory=dict)  # offsets that lie in quarantine
+    quarantined: dict[str, tuple[int, ...]] = field(default_factory=dict)  # quarantined offsets
     config: dict[str, str] = field(default_factory=dict)
 
 
@@ -74,16 +74,16 @@ def keyed(first: Sequence[Rec], second: Sequence[Rec], **how: Any) -> Case:
     return Case({"t": ONE, "t/1": TWO}, [first, second], place=BY_KEY, **how)
 
 
-def sieved(source: Sequence[Rec], arrived: Sequence[Rec], **position: Any) -> Case:
+def filtered_case(source: Sequence[Rec], arrived: Sequence[Rec], **position: Any) -> Case:
     return Case({"t": source}, [arrived], {"t": position})
 
 
 def without(rec: Rec) -> list[Rec]:
-    return [one for one in BOTH if one != rec]
+    return [record for record in BOTH if record != rec]
 
 
 def swapped(a: Rec, b: Rec) -> list[Rec]:
-    return [{a: b, b: a}.get(one, one) for one in BOTH]
+    return [{a: b, b: a}.get(record, record) for record in BOTH]
 
 
 def marked(records: Sequence[Rec], origin: str) -> list[Rec]:
@@ -106,7 +106,9 @@ MERGED = {
     "expired-and-foreign": merged(FOREIGN, *BOTH, position={"one": {"tally": Tally(delivered=10)}}, expire=4),
     "skipped": merged(*(rec for rec in BOTH if rec not in TWO[3:6]), moves={"two": (3, 6)}),
     "skipped-and-lost": merged(*(rec for rec in BOTH if rec not in TWO[3:7]), moves={"two": (3, 6)}),
-    "aside": merged(*without(ONE[4]), position={"one": {"tally": Tally(9, 0, 1)}}, quarantined={"one": (4,)}),
+    "quarantined": merged(
+        *without(ONE[4]), position={"one": {"tally": Tally(9, 0, 1)}}, quarantined={"one": (4,)}
+    ),
     "restarted": merged(*OLD, *BOTH, moves={"one": (3, -1)}),
     "compacted": Case(
         {"one": [*ONE[:2], ONE[0]._replace(value=b"new")], "two": [Rec(b"other", b"b", (), AT)]},
@@ -125,11 +127,11 @@ KEYED = {
     "keyed-older": keyed([*OLD, *EVEN], ODD),
     "keyed-older-and-foreign": keyed([*OLD, *EVEN, FOREIGN], ODD),
 }
-SIEVED = {
-    "sieved": sieved(ONE, KEPT, tally=Tally(delivered=8, filtered=2)),
-    "sieved-wrong": sieved(ONE, [*KEPT, ONE[7]], tally=Tally(delivered=9, filtered=1)),
-    "sieved-lost": sieved(ONE, KEPT[1:], tally=Tally(delivered=8, filtered=2)),
-    "raises": sieved(TWO, [*TWO[:2], *TWO[3:5]], offset=5, tally=Tally(delivered=4, filtered=1)),
+FILTERED = {
+    "filtered": filtered_case(ONE, KEPT, tally=Tally(delivered=8, filtered=2)),
+    "filtered-wrong": filtered_case(ONE, [*KEPT, ONE[7]], tally=Tally(delivered=9, filtered=1)),
+    "filtered-lost": filtered_case(ONE, KEPT[1:], tally=Tally(delivered=8, filtered=2)),
+    "raises": filtered_case(TWO, [*TWO[:2], *TWO[3:5]], offset=5, tally=Tally(delivered=4, filtered=1)),
 }
 
 
@@ -157,7 +159,7 @@ class Stage:
         return ledger_topic(name)
 
     def set(self, ledger: str, name: str, case: Case) -> dict[str, str]:
-        """Answers which source topics go where."""
+        """Returns which source topics go where."""
         world = self.world
         to = world.topic(f"{name}.to", len(case.destination), on="destination", config=case.config)
         for number, records in enumerate(case.destination):
@@ -175,7 +177,7 @@ class Stage:
             if spelled in case.moves:
                 self.write(ledger, self.moved(position, *case.moves[spelled]))
             for offset in case.quarantined.get(spelled, ()):
-                self.put_aside(position, offset, records[offset])
+                self.quarantine(position, offset, records[offset])
         first = world.name(f"{name}.{min(topics)}")
         if case.expire:
             world.delete_records(first, 0, case.expire)
@@ -202,14 +204,14 @@ class Stage:
         )
 
     def moved(self, position: Position, begin: int, end: int) -> Gap:
-        """To -1: another topic of the name came after one that was replicated so far."""
+        """To -1: the topic was recreated after it was replicated up to there."""
         old = position.topic_id if end >= 0 else "0123456789abcdefghijkl"
         return Gap(
             *position.source, topic_id=old, begin=begin, to_topic_id=position.topic_id, end=max(end, 0),
             verdict="gap", by="me@here", why="", at=AT,
         )  # fmt: skip
 
-    def put_aside(self, position: Position, offset: int, record: Rec) -> None:
+    def quarantine(self, position: Position, offset: int, record: Rec) -> None:
         label = Label(position.source, position.topic_id, offset, record.timestamp, "too large")
         headers = tuple(labelled(record.headers, label))
         self.world.produce(
@@ -224,7 +226,7 @@ class Stage:
 
 
 def vanished(stage: Stage, ledger: str) -> dict[str, str]:
-    """Of two topics in one place, the second exists no more: its records have no source now."""
+    """Of two topics in one place, the second was deleted: its records have no source any more."""
     routes = stage.set(ledger, "vanished", merged(*BOTH))
     gone = stage.world.name("vanished.two")
     source = SourcePartition(stage.ids["source"], gone, 0)
@@ -239,7 +241,7 @@ def vanished(stage: Stage, ledger: str) -> dict[str, str]:
 
 
 def both_ways(stage: Stage, ledger: str) -> dict[str, str]:
-    """Records of both sides under one name each; a mark says which are which."""
+    """Records of both sides in topics of one name; a mark shows their origin."""
     here, there = stage.ids["source"], stage.ids["destination"]
     own = [Rec(b"own", f"{n}".encode(), (), AT) for n in range(4)]
     came = [Rec(b"came", f"{n}".encode(), (), AT) for n in range(3)]
@@ -254,7 +256,7 @@ def both_ways(stage: Stage, ledger: str) -> dict[str, str]:
 
 
 def adopted(stage: Stage, ledger: str) -> dict[str, str]:
-    """What another tool had written, a record that repeats itself included, lies before where it stopped."""
+    """Records of another tool, with a duplicate, are before the position where it stopped."""
     routes = {
         to: where for name, case in ADOPTED.items() for to, where in stage.set(ledger, name, case).items()
     }
@@ -270,7 +272,7 @@ def outcome(world: World) -> Outcome:
     (world.directory / "sieve.py").write_text(FILTER)
     routes = [
         {to: where for name, case in cases.items() for to, where in stage.set(ledger, name, case).items()}
-        for ledger, cases in zip(ledgers, (MERGED, KEYED, SIEVED), strict=False)
+        for ledger, cases in zip(ledgers, (MERGED, KEYED, FILTERED), strict=False)
     ]
     routes[0] |= vanished(stage, ledgers[0])
     routes.append(both_ways(stage, ledgers[3]))
@@ -296,22 +298,22 @@ def found(world: World, outcome: Outcome) -> dict[str, list[dict[str, Any]]]:
     """The partitions of each case."""
     cases: dict[str, list[dict[str, Any]]] = {}
     for mirror in json.loads(outcome.stdout)["mirrors"]:
-        for one in mirror["partitions"]:
-            name = one["topic"].removeprefix(f"{world.mirror}.").rpartition(".")[0]
-            cases.setdefault(name, []).append(one)
+        for row in mirror["partitions"]:
+            name = row["topic"].removeprefix(f"{world.mirror}.").rpartition(".")[0]
+            cases.setdefault(name, []).append(row)
     return cases
 
 
 EQUAL = {
-    "honest", "other-order", "crossed", "expired", "vanished", "compacted", "keyed", "keyed-older", "sieved",
-    "marked", "adopted", "skipped", "aside", "restarted", "keyed-skipped",
+    "honest", "other-order", "crossed", "expired", "vanished", "compacted", "keyed", "keyed-older",
+    "filtered", "marked", "adopted", "skipped", "quarantined", "restarted", "keyed-skipped",
 }  # fmt: skip
 
 
 def test_every_case_gets_its_verdict(outcome: Outcome, found: dict[str, list[dict[str, Any]]]) -> None:
     assert outcome.exit_code == 9, outcome.stderr
-    assert set(found) == {*MERGED, *KEYED, *SIEVED, *ADOPTED, "vanished", "marked", "unmarked"}
-    assert {name for name, parts in found.items() if all(one["equal"] for one in parts)} == EQUAL
+    assert set(found) == {*MERGED, *KEYED, *FILTERED, *ADOPTED, "vanished", "marked", "unmarked"}
+    assert {name for name, parts in found.items() if all(row["equal"] for row in parts)} == EQUAL
 
 
 @pytest.mark.parametrize(
@@ -321,13 +323,13 @@ def test_every_case_gets_its_verdict(outcome: Outcome, found: dict[str, list[dic
         ("repeated", 1, "duplicated", 2, 0, 20),
         ("changed", 1, "changed", 5, 0, 11),
         ("foreign", 0, "unexpected", None, 0, 7),
-        ("expired-and-foreign", 0, "unexpected", None, 0, 7),  # one of five: which one is unknown
+        ("expired-and-foreign", 0, "unexpected", None, 0, 7),  # one of five; unknown which
         ("keyed-lost", 0, "missing", 1, None, None),
         ("keyed-twice", 0, "duplicated", 6, 0, 3),  # either of the two may be called the copy
         ("keyed-swapped", 0, "out_of_order", 1, 1, 1),
         ("keyed-older-and-foreign", 0, "unexpected", None, 0, 13),
-        ("sieved-wrong", 0, "unexpected", None, None, 8),
-        ("sieved-lost", 0, "missing", 0, None, None),
+        ("filtered-wrong", 0, "unexpected", None, None, 8),
+        ("filtered-lost", 0, "missing", 0, None, None),
         ("unmarked", 0, "missing", 2, None, None),
         ("adopted-lost", 1, "missing", 9, None, None),
         ("skipped-and-lost", 1, "missing", 6, None, None),
@@ -342,14 +344,14 @@ def test_one_difference_has_its_kind_and_its_coordinates(
     partition: int | None,
     there: int | None,
 ) -> None:
-    counts = [one["counts"] for one in found[case]]
+    counts = [row["counts"] for row in found[case]]
     assert counts[number] == {kind: 1}
-    assert not any(count for n, one in enumerate(counts) if n != number for count in one.values())
+    assert not any(count for n, kinds in enumerate(counts) if n != number for count in kinds.values())
     [place] = found[case][number]["first"][kind]
     assert (place["source"], place["partition"], place["destination"]) == (here, partition, there)
 
 
-def test_what_else_is_wrong_is_named(found: dict[str, list[dict[str, Any]]]) -> None:
+def test_other_differences_are_named(found: dict[str, list[dict[str, Any]]]) -> None:
     assert found["changed"][1]["first"]["changed"][0]["fields"] == ["value"]
     assert found["swapped"][0]["counts"] == {"out_of_order": 2}
     assert found["lagging"][1]["counts"] == {"lagging": 4}
@@ -359,16 +361,16 @@ def test_what_else_is_wrong_is_named(found: dict[str, list[dict[str, Any]]]) -> 
     assert "ValueError: not this one" in note
 
 
-def test_what_only_looks_wrong_is_said(outcome: Outcome, found: dict[str, list[dict[str, Any]]]) -> None:
-    assert [one["expired_on_source"] for one in found["expired"]] == [4, 0]
-    assert found["sieved"][0]["ledger_counts"] == {"filtered": 2}
-    assert (found["sieved"][0]["filtered"], found["sieved"][0]["notes"]) == (2, [])
-    assert "now, but the ledger counts 1" in found["sieved-wrong"][0]["notes"][0]
+def test_explained_differences_are_noted(outcome: Outcome, found: dict[str, list[dict[str, Any]]]) -> None:
+    assert [row["expired_on_source"] for row in found["expired"]] == [4, 0]
+    assert found["filtered"][0]["ledger_counts"] == {"filtered": 2}
+    assert (found["filtered"][0]["filtered"], found["filtered"][0]["notes"]) == (2, [])
+    assert "now, but the ledger counts 1" in found["filtered-wrong"][0]["notes"][0]
     assert "4 records of the destination itself" in found["marked"][0]["notes"][0]
-    assert {one["destination_partition"] for one in found["keyed"]} == {None}
-    assert [one["skipped"] for one in found["skipped"]] == [0, 3]
-    assert [one["skipped"] for one in found["keyed-skipped"]] == [5, 0]
-    assert [one["quarantined"] for one in found["aside"]] == [1, 0]
+    assert {row["destination_partition"] for row in found["keyed"]} == {None}
+    assert [row["skipped"] for row in found["skipped"]] == [0, 3]
+    assert [row["skipped"] for row in found["keyed-skipped"]] == [5, 0]
+    assert [row["quarantined"] for row in found["quarantined"]] == [1, 0]
     assert "replicated up to offset 3" in found["restarted"][0]["notes"][0]
     merging, by_key, _, _, taken_over = json.loads(outcome.stdout)["mirrors"]
     assert taken_over["notes"] == []
@@ -396,7 +398,7 @@ class Filter:
 
 @contextmanager
 def writing(world: World, topics: Sequence[str]) -> Iterator[None]:
-    """Somebody goes on writing to these topics."""
+    """Keep writing to these topics."""
     done = threading.Event()
 
     def keep_on() -> None:
@@ -415,8 +417,8 @@ def writing(world: World, topics: Sequence[str]) -> Iterator[None]:
         writer.join()
 
 
-def test_beside_the_mirror_every_route_is_equal(world: World) -> None:
-    """All kinds of routes while they run, under load; then a place that moved, and a filter that changed."""
+def test_with_a_running_mirror_every_route_is_equal(world: World) -> None:
+    """All kinds of routes while the mirror runs, under load; then with a moved place and a changed filter."""
     stage = {name: world.topic(f"run.{name}", 3) for name in ("mapped", "keyed", "a", "b", "folded", "both")}
     world.topic("run.few", 2, on="destination")
     older = world.topic("run.older", 4, on="destination")
@@ -477,9 +479,9 @@ def test_beside_the_mirror_every_route_is_equal(world: World) -> None:
     assert outcome.exit_code == 9, outcome.stdout + outcome.stderr
     mapped, keyed = json.loads(outcome.stdout)["mirrors"]
     assert mapped["equal"], mapped
-    assert all("another partition" in one["notes"][0] for one in mapped["partitions"])
+    assert all("another partition" in row["notes"][0] for row in mapped["partitions"])
     assert mapped["topics"][0]["source_records"] == mapped["topics"][0]["destination_records"] == 990
     assert keyed["counts"]["missing"] + keyed["counts"]["changed"] == 111
     assert keyed["counts"]["unexpected"] + keyed["counts"]["changed"] > 0
-    notes = [note for one in keyed["partitions"] for note in one["notes"]]
+    notes = [note for row in keyed["partitions"] for note in row["notes"]]
     assert any("the filters have changed" in note for note in notes)

@@ -1,4 +1,4 @@
-"""What `verify` finds missing in the middle of a source log, however often that is read."""
+"""What `verify` finds missing in the middle of a source log, each offset once."""
 
 from __future__ import annotations
 
@@ -42,18 +42,18 @@ class Watched:
         assert list(self.holes.watched(tens, start)) == tens
 
 
-def test_a_whole_log_asks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_complete_log_needs_no_read_of_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     watched = Watched(monkeypatch)
     watched.read(range(100))
     assert (watched.read_holes, watched.holes.lost, watched.holes.notes()) == ([], 0, [])
 
 
-def test_what_no_batch_explains_is_lost_and_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unexplained_hole_is_lost_and_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     watched = Watched(monkeypatch, LogBatch(20, 24, False))
     held = [*range(20), *range(40, 95)]
     for start in (0, 0, 50):
         watched.read(held, start)
-    assert watched.read_holes == [(20, 40), (95, 100)], "its end is one too"
+    assert watched.read_holes == [(20, 40), (95, 100)], "the end of the log is a hole too"
     assert watched.holes.lost == 20
     assert watched.holes.notes() == [
         "the source lost its records at offsets 25 to 39 (15)",
@@ -61,19 +61,19 @@ def test_what_no_batch_explains_is_lost_and_counted_once(monkeypatch: pytest.Mon
     ]
 
 
-def test_markers_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_markers_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     watched = Watched(monkeypatch, *(LogBatch(offset, offset, True) for offset in range(1, 100, 2)))
     watched.read(range(0, 100, 2))
     assert (watched.read_holes, watched.holes.lost) == ([(1, 2)], 0)
 
 
-def test_what_the_ledger_declares_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_offsets_that_the_ledger_skipped_are_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     watched = Watched(monkeypatch, skipped=((20, 40),))
     watched.read([*range(20), *range(40, 100)])
     assert (watched.read_holes, watched.holes.lost) == ([], 0)
 
 
-def test_what_retention_took_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_offsets_that_retention_deleted_are_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     watched = Watched(monkeypatch)
     watched.holes.begin_at(30)
     watched.read(range(30, 100), 30)

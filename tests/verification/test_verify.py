@@ -41,7 +41,7 @@ TEN = [Rec(f"k{n}".encode(), f"v{n}".encode(), (("n", str(n).encode()),), AT + n
 
 @dataclass(slots=True)
 class Case:
-    """What is on both sides of a topic of one partition, and what the ledger says about it."""
+    """The records of both sides of a topic with one partition, and the ledger's position."""
 
     source: Sequence[Rec]
     destination: Sequence[Rec]
@@ -50,7 +50,7 @@ class Case:
     expire: int = 0  # source offsets below are deleted
     expire_there: int = 0  # destination offsets below are deleted
     moves: tuple[tuple[int, int], ...] = ()  # where the position was moved without replication, from and to
-    quarantined: tuple[int, ...] = ()  # source offsets that lie in quarantine
+    quarantined: tuple[int, ...] = ()  # quarantined source offsets
     config: dict[str, str] = field(default_factory=dict)
 
 
@@ -130,7 +130,7 @@ class Stage:
             position = replace(self.replicated(topic), **case.position)
             self.write(position)
             self.move(position, case.moves)
-            self.put_aside(position, [(offset, case.source[offset]) for offset in case.quarantined])
+            self.quarantine(position, [(offset, case.source[offset]) for offset in case.quarantined])
         self.delete("source", topic, case.expire)
         self.delete("destination", topic, case.expire_there)
 
@@ -156,7 +156,7 @@ class Stage:
         )
 
     def move(self, position: Position, moves: Sequence[tuple[int, int]]) -> None:
-        """To -1: another topic of the name came after one that was replicated so far."""
+        """To -1: the topic was recreated after it was replicated up to there."""
         for at, (begin, end) in enumerate(moves):
             old = position.topic_id if end >= 0 else "0123456789abcdefghijkl"
             gap = Gap(
@@ -165,7 +165,7 @@ class Stage:
             )  # fmt: skip
             self.write(gap)
 
-    def put_aside(self, position: Position, records: Sequence[tuple[int, Rec]]) -> None:
+    def quarantine(self, position: Position, records: Sequence[tuple[int, Rec]]) -> None:
         for offset, record in records:
             label = Label(position.source, position.topic_id, offset, record.timestamp, "too large")
             headers = tuple(labelled(record.headers, label))
@@ -199,13 +199,13 @@ def outcome(world: World) -> Outcome:
 
 
 def both_ways_in_transactions(stage: Stage) -> None:
-    """Aborted records and markers lie at other offsets on each side, also at the very end."""
+    """Aborted records and markers are at other offsets on each side, also at the end."""
     topic = stage.topic("transactions")
     pieces = [(ZOO[:4], "commit"), (TEN, "abort"), (ZOO[4:], "commit"), (TEN[:1], "abort")]
     for records, outcome in pieces:
-        stage.world.produce(topic, [(0, one) for one in records], transaction=outcome)
-    for one in ZOO:
-        stage.world.produce(topic, [(0, one)], on="destination", transaction="commit")
+        stage.world.produce(topic, [(0, record) for record in records], transaction=outcome)
+    for record in ZOO:
+        stage.world.produce(topic, [(0, record)], on="destination", transaction="commit")
     stage.write(stage.replicated(topic))
 
 
@@ -213,7 +213,7 @@ def both_ways_in_transactions(stage: Stage) -> None:
 def found(world: World, outcome: Outcome) -> dict[str, dict[str, Any]]:
     """The one partition of each topic, by the topic's suffix."""
     report = json.loads(outcome.stdout)["mirrors"][0]
-    return {one["topic"].removeprefix(f"{world.mirror}."): one for one in report["partitions"]}
+    return {row["topic"].removeprefix(f"{world.mirror}."): row for row in report["partitions"]}
 
 
 def test_different_sides_exit_with_9_and_standard_output_is_one_object(outcome: Outcome) -> None:
@@ -224,7 +224,7 @@ def test_different_sides_exit_with_9_and_standard_output_is_one_object(outcome: 
 
 def test_every_case_gets_its_verdict(found: dict[str, dict[str, Any]]) -> None:
     assert set(found) == {*CASES, "transactions"}
-    assert {suffix for suffix, one in found.items() if one["equal"]} == EQUAL
+    assert {suffix for suffix, row in found.items() if row["equal"]} == EQUAL
 
 
 @pytest.mark.parametrize(
@@ -274,11 +274,11 @@ def test_changed_fields_are_named(found: dict[str, dict[str, Any]], suffix: str,
 
 def test_swapped_records_are_out_of_order_and_nothing_is_missing(found: dict[str, dict[str, Any]]) -> None:
     assert found["swapped"]["counts"] == {"out_of_order": 2}
-    places = {(one["source"], one["destination"]) for one in found["swapped"]["first"]["out_of_order"]}
+    places = {(at["source"], at["destination"]) for at in found["swapped"]["first"]["out_of_order"]}
     assert places == {(2, 7), (7, 2)}
 
 
-def test_one_of_five_equal_records_is_missed(found: dict[str, dict[str, Any]]) -> None:
+def test_one_of_five_equal_records_is_missing(found: dict[str, dict[str, Any]]) -> None:
     assert found["once-less"]["counts"] == {"missing": 1}
 
 
@@ -314,7 +314,7 @@ def test_records_are_counted_on_both_sides(found: dict[str, dict[str, Any]]) -> 
     assert (found["dropped"]["source_records"], found["dropped"]["destination_records"]) == (10, 9)
 
 
-def test_what_was_skipped_or_put_aside_is_counted_and_says_by_whose_word(
+def test_skipped_and_quarantined_records_are_counted_with_who_skipped_them(
     found: dict[str, dict[str, Any]], outcome: Outcome
 ) -> None:
     assert (found["skipped"]["skipped"], found["skipped"]["source_records"]) == (3, 7)
@@ -339,6 +339,6 @@ def test_records_that_an_operator_repeated_are_duplicated(found: dict[str, dict[
     )
 
 
-def test_a_topic_that_began_anew_is_compared_from_there(found: dict[str, dict[str, Any]]) -> None:
+def test_a_restarted_topic_is_compared_from_its_restart(found: dict[str, dict[str, Any]]) -> None:
     assert found["restarted"]["source_records"] == found["restarted"]["destination_records"] == 4
     assert "the one before was replicated up to offset 10" in found["restarted"]["notes"][0]

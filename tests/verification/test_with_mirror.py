@@ -1,4 +1,4 @@
-"""Verify next to the mirror itself: after it, before it has run, and while it runs under load."""
+"""Verify with a real mirror: after its run, before it has run, and while it runs under load."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_after_a_run_both_sides_are_equal(world: World) -> None:
 
 
 def test_while_a_mirror_runs_waiting_for_it_finds_both_sides_equal(world: World) -> None:
-    """What is written meanwhile is neither missing nor unexpected, and no commit is seen by half."""
+    """What is written meanwhile is neither missing nor unexpected, and no commit is read in part."""
     topic = world.topic("t", 2)
     world.produce(topic, world.numbers(20_000, 2))
     config = world.config()
@@ -62,7 +62,7 @@ def test_while_a_mirror_runs_waiting_for_it_finds_both_sides_equal(world: World)
     assert outcome.report["notes"] == []
 
 
-def test_without_a_mirror_waiting_ends_and_says_so(world: World) -> None:
+def test_without_a_mirror_waiting_ends_with_a_message(world: World) -> None:
     world.produce(world.topic("t"), world.numbers(10))
 
     outcome = run_verify(world.config(), "--wait", "--timeout", "1s", "-o", "json")
@@ -72,7 +72,7 @@ def test_without_a_mirror_waiting_ends_and_says_so(world: World) -> None:
     assert outcome.report["notes"] == ["not caught up within 1 s"]
 
 
-def test_timestamps_that_brokers_set_are_left_out_where_the_mirror_accepts_them(world: World) -> None:
+def test_broker_timestamps_are_not_compared_if_the_mirror_accepts_them(world: World) -> None:
     topic = world.topic("t")
     world.topic("t", on="destination", config={"message.timestamp.type": "LogAppendTime"})
     world.produce(topic, world.numbers(100))
@@ -87,5 +87,5 @@ def test_timestamps_that_brokers_set_are_left_out_where_the_mirror_accepts_them(
 def test_an_unknown_mirror_and_a_bad_duration_are_usage_errors(world: World) -> None:
     config = world.config()
 
-    assert run_verify(config, "--mirror", "nobody").exit_code == 2
+    assert run_verify(config, "--mirror", "unknown").exit_code == 2
     assert run_verify(config, "--wait", "--timeout", "soon").exit_code == 2

@@ -21,7 +21,7 @@ TINY = Effort(windows=(8, 16, 32), proof=4, far_proof=2, one_in=2)
 ALL = 1 << 60
 EVERYTHING = SourceSpan(position=ALL, end=ALL)
 
-Record = tuple[int, str]  # an offset and what stands for the content
+Record = tuple[int, str]  # an offset and a content
 
 
 def digest(content: object) -> bytes:
@@ -33,7 +33,7 @@ def side(records: list[Record], batch: int = 5) -> DigestReader:
         wanted = [(offset, digest(content)) for offset, content in records if offset >= start]
         for i in range(0, len(wanted), batch):
             part = wanted[i : i + batch]
-            yield [offset for offset, _ in part], [one for _, one in part]
+            yield [offset for offset, _ in part], [content for _, content in part]
 
     return read
 
@@ -53,7 +53,7 @@ def topic(length: int) -> list[str]:
 
 
 def places(findings: Findings, kind: DifferenceKind) -> list[tuple[int | None, int | None]]:
-    return [(one.source, one.destination) for one in findings.first.get(kind, ())]
+    return [(at.source, at.destination) for at in findings.first.get(kind, ())]
 
 
 lengths = st.integers(1, 400)
@@ -101,7 +101,7 @@ def test_a_repeated_record_is_duplicated_and_names_its_original(
     assert findings.counts == {"duplicated": 1}
     [(original, copy)] = places(findings, "duplicated")
     assert original == 100 + at
-    assert copy in (at, again)  # next to its original either of the two may be called the copy
+    assert copy in (at, again)  # next to its original, either of the two may count as the copy
 
 
 @given(a_topic_and_a_place(), st.data(), efforts)
@@ -120,7 +120,7 @@ def test_swapped_records_are_out_of_order_at_any_distance(
     moved = places(findings, "out_of_order")
     if j - i > 2:
         assert sorted(moved, key=str) == sorted([(i, j), (j, i)], key=str)
-    elif i < j:  # two neighbours (or three) can be put right by moving any one of them
+    elif i < j:  # two or three neighbours: moving any one of them restores the order
         assert 1 <= findings.counts["out_of_order"] <= 2
         assert {offset for offset, _ in moved} <= {i, i + 1, j}
     else:
@@ -156,7 +156,7 @@ Edit = tuple[str, int]
     st.lists(st.tuples(st.sampled_from(["drop", "change", "add", "keep"]), st.integers(12, 40)), max_size=12)
 )
 def test_several_edits_keep_their_kinds_and_coordinates(edits: list[Edit]) -> None:
-    """Each edit is followed by a stretch long enough to prove that both sides agree again."""
+    """Each edit is followed by enough equal records for both sides to agree again."""
     source: list[Record] = []
     destination: list[Record] = []
     expected: dict[str, list[tuple[int | None, int | None]]] = {
@@ -229,7 +229,7 @@ def test_sides_that_never_meet_are_changed_throughout() -> None:
     assert findings.counts == {"changed": 3_000}
 
 
-def test_a_destination_that_kept_every_fifth_record_lost_the_others_and_moved_none() -> None:
+def test_a_destination_with_every_fifth_record_lost_the_others_and_moved_none() -> None:
     contents = topic(3_000)
 
     findings = compare(numbered(contents), numbered(contents[::5]))
@@ -254,7 +254,7 @@ few = st.lists(st.sampled_from("abcdefghijkl"), max_size=60)
 def test_every_record_is_accounted_for_whatever_both_sides_hold(
     left: list[str], right: list[str], effort: Effort
 ) -> None:
-    """Records repeat on both sides here: occurrences are counted, never mere presence."""
+    """Records repeat on both sides here: occurrences are counted, not only presence."""
     source, destination = Counter(left), Counter(right)
 
     findings = compare(numbered(left), numbered(right), effort=effort)
@@ -272,20 +272,22 @@ def test_every_record_is_accounted_for_whatever_both_sides_hold(
 
 
 @given(few, st.data())
-def test_a_record_dropped_among_its_likes_is_one_missing(contents: list[str], data: st.DataObject) -> None:
+def test_a_record_dropped_among_identical_ones_is_one_missing(
+    contents: list[str], data: st.DataObject
+) -> None:
     at = data.draw(st.integers(0, max(0, len(contents) - 1)))
     kept = contents[:at] + contents[at + 1 :]
 
     findings = compare(numbered(contents), numbered(kept), effort=Effort())
 
     assert findings.counts == ({"missing": 1} if contents else {})
-    for one in findings.first.get("missing", ()):
-        assert one.source is not None
-        assert contents[one.source] == contents[at]
+    for coordinates in findings.first.get("missing", ()):
+        assert coordinates.source is not None
+        assert contents[coordinates.source] == contents[at]
 
 
 @given(st.integers(0, 60), st.integers(0, 60), st.integers(0, 60))
-def test_what_is_owed_depends_on_the_ledger_and_on_the_captured_end(
+def test_which_records_are_required_depends_on_the_ledger_and_on_the_captured_end(
     arrived: int, position: int, end: int
 ) -> None:
     contents = topic(60)
@@ -299,7 +301,7 @@ def test_what_is_owed_depends_on_the_ledger_and_on_the_captured_end(
 
 
 @given(st.integers(1, 200), st.integers(0, 200))
-def test_destination_records_from_before_the_sources_log_start_are_expired_not_strange(
+def test_destination_records_from_before_the_sources_log_start_are_expired_not_unexpected(
     expired_on_source: int, kept: int
 ) -> None:
     contents = topic(expired_on_source + kept)
@@ -341,7 +343,7 @@ def test_trimming_excuses_nothing_after_the_first_match() -> None:
 
 @given(few, few)
 def test_the_common_subsequence_is_common_rises_and_is_the_longest(left: list[str], right: list[str]) -> None:
-    a, b = [digest(one) for one in left], [digest(one) for one in right]
+    a, b = [digest(content) for content in left], [digest(content) for content in right]
 
     pairs = common_subsequence(a, b)
 
@@ -352,8 +354,8 @@ def test_the_common_subsequence_is_common_rises_and_is_the_longest(left: list[st
 
 def _longest(left: list[str], right: list[str]) -> int:
     row = [0] * (len(right) + 1)
-    for one in left:
+    for content in left:
         before = 0
         for j, other in enumerate(right):
-            before, row[j + 1] = row[j + 1], before + 1 if one == other else max(row[j + 1], row[j])
+            before, row[j + 1] = row[j + 1], before + 1 if content == other else max(row[j + 1], row[j])
     return row[-1]

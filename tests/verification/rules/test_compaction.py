@@ -1,4 +1,4 @@
-"""Compacted topics are equal when the latest records of all keys are."""
+"""Compacted topics are equal if the latest records of all keys are."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ rows = st.lists(st.tuples(st.sampled_from("abcde"), st.sampled_from(["1", "2", "
 
 
 @given(rows, st.data())
-def test_what_compaction_takes_makes_no_difference(everything: list[Row], data: st.DataObject) -> None:
-    """It may take any record that a later one of its key follows, and in time the latest tombstone."""
+def test_compaction_makes_no_difference(everything: list[Row], data: st.DataObject) -> None:
+    """It may remove any record that a later one of its key follows, and later the last tombstone."""
 
     def compacted() -> list[tuple[int, Row]]:
         last = {key: offset for offset, (key, _) in enumerate(everything)}
@@ -41,7 +41,7 @@ def test_what_compaction_takes_makes_no_difference(everything: list[Row], data: 
         for offset, (key, value) in enumerate(everything):
             if (last[key] == offset and value is not None) or data.draw(st.booleans()):
                 kept.append((offset, (key, value)))
-        # A tombstone never goes before what it deletes.
+        # A tombstone is never removed before the records that it deletes.
         living = {key for offset, (key, value) in kept if value is not None and offset != last[key]}
         kept += [
             (last[key], (key, None))
@@ -63,7 +63,7 @@ def test_what_compaction_takes_makes_no_difference(everything: list[Row], data: 
 
 
 @given(rows, rows)
-def test_equal_means_that_the_same_keys_live_with_the_same_records(
+def test_equal_means_that_the_same_keys_have_the_same_latest_records(
     source_rows: list[Row], destination_rows: list[Row]
 ) -> None:
     live_source = {key: value for key, value in dict(source_rows).items() if value is not None}
@@ -76,7 +76,7 @@ def test_equal_means_that_the_same_keys_live_with_the_same_records(
     assert findings.destination_records == len(live_destination)
 
 
-def test_each_kind_of_difference_has_its_place() -> None:
+def test_each_kind_of_difference_has_its_coordinates() -> None:
     source_rows: list[Row] = [
         ("lost", "1"),
         ("changed", "1"),
@@ -99,20 +99,20 @@ def test_versions_after_the_ledgers_position_may_have_arrived_or_not() -> None:
     source_rows: list[Row] = [("k", "1"), ("k", "2"), ("k", "3")]
     span = SourceSpan(position=1, end=2)
 
-    found = {
+    counts = {
         version: compare_latest(batches(source_rows), batches([("k", version)]), span).counts
         for version in ("1", "2", "3")
     }
 
-    assert found == {"1": {"lagging": 1}, "2": {}, "3": {}}
+    assert counts == {"1": {"lagging": 1}, "2": {}, "3": {}}
 
 
 def test_a_trimmed_side_explains_keys_that_only_the_other_has() -> None:
-    one: list[Row] = [("old", "1")]
+    rows: list[Row] = [("old", "1")]
 
-    expired_on_source = compare_latest(batches([]), batches(one), SourceSpan(ALL, ALL, source_trimmed=True))
+    expired_on_source = compare_latest(batches([]), batches(rows), SourceSpan(ALL, ALL, source_trimmed=True))
     expired_on_destination = compare_latest(
-        batches(one), batches([]), SourceSpan(ALL, ALL, destination_trimmed=True)
+        batches(rows), batches([]), SourceSpan(ALL, ALL, destination_trimmed=True)
     )
 
     assert (expired_on_source.equal, expired_on_source.expired_on_source) == (True, 1)

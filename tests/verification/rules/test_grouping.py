@@ -40,7 +40,7 @@ def pair(at: Position, **bounds: object) -> Pair:
 
 
 def shape(pool: Pool) -> tuple[list[int], list[int]]:
-    return [one.source.partition for one in pool.members], [one.partition for one in pool.places]
+    return [member.source.partition for member in pool.members], [place.partition for place in pool.places]
 
 
 def test_places_of_their_own_are_pairs_whatever_their_numbers() -> None:
@@ -49,7 +49,7 @@ def test_places_of_their_own_are_pairs_whatever_their_numbers() -> None:
     assert group_pairs(pairs, [], BOUNDS) == (pairs, [])
 
 
-def test_what_shares_a_place_is_a_pool_and_no_larger_than_that() -> None:
+def test_partitions_that_share_a_place_are_a_pool_and_no_others() -> None:
     pairs = [pair(position(number, number % 2)) for number in range(3)]
 
     alone, pools = group_pairs(pairs, [], BOUNDS)
@@ -58,7 +58,7 @@ def test_what_shares_a_place_is_a_pool_and_no_larger_than_that() -> None:
     assert list(map(shape, pools)) == [([0, 2], [0])]
 
 
-def test_a_key_that_chooses_connects_all_partitions_of_the_topic() -> None:
+def test_placement_by_key_connects_all_partitions_of_the_topic() -> None:
     pairs = [pair(position(0, 2)), pair(position(1, BY_KEY)), pair(position(2, 2, "other"))]
 
     alone, pools = group_pairs(pairs, [], BOUNDS)
@@ -67,7 +67,7 @@ def test_a_key_that_chooses_connects_all_partitions_of_the_topic() -> None:
     assert list(map(shape, pools)) == [([0, 1], [0, 1, 2, 3])]
 
 
-def test_a_place_that_cannot_hold_what_was_delivered_was_not_the_only_one() -> None:
+def test_a_place_with_fewer_records_than_were_delivered_was_not_the_only_one() -> None:
     moved = pair(position(0, 1, place_start=90, place_end=100))
 
     alone, [pool] = group_pairs([moved], [], BOUNDS)
@@ -100,22 +100,22 @@ def test_without_a_place_there_is_nothing_to_share() -> None:
     assert group_pairs(never, [position(7, BY_KEY)], BOUNDS) == (never, [])
 
 
-def test_a_pool_begins_where_the_first_of_them_began() -> None:
+def test_a_pool_begins_where_its_first_member_began() -> None:
     bounds = {**BOUNDS, ("all", 1): PlaceBounds(30, 100)}
-    one = pair(position(0, 1, place_start=40, place_end=100), place_log_start=30)
+    first = pair(position(0, 1, place_start=40, place_end=100), place_log_start=30)
     two = pair(position(1, 1, place_start=10, place_end=100), place_log_start=30)
     late = position(2, 1, place_start=5, place_end=100)
 
-    _, [pool] = group_pairs([one, two], [], bounds)
-    _, [with_others] = group_pairs([one, two], [late], bounds)
-    _, [by_key] = group_pairs([one, pair(position(3, BY_KEY))], [], bounds)
+    _, [pool] = group_pairs([first, two], [], bounds)
+    _, [with_others] = group_pairs([first, two], [late], bounds)
+    _, [by_key] = group_pairs([first, pair(position(3, BY_KEY))], [], bounds)
 
     assert [(place.start, place.end, place.expired) for place in pool.places] == [(30, 100, 20)]
     assert with_others.places[0].expired == 25
     assert [(place.start, place.expired) for place in by_key.places] == [(0, 0), (30, 30), (0, 0), (0, 0)]
 
 
-def test_where_another_tool_stopped_is_where_a_pool_begins() -> None:
+def test_a_pool_begins_where_another_tool_stopped() -> None:
     spread = pair(position(0, BY_KEY))
     bounds = {**BOUNDS, ("all", 2): PlaceBounds(30, 100)}
 
@@ -124,7 +124,7 @@ def test_where_another_tool_stopped_is_where_a_pool_begins() -> None:
     assert [(place.start, place.expired) for place in pool.places] == [(0, 0), (12, 0), (30, 10), (0, 0)]
 
 
-def test_what_was_there_before_matters_where_the_ledger_does_not_know_the_beginning() -> None:
+def test_earlier_records_matter_if_the_ledger_does_not_have_the_beginning() -> None:
     shared = [pair(position(0, 1)), pair(position(1, 1))]
     spread = [pair(position(0, BY_KEY)), pair(position(1, BY_KEY))]
 
@@ -150,11 +150,11 @@ def test_every_source_partition_is_compared_once_and_no_place_twice(homes: list[
 
     alone, pools = group_pairs(pairs, [], BOUNDS)
 
-    members = [one.source.partition for one in alone]
-    spots = [one.place and (one.place.topic, one.place.partition) for one in alone]
+    members = [pair.source.partition for pair in alone]
+    spots = [pair.place and (pair.place.topic, pair.place.partition) for pair in alone]
     for pool in pools:
         members += shape(pool)[0]
-        spots += [(pool.topic, one.partition) for one in pool.places]
-        assert all(any(pool.feeds(one, place) for one in pool.members) for place in pool.places)
+        spots += [(pool.topic, place.partition) for place in pool.places]
+        assert all(any(pool.feeds(member, place) for member in pool.members) for place in pool.places)
     assert sorted(members) == list(range(len(homes)))
     assert len(spots) == len(set(spots))

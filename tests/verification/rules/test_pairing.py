@@ -1,4 +1,4 @@
-"""What is compared with what, and how it is labelled."""
+"""Which offsets are compared with which, and how they are labelled."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def pair(position: Position | None = POSITION, bounds: Bounds = BOUNDS, stopped:
     return pair_of(SOURCE, position, bounds, compacted=False, timestamps=True, stopped=stopped)
 
 
-def test_both_sides_are_read_from_where_the_mirror_began_to_what_was_replicated_meanwhile() -> None:
+def test_both_sides_are_read_from_the_mirrors_start_to_what_was_replicated_meanwhile() -> None:
     made = pair()
 
     assert (made.source_from, made.position, made.end, made.source_to) == (10, 50, 60, 70)
@@ -36,14 +36,14 @@ def test_both_sides_are_read_from_where_the_mirror_began_to_what_was_replicated_
     assert (made.source_trimmed, made.place_trimmed, made.notes) == (False, False, ())
 
 
-def test_a_partition_without_a_position_is_owed_up_to_the_captured_end() -> None:
+def test_a_partition_without_a_position_is_required_up_to_the_captured_end() -> None:
     made = pair(position=None)
 
     assert (made.source_from, made.position, made.end, made.place) == (10, 60, 60, None)
     assert made.notes == ("never replicated",)
 
 
-def test_an_empty_partition_without_a_position_is_nothing_to_talk_about() -> None:
+def test_an_empty_partition_without_a_position_has_no_notes() -> None:
     assert pair(position=None, bounds=replace(BOUNDS, log_start=60)).notes == ()
 
 
@@ -68,7 +68,7 @@ def test_a_recreated_destination_topic_is_read_from_its_start() -> None:
     assert "created again" in made.notes[0]
 
 
-def test_a_start_by_choice_is_told_from_retention() -> None:
+def test_a_configured_start_is_distinguished_from_retention() -> None:
     late = pair(bounds=replace(BOUNDS, log_start=4))
     trimmed = pair(bounds=replace(BOUNDS, log_start=30, place_log_start=20))
     lost = pair(bounds=replace(BOUNDS, log_start=55))
@@ -82,7 +82,7 @@ def test_a_start_by_choice_is_told_from_retention() -> None:
     assert lost.notes == ("source offsets 50 to 54 (5) expired before replication",)
 
 
-def test_ends_that_contradict_the_ledger_are_said() -> None:
+def test_ends_that_contradict_the_ledger_are_noted() -> None:
     truncated = pair(bounds=replace(BOUNDS, end=40, now=40))
     held_back = pair(bounds=replace(BOUNDS, place_end=30))
 
@@ -97,6 +97,6 @@ def test_filtered_records_and_stops_are_noted() -> None:
     assert made.notes == ("stopped: the topic was truncated",)
 
 
-def test_a_pair_survives_its_journey() -> None:
+def test_a_pair_survives_json() -> None:
     for made in (pair(), pair(position=None), pair(stopped="why")):
         assert Pair.from_json(made.to_json()) == made
