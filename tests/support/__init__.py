@@ -1,1 +1,1 @@
-"""What tests share: a world of two clusters, mirrors as processes, and eyes of their own on both sides."""
+"""What tests share: a world of two clusters, mirrors as processes, and independent readers of both sides."""

@@ -25,16 +25,16 @@ for end, wanted in zip(ends, (3, 4)):
     os.dup2(end, wanted)
 os.execv(sys.argv[3], sys.argv[3:])
 """
-"""The browser wants its pipe there, whatever the numbers are here."""
+"""The file descriptors at which the browser expects its pipe."""
 
 
 def program() -> str:
-    """Chromium's path, or nothing where it is not installed."""
-    return next((found for name in ("chromium", "chromium-browser") if (found := shutil.which(name))), "")
+    """Chromium's path, or an empty string if it is not installed."""
+    return next((path for name in ("chromium", "chromium-browser") if (path := shutil.which(name))), "")
 
 
 class Page:
-    """A tab. `errors`: what a developer would see in red in the console."""
+    """A tab. `errors`: the errors of its console."""
 
     def __init__(self, browser: Browser, target: str, session: str) -> None:
         self._browser = browser
@@ -52,14 +52,14 @@ class Page:
         self.until("document.readyState === 'complete'", "the page is loaded")
 
     def js(self, expression: str) -> Any:
-        answer = self.ask(
+        reply = self.ask(
             "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True, userGesture=True
         )
-        assert "exceptionDetails" not in answer, answer["exceptionDetails"]
-        return answer["result"].get("value")
+        assert "exceptionDetails" not in reply, reply["exceptionDetails"]
+        return reply["result"].get("value")
 
     def text(self, selector: str = "body") -> str:
-        """What a reader sees there."""
+        """The visible text."""
         return str(self.js(f"document.querySelector({json.dumps(selector)})?.innerText ?? ''"))
 
     def until(self, expression: str, what: str, seconds: float = 60.0) -> Any:
@@ -82,7 +82,7 @@ class Page:
         place.write_bytes(base64.b64decode(shot["data"]))
 
     def close(self) -> None:
-        """Otherwise it goes on asking for its server, and may come upon the next one at the same port."""
+        """Otherwise it keeps sending requests to its server's port, where the next server may listen."""
         self._browser.ask("Target.closeTarget", {"targetId": self._target})
 
     def heard(self, method: str, parameters: dict[str, Any]) -> None:
@@ -136,7 +136,7 @@ class Browser:
                 return dict(message["result"])
             if "method" in message and (page := self._pages.get(message.get("sessionId", ""))):
                 page.heard(message["method"], message["params"])
-        raise AssertionError(f"the browser did not answer {method} within {seconds:.0f} s")
+        raise AssertionError(f"the browser did not respond to {method} within {seconds:.0f} s")
 
     def _messages(self, deadline: float) -> Iterator[dict[str, Any]]:
         while (left := deadline - time.monotonic()) > 0:

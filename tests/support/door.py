@@ -1,4 +1,4 @@
-"""A front door as its users open it, and a reader that follows what comes through."""
+"""A compat command as its users run it, and a reader that follows the replicated records."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support.process import Causeway
 
 @contextlib.contextmanager
 def door(directory: Path, *arguments: str | Path, env: Mapping[str, str]) -> Iterator[Causeway]:
-    """`causeway` with these arguments and variables; it is gone at the end, however that comes."""
+    """`causeway` with these arguments and variables; it is stopped at the end in every case."""
     process = Causeway(*arguments, log=directory / f"door-{uuid.uuid4().hex[:8]}.log", env=env)
     try:
         yield process
@@ -25,7 +25,7 @@ def door(directory: Path, *arguments: str | Path, env: Mapping[str, str]) -> Ite
 
 
 class Follower:
-    """Reads what is committed to a topic, from its beginning, and goes on."""
+    """Reads the committed records of a topic from its beginning, and continues."""
 
     def __init__(self, servers: str, topic: str) -> None:
         self._servers, self._topic = servers, topic
@@ -36,8 +36,8 @@ class Follower:
     def has(self, *values: bytes) -> bool:
         """Whether records with these values have arrived by now."""
         if self._consumer is None:
-            found = self._admin.list_topics(timeout=10).topics.get(self._topic)
-            if found is None or not found.partitions:
+            topic = self._admin.list_topics(timeout=10).topics.get(self._topic)
+            if topic is None or not topic.partitions:
                 return False
             self._consumer = Consumer(
                 {
@@ -48,7 +48,7 @@ class Follower:
                     "fetch.wait.max.ms": 20,
                 }
             )
-            self._consumer.assign([TopicPartition(self._topic, number, 0) for number in found.partitions])
+            self._consumer.assign([TopicPartition(self._topic, number, 0) for number in topic.partitions])
         for message in self._consumer.consume(5000, 0.05):
             assert message.error() is None, message.error()
             self.values.add(message.value())
@@ -60,10 +60,10 @@ class Follower:
 
 
 def committed(servers: str, group: str, topic: str, partitions: int) -> dict[int, int]:
-    """What a consumer group has committed, as lag tools see it."""
+    """The committed offsets of a consumer group, as lag tools read them."""
     consumer = Consumer({"bootstrap.servers": servers, "group.id": group})
     try:
         asked = [TopicPartition(topic, number) for number in range(partitions)]
-        return {found.partition: found.offset for found in consumer.committed(asked, timeout=10)}
+        return {partition.partition: partition.offset for partition in consumer.committed(asked, timeout=10)}
     finally:
         consumer.close()

@@ -1,4 +1,4 @@
-"""Drop producers amid transactions, as failed attempts do. A program, since the client may end its process.
+"""Drop producers during transactions, as failed attempts do. A program, since the client may end its process.
 
 Arguments: bootstrap servers, topic, carrier, and how many producers to drop.
 """
@@ -18,7 +18,7 @@ from causeway.kafka.transaction import Transaction
 
 LIMITS = Limits(1_000, 1 << 20, 1, 10, 1 << 24, 10_000, 100_000, 1)
 LONGEST_SECONDS = 0.0016
-"""From produce to close: the client failed where that took 0.8 to 1.6 ms (two cores, a loaded machine)."""
+"""From produce to close: the client failed if that took 0.8 to 1.6 ms (two cores, a loaded machine)."""
 
 
 def drop(servers: str, topic: str, kind: CarrierChoice, count: int) -> None:

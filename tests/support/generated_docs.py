@@ -48,7 +48,7 @@ BLOCK = re.compile(r"(<!-- (fields|metrics): (.*?) -->\n)(.*?)(<!-- end -->\n)",
 
 
 def generated(page: str) -> str:
-    """The page with its tables generated anew."""
+    """The page with its tables generated again."""
 
     def replaced(block: re.Match[str]) -> str:
         make = field_table if block[2] == "fields" else metric_table

@@ -1,4 +1,4 @@
-"""Go MirrorMaker's flags over the two files that its page needs, in the directory that commands run in."""
+"""Go MirrorMaker's flags and the two files that its page needs, in the working directory."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def settings(*arguments: str, topics: str = "--whitelist=.*") -> Settings:
 
 
 def mirror(*arguments: str, topics: str = "--whitelist=.*") -> MirrorSettings:
-    (found,) = settings(*arguments, topics=topics).mirrors
-    return found
+    (settings_of_mirror,) = settings(*arguments, topics=topics).mirrors
+    return settings_of_mirror
 
 
 def problems(*arguments: str, topics: str = "--whitelist=.*") -> list[str]:

@@ -1,4 +1,4 @@
-"""kaf-relay's configurations, of both generations, and what the door makes of them."""
+"""kaf-relay's configurations, of both generations, and their translations."""
 
 from __future__ import annotations
 
@@ -172,34 +172,34 @@ servers = ["there:9092"]
 
 
 def relay(text: str = PLAIN, more: Mapping[str, Any] | None = None, **options: Any) -> Relay:
-    """What becomes of a file, and of what is merged into it."""
+    """The translation of a file, and of what is merged into it."""
     tree = merged([tomllib.loads(text), more or {}])
     return translate(tree, "config.toml", Options(**options), Path("/somewhere"))
 
 
-def settings(found: Relay) -> Settings:
-    return found.translation.settings([], Path("/somewhere"))
+def settings(translated: Relay) -> Settings:
+    return translated.translation.settings([], Path("/somewhere"))
 
 
 def mirror(text: str = PLAIN, more: Mapping[str, Any] | None = None, **options: Any) -> dict[str, Any]:
     """The mirror's table, which must load."""
-    found = relay(text, more, **options)
-    settings(found)
-    return found.translation.mirrors[0]
+    translated = relay(text, more, **options)
+    settings(translated)
+    return translated.translation.mirrors[0]
 
 
 def problems(text: str = PLAIN, more: Mapping[str, Any] | None = None, **options: Any) -> list[str]:
-    found = relay(text, more, **options)
+    translated = relay(text, more, **options)
     with pytest.raises(ConfigError) as caught:
-        settings(found)
+        settings(translated)
     assert caught.value.exit_code == 3
     return list(caught.value.problems)
 
 
 def notes(text: str = PLAIN, more: Mapping[str, Any] | None = None, **options: Any) -> list[str]:
-    found = relay(text, more, **options)
-    settings(found)
-    return found.translation.notes
+    translated = relay(text, more, **options)
+    settings(translated)
+    return translated.translation.notes
 
 
 def node(generation: str, **values: Any) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """A real MirrorMaker 2, in its dedicated mode, as a process of its own.
 
 Its jars come through Ivy like the brokers'. Two settings: as it is shipped, and with everything that its
-manual asks for exactly once. What differs from a user's file is what a small cluster needs (one replica)
-and what would only cost waiting (how often it looks for topics).
+manual requires for exactly-once. The differences to a user's file are for a small cluster (one replica)
+and for shorter waits (its topic refresh interval).
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Flow:
 
 
 def properties(flow: Flow, setting: Setting, rest_port: int = 0) -> dict[str, str]:
-    """The mm2.properties of a flow. Exactly once needs the REST server: its nodes ask each other to fence."""
+    """The mm2.properties of a flow. Exactly-once needs the REST server, for fence requests."""
     there, back = f"{flow.name}->dst", f"dst->{flow.name}"
     shipped = {
         "clusters": f"{flow.name}, dst",
@@ -99,7 +99,7 @@ class MirrorMaker2:
 
     def __init__(
         self, directory: Path, source_servers: str, destination_servers: str, setting: Setting, *,
-        own_eyes: str = "",  # the destination's servers for what we ask ourselves, where a proxy is between
+        own_eyes: str = "",  # the destination's servers for our own requests, if a proxy is between
     ) -> None:  # fmt: skip
         self.name = f"m{uuid.uuid4().hex[:8]}"
         self.setting = setting
@@ -129,7 +129,7 @@ class MirrorMaker2:
         self._process = self._watchdog = None
 
     def stop(self) -> int:
-        """SIGTERM, as its own script does. The JVM's exit code says nothing else than that."""
+        """SIGTERM, as its own script does. The JVM's exit code shows only that."""
         self._send(signal.SIGTERM)
         ended = self._process is None or process.wait_gone(self._process, STOP_SECONDS)
         self.kill()
@@ -150,7 +150,7 @@ class MirrorMaker2:
         return {"jvm": [self._process.pid]} if self._process is not None else {}
 
     def note_ledger(self, journal: object, *, whole: bool) -> None:
-        """Its positions are Connect's own business."""
+        """Its positions are Connect's, in Connect's own topics."""
 
     def note_map(self, journal: object) -> None:
         """Its offset syncs name some records, not all."""
@@ -159,12 +159,12 @@ class MirrorMaker2:
         return True
 
     def failures(self) -> list[str]:
-        """Why its tasks have failed, as whoever asks for their state is told."""
+        """Why its tasks have failed, by their status records."""
         try:
-            found = read_all(self._own_eyes, self.flow.status_topic).values()
+            partitions = read_all(self._own_eyes, self.flow.status_topic).values()
         except (KafkaException, KeyError):
-            return []  # it has not come so far as to have a state
-        return failed([row for rows in found for row in rows])
+            return []  # it has no state yet
+        return failed([row for rows in partitions for row in rows])
 
     def refused(self) -> set[str]:
         """Topics to which it could not send, as its log names them."""
@@ -176,7 +176,7 @@ class MirrorMaker2:
 
 
 def failed(statuses: list[Rec]) -> list[str]:
-    """From the records of its status topic: the reason of each task that carries records and has failed."""
+    """From the records of its status topic: the reason of each failed task that replicates records."""
     last = {row.key: row.value for row in statuses if row.key and row.key.startswith(_STATUS_OF_TASK)}
     states = [json.loads(value) for value in last.values() if value]
-    return [str(one.get("trace") or "no reason given") for one in states if one["state"] == "FAILED"]
+    return [str(state.get("trace") or "no reason given") for state in states if state["state"] == "FAILED"]

@@ -12,7 +12,7 @@ _PRODUCER = 0
 
 
 def _functions() -> Any:
-    found = ctypes.CDLL(str(library.tried().path))
+    rdkafka = ctypes.CDLL(str(library.tried().path))
     address, text, number = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int
     for name, result, arguments in (
         ("rd_kafka_conf_new", address, ()),
@@ -24,9 +24,9 @@ def _functions() -> Any:
         ("rd_kafka_mock_cluster_bootstraps", text, (address,)),
         ("rd_kafka_mock_topic_create", number, (address, text, number, number)),
     ):
-        function = getattr(found, name)
+        function = getattr(rdkafka, name)
         function.restype, function.argtypes = result, list(arguments)
-    return found
+    return rdkafka
 
 
 class MockCluster:

@@ -1,4 +1,4 @@
-"""Plain loops in place of the old tools that `adopt` takes over from, and what a takeover must leave."""
+"""Plain loops in place of the old tools that `adopt` takes over from, and the checks after a takeover."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from support.placing import assert_all_in_order, java, sarama
 from support.records import Rec
 from support.world import World, now_ms
 
-RECORDS = 300  # of each source partition, of which the old tool carries some
+RECORDS = 300  # of each source partition, of which the old tool copies some
 WINDOW = "60"
 Partitions = Mapping[int, Sequence[Rec]]
 
@@ -59,7 +59,7 @@ class OldTool:
         timestamps: bool = False,
         transactions: bool = False,
     ) -> None:
-        """Partition by partition in turns, so that they mix."""
+        """Alternating between partitions, so that they mix."""
         waiting = {number: list(self.records[number][:count]) for number, count in enumerate(upto)}
         copied = []
         while any(waiting.values()):
@@ -95,8 +95,8 @@ def same(number: int, _rec: Rec) -> int:
 
 
 def contents(partitions: Partitions) -> dict[int, list[Rec]]:
-    """What all tools keep."""
-    return {n: [Rec(rec.key, rec.value, (), 0) for rec in found] for n, found in partitions.items()}
+    """Keys and values, which all tools keep."""
+    return {n: [Rec(rec.key, rec.value, (), 0) for rec in records] for n, records in partitions.items()}
 
 
 def assert_taken_over(world: World, source: str, destination: str) -> None:
@@ -106,11 +106,11 @@ def assert_taken_over(world: World, source: str, destination: str) -> None:
 
 def begins(world: World, mirror: str = "") -> dict[tuple[str, int], int]:
     """The first positions in a mirror's ledger."""
-    return {(one.topic, one.partition): at.start for one, at in world.ledger(mirror).positions.items()}
+    return {(key.topic, key.partition): at.start for key, at in world.ledger(mirror).positions.items()}
 
 
 def copied_topic(world: World, suffix: str, upto: Sequence[int]) -> tuple[str, OldTool]:
-    """A topic of which so much was copied under the same name, into the same partitions."""
+    """A topic copied up to these offsets, under the same name, into the same partitions."""
     topic = world.topic(suffix, len(upto))
     world.topic(suffix, len(upto), on="destination")
     fill(world, topic, len(upto))
@@ -120,9 +120,9 @@ def copied_topic(world: World, suffix: str, upto: Sequence[int]) -> tuple[str, O
 
 
 def twice_and_lost(world: World, source: str, destination: str) -> tuple[int, int]:
-    """How many records are on the destination once more than on the source, and how many once less."""
+    """The numbers of duplicated and of lost records on the destination."""
     here, there = (
-        Counter((rec.key, rec.value) for found in world.read(topic, on).values() for rec in found)
+        Counter((rec.key, rec.value) for records in world.read(topic, on).values() for rec in records)
         for topic, on in ((source, "source"), (destination, "destination"))
     )
     return (there - here).total(), (here - there).total()

@@ -1,4 +1,4 @@
-"""Orders without a driver: what one task does with them, beside real brokers."""
+"""Task orders without a driver: one task serves them, with real brokers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class TooManyAttempts(Exception):
 
 
 class Patience:
-    """In the place of a task's backoff: it may retry so many times."""
+    """Replaces a task's backoff: it may retry `times` times."""
 
     def __init__(self, attempts: int) -> None:
         self._left = attempts
@@ -57,16 +57,16 @@ def order_of(
         for name, writing in (("source", {}), ("destination", producer or {}))
     )
     ledger = ensure_topics(destination, world.mirror, 1, 1)
-    found, places = source.describe(names), destination.describe(names)
+    topics_here, places = source.describe(names), destination.describe(names)
     lanes = [
         Lane(
             SourcePartition(source.cluster_id(), name, number),
-            found[name].topic_id,
+            topics_here[name].topic_id,
             Place(name, places[name].topic_id, number),
             until,
         )
         for name in names
-        for number in range(found[name].partitions)
+        for number in range(topics_here[name].partitions)
     ]
     return TaskOrder(
         slice=SliceId(world.mirror, lease=1, generation=1, number=1),

@@ -1,4 +1,4 @@
-"""Where other people's producers put records, computed by nobody's code but this."""
+"""Where other tools' producers put records, computed independently of the code under test."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def sarama(key: bytes, partitions: int) -> int:
     for byte in key:
         state = (state ^ byte) * 0x01000193 & 0xFFFFFFFF
     signed = state - (1 << 32) if state >= 1 << 31 else state
-    return abs(signed) % partitions  # Go's remainder has the sign of what is divided
+    return abs(signed) % partitions  # Go's remainder has the sign of the dividend
 
 
 def java(key: bytes, partitions: int) -> int:
@@ -37,11 +37,11 @@ def assert_all_in_order(source: Mapping[int, Sequence[Rec]], arrived: Mapping[in
     Records must differ from each other.
     """
     wanted = {rec: (partition, place) for partition, recs in source.items() for place, rec in enumerate(recs)}
-    assert len(wanted) == sum(map(len, source.values())), "records must differ to be told apart"
-    found = [rec for recs in arrived.values() for rec in recs]
-    assert len(found) == len(set(found)), f"{len(found) - len(set(found))} records arrived twice"
-    assert set(found) == set(wanted), (
-        f"missing: {[*wanted.keys() - set(found)][:3]}, foreign: {[*set(found) - wanted.keys()][:3]}"
+    assert len(wanted) == sum(map(len, source.values())), "records must differ"
+    records = [rec for recs in arrived.values() for rec in recs]
+    assert len(records) == len(set(records)), f"{len(records) - len(set(records))} records arrived twice"
+    assert set(records) == set(wanted), (
+        f"missing: {[*wanted.keys() - set(records)][:3]}, foreign: {[*set(records) - wanted.keys()][:3]}"
     )
     for there, recs in arrived.items():
         for here in source:

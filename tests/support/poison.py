@@ -1,4 +1,4 @@
-"""Records that a real broker refuses, and what a topic must be like to refuse them: one of each kind."""
+"""Records that a real broker rejects, with the topic settings that make it reject them: one of each kind."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ DAY_MS = 24 * 60 * 60 * 1000
 
 @dataclass(frozen=True)
 class Poison:
-    """A record of this kind is refused by a topic with these settings, which takes all others."""
+    """A topic with these settings rejects a record of this kind, and accepts all others."""
 
     name: str
     config: dict[str, str]
     said: str  # by the client
-    todo: str  # what people are told to look at
+    todo: str  # part of the reported remedy
     key: bytes | None = b"k"
     size: int = 20
     away_ms: int = 0  # from now

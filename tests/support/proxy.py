@@ -1,20 +1,20 @@
-"""A TCP proxy between clients and one broker that knows where Kafka's requests and answers begin.
+"""A TCP proxy between clients and one broker that separates Kafka's requests and responses.
 
-Loopback only; an event loop in a thread of its own, whatever the number of connections. Every fault may be
-asked for from any thread, and from `on_request` as well; `heal()` ends those that last:
+Loopback only; an event loop in its own thread, for any number of connections. Every fault may be
+requested from any thread, also from `on_request`; `heal()` ends those that last:
 
     cut()                       no connection, old or new
-    mute(way, late=…)           one way is dead and the connections stay up; what goes there vanishes, or is
-                                delivered when it heals, as TCP would, even if its sender has gone meanwhile
-    delay(seconds)              each way, in order
-    limit(bytes_per_second)     each way, for all connections together
+    mute(way, late=…)           one direction is dead and the connections stay open; its frames are lost, or are
+                                delivered when it heals, as TCP would, even if the sender has closed meanwhile
+    delay(seconds)              in each direction, in order
+    limit(bytes_per_second)     in each direction, for all connections together
 
 and these happen once:
 
     reset()                     every connection, as a crashed machine does it
-    tear(way, api)              the next frame of a kind ends half way, in a reset
+    tear(way, api)              the next frame of a kind ends in the middle, with a reset
     hold(api, …), release()     the next request of a kind is kept and its sender dropped; delivered late
-    lose_answer(api, …)         the broker does what the next request of a kind asks; nobody hears of it
+    lose_answer(api, …)         the broker handles the next request of a kind; its response is lost
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Proxy:
 
     @property
     def seen(self) -> dict[int, int]:
-        """Requests that came, by api key."""
+        """Requests received, by api key."""
         return self._wire.seen
 
     @property
@@ -66,17 +66,17 @@ class Proxy:
 
     @property
     def stopped(self) -> dict[Way, int]:
-        """Frames, and ends of connections, that a dead way did not let through, by direction."""
+        """Frames and ends of connections that a dead direction did not deliver, by direction."""
         return self._wire.stopped
 
     @property
     def held(self) -> threading.Event:
-        """Set once a request is kept back."""
+        """Set once a request is held."""
         return self._wire.held
 
     @property
     def lost(self) -> threading.Event:
-        """Set once an answer was lost."""
+        """Set once a response was lost."""
         return self._wire.lost
 
     @property
@@ -132,15 +132,15 @@ class Proxy:
         self._wire.hold = (api, containing)
 
     def release(self) -> None:
-        """Deliver the held request now, on the connection it came for."""
+        """Deliver the held request now, on its own connection."""
         self._do(self._wire.release)
 
     def lose_answer(self, api: int, containing: bytes = b"", *, hang_up: bool = True) -> None:
-        """With `hang_up` the connection breaks in its place; otherwise later answers pass."""
+        """With `hang_up` the connection is closed instead; otherwise later responses are delivered."""
         self._wire.lose = (api, containing, hang_up)
 
     def close(self) -> None:
-        """Raises what went wrong in here, `on_request` included."""
+        """Raises errors of the proxy, including those of `on_request`."""
         if self._loop.is_closed():
             return
         self.cut()
@@ -176,10 +176,10 @@ class Proxy:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await asyncio.sleep(0)  # transports close one turn after they were told to
+        await asyncio.sleep(0)  # transports close one turn of the loop later
 
     def _do(self, act: Callable[[], T]) -> T:
-        """In the loop's thread, and done when this returns."""
+        """Run in the loop's thread; done when this returns."""
         if threading.current_thread() is self._thread:
             return act()
         done: concurrent.futures.Future[T] = concurrent.futures.Future()

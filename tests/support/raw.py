@@ -1,7 +1,7 @@
-"""Records written and read through sockets alone, byte by byte: what no client's library has looked at.
+"""Records written and read through plain sockets, byte by byte, without a client library.
 
-Batches of version 2, not compressed. Whoever writes what is read back must not compress it either. (And the
-topic must not ask for it: a broker that compresses reads names of headers as UTF-8, and writes U+FFFD where
+Batches of version 2, not compressed. The writer of what is read back must not compress it either. (And the
+topic must not require it: a broker that compresses reads names of headers as UTF-8, and writes U+FFFD where
 they are not.)
 """
 
@@ -18,7 +18,7 @@ from support.process import eventually
 Header = tuple[bytes, bytes | None]
 
 _PRODUCE, _FETCH = 0, 1
-_NOT_YET = (3, 6)  # a broker that has not heard of the topic, or that it leads it
+_NOT_YET = (3, 6)  # a broker that does not know the topic, or that it leads it, yet
 _VERSIONS = {_PRODUCE: 3, _FETCH: 4}
 
 
@@ -35,8 +35,8 @@ def produce(servers: str, topic: str, records: Sequence[Raw], timestamp: int, pa
     body += struct.pack(">iii", 1, partition, len(batch)) + batch
 
     def written() -> bool:
-        answer = _ask(servers, _PRODUCE, body)
-        (error,) = struct.unpack_from(">h", answer, 4 + 2 + len(topic) + 4 + 4)
+        response = _ask(servers, _PRODUCE, body)
+        (error,) = struct.unpack_from(">h", response, 4 + 2 + len(topic) + 4 + 4)
         assert not error or error in _NOT_YET, f"{topic}: error {error}"
         return not error
 
@@ -44,33 +44,33 @@ def produce(servers: str, topic: str, records: Sequence[Raw], timestamp: int, pa
 
 
 def read(servers: str, topic: str, partition: int = 0) -> list[Raw]:
-    """All records, those of transactions that were aborted among them."""
-    found: list[Raw] = []
+    """All records, including those of aborted transactions."""
+    records_read: list[Raw] = []
     at = 0
     while True:
         body = struct.pack(">iiiib", -1, 500, 1, 1 << 26, 0) + struct.pack(">i", 1) + _text(topic)
         body += struct.pack(">iiqi", 1, partition, at, 1 << 26)
-        answer = _ask(servers, _FETCH, body)
+        response = _ask(servers, _FETCH, body)
         start = 4 + 4 + 2 + len(topic) + 4  # throttling, topics, the name, partitions
-        _, error, _, _, aborted = struct.unpack_from(">ihqqi", answer, start)
+        _, error, _, _, aborted = struct.unpack_from(">ihqqi", response, start)
         assert not error, f"{topic}: error {error}"
         start += 26 + 16 * max(0, aborted)
-        (size,) = struct.unpack_from(">i", answer, start)
-        batches = answer[start + 4 : start + 4 + size]
+        (size,) = struct.unpack_from(">i", response, start)
+        batches = response[start + 4 : start + 4 + size]
         if not batches:
-            return found
+            return records_read
         for base, last, records in _batches(batches):
             if base >= at:
-                found += records
+                records_read += records
             at = max(at, last + 1)
 
 
 def _batch(records: Sequence[Raw], timestamp: int) -> bytes:
     encoded = b"".join(_record(number, record) for number, record in enumerate(records))
     count = len(records)
-    behind_crc = struct.pack(">hiqqqhii", 0, count - 1, timestamp, timestamp, -1, -1, -1, count) + encoded
-    crc = _crc32c(behind_crc)
-    return struct.pack(">qiibI", 0, 4 + 1 + 4 + len(behind_crc), -1, 2, crc) + behind_crc
+    after_crc = struct.pack(">hiqqqhii", 0, count - 1, timestamp, timestamp, -1, -1, -1, count) + encoded
+    crc = _crc32c(after_crc)
+    return struct.pack(">qiibI", 0, 4 + 1 + 4 + len(after_crc), -1, 2, crc) + after_crc
 
 
 def _record(number: int, record: Raw) -> bytes:
@@ -95,7 +95,7 @@ def _batches(data: bytes) -> Iterator[tuple[int, int, list[Raw]]]:
 
 
 def _records(data: bytes, at: int, count: int) -> list[Raw]:
-    found = []
+    records = []
     for _ in range(count):
         _, at = _read_varint(data, at)
         at += 1
@@ -109,8 +109,8 @@ def _records(data: bytes, at: int, count: int) -> list[Raw]:
             name, at = _read_sized(data, at)
             content, at = _read_sized(data, at)
             headers.append((name or b"", content))
-        found.append(Raw(key, value, tuple(headers)))
-    return found
+        records.append(Raw(key, value, tuple(headers)))
+    return records
 
 
 def _sized(part: bytes | None) -> bytes:
@@ -132,14 +132,14 @@ def _varint(value: int) -> bytes:
 
 
 def _read_varint(data: bytes, at: int) -> tuple[int, int]:
-    found = shift = 0
+    number = shift = 0
     while True:
         byte = data[at]
         at += 1
-        found |= (byte & 0x7F) << shift
+        number |= (byte & 0x7F) << shift
         shift += 7
         if byte < 0x80:
-            return (found >> 1) ^ -(found & 1), at
+            return (number >> 1) ^ -(number & 1), at
 
 
 def _text(text: str) -> bytes:

@@ -11,14 +11,14 @@ _PATIENCE_SECONDS = 30
 
 
 def reassign(servers: str, topic: str, wanted: Mapping[int, Sequence[int]]) -> None:
-    """Partition → its replicas from now on, the preferred leader first. Any broker may be asked."""
+    """Partition → its replicas from now on, the preferred leader first. Any broker accepts it."""
     host, _, port = servers.partition(",")[0].rpartition(":")
     with socket.create_connection((host, int(port)), _PATIENCE_SECONDS) as connection:
         request = _request(topic, wanted)
         connection.sendall(struct.pack(">i", len(request)) + request)
         (size,) = struct.unpack(">i", _exactly(connection, 4))
-        answer = _exactly(connection, size)
-    (code,) = struct.unpack_from(">h", answer, 9)  # behind correlation, tags and throttle time
+        response = _exactly(connection, size)
+    (code,) = struct.unpack_from(">h", response, 9)  # after correlation, tags and throttle time
     assert code == 0, f"the brokers do not reassign {topic}: error {code}"
 
 
@@ -36,9 +36,9 @@ def _request(topic: str, wanted: Mapping[int, Sequence[int]]) -> bytes:
 
 
 def _exactly(connection: socket.socket, count: int) -> bytes:
-    found = b""
-    while len(found) < count:
-        part = connection.recv(count - len(found))
+    received = b""
+    while len(received) < count:
+        part = connection.recv(count - len(received))
         assert part, "the broker hung up"
-        found += part
-    return found
+        received += part
+    return received

@@ -1,4 +1,4 @@
-"""Records as they are compared, and a reader that owes nothing to the code under test."""
+"""Records as they are compared, and a reader that is independent of the code under test."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Rec(NamedTuple):
 def read_all(
     servers: str, topic: str, *, committed: bool = True, seconds: float = 30.0
 ) -> dict[int, list[Rec]]:
-    """Every record of a topic up to its end of now, by partition."""
+    """Every record of a topic up to its current log end, by partition."""
     return {
-        partition: [rec for _, rec in found]
-        for partition, found in read_offsets(servers, topic, committed=committed, seconds=seconds).items()
+        partition: [rec for _, rec in records]
+        for partition, records in read_offsets(servers, topic, committed=committed, seconds=seconds).items()
     }
 
 
@@ -35,7 +35,7 @@ def read_offsets(
     servers: str, topic: str, *,
     committed: bool = True, seconds: float = 30.0, starts: Mapping[int, int] | None = None,
 ) -> dict[int, list[tuple[int, Rec]]]:  # fmt: skip
-    """The same with offsets; of some partitions from where they `starts`."""
+    """The same with offsets; `starts` has the first offset of some partitions."""
     begin = starts or {}
     consumer = Consumer(
         {
@@ -50,7 +50,7 @@ def read_offsets(
     )
     try:
         partitions = list(consumer.list_topics(topic, timeout=min(10, seconds)).topics[topic].partitions)
-        found: dict[int, list[tuple[int, Rec]]] = {partition: [] for partition in partitions}
+        records: dict[int, list[tuple[int, Rec]]] = {partition: [] for partition in partitions}
         consumer.assign(
             [TopicPartition(topic, partition, begin.get(partition, 0)) for partition in partitions]
         )
@@ -61,12 +61,12 @@ def read_offsets(
             for message in consumer.consume(5000, 0.1):
                 error = message.error()
                 if error is None:
-                    found[message.partition()].append((message.offset(), _rec(message)))
+                    records[message.partition()].append((message.offset(), _rec(message)))
                 elif error.code() == KafkaError._PARTITION_EOF:
                     open_partitions.discard(message.partition())
                 else:
                     raise AssertionError(f"{topic}: {error}")
-        return found
+        return records
     finally:
         consumer.close()
 
@@ -76,7 +76,7 @@ def _rec(message: Any) -> Rec:
 
 
 def end_offsets(servers: str, topic: str, partitions: int, *, seconds: float = 30.0) -> dict[int, int]:
-    """The ends of now. Nobody may be there yet to tell: the topic is new, or a broker has just died."""
+    """The current log ends. Retries while there is no leader: of a new topic, or after a broker's death."""
     admin = AdminClient({"bootstrap.servers": servers})
     wanted = {TopicPartition(topic, n): OffsetSpec.latest() for n in range(partitions)}
     deadline = time.monotonic() + seconds
@@ -84,11 +84,11 @@ def end_offsets(servers: str, topic: str, partitions: int, *, seconds: float = 3
         try:
             asked = admin.list_offsets(wanted)
             ends = {partition.partition: future.result().offset for partition, future in asked.items()}
-            assert min(ends.values(), default=0) >= 0, f"{topic}: a leader did not answer"
+            assert min(ends.values(), default=0) >= 0, f"{topic}: a leader did not respond"
             return ends
         except (KafkaException, AssertionError):
             if time.monotonic() > deadline:
                 raise
-        time.sleep(0.1)  # whoever is being elected needs the processor more than we do
+        time.sleep(0.1)  # leave the CPU to the leader election
         with contextlib.suppress(KafkaException):
-            admin.list_topics(topic, timeout=10)  # the client asks a leader that it knows, until it looks
+            admin.list_topics(topic, timeout=10)  # else the client keeps using the leader that it knows

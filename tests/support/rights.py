@@ -1,4 +1,4 @@
-"""A cluster whose brokers ask who we are and what we may do, and a user whose rights a test takes away."""
+"""A cluster with authentication and ACLs, and a user whose permissions a test revokes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TRANSACTIONAL_ID = ResourceType.TRANSACTIONAL_ID
 
 
 class Rights:
-    """What the user may do on a cluster: everything, but for what a test denies."""
+    """The user's permissions on a cluster: everything except what a test denies."""
 
     def __init__(self, cluster: EmbeddedCluster) -> None:
         self.cluster = cluster
@@ -65,7 +65,7 @@ class Rights:
         self._create(kind, name, operation, AclPermissionType.DENY)
 
     def grant(self, name: str, kind: ResourceType = ResourceType.TOPIC) -> None:
-        """Nothing is denied there any more."""
+        """Remove the denials there."""
         wanted = AclBindingFilter(
             kind, name, ResourcePatternType.LITERAL, None, None, AclOperation.ANY, AclPermissionType.DENY
         )

@@ -1,4 +1,4 @@
-"""A real Spark standalone cluster on this machine: a master, workers, and whatever they start.
+"""A real Spark standalone cluster on this machine: a master, workers, and their child processes.
 
 Everything runs below one directory, which is also how it is found again: an executor outlives its worker for
 a moment, and its Python processes outlive the executor.
@@ -29,7 +29,7 @@ from support.process import command, descendants, eventually
 _HOME = Path(pyspark.__file__).parent
 _JVM = (
     "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dspark.master.rest.enabled=false",
-    # What Spark's own launcher opens; its network layer looks into these.
+    # Packages that Spark's own launcher opens; its network layer accesses them.
     *(f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in ("java.nio", "sun.nio.ch", "java.util")),
 )  # fmt: skip
 
@@ -54,7 +54,7 @@ class Executor:
 
     @property
     def tree(self) -> list[int]:
-        """All of it."""
+        """All its processes."""
         return [self.pid, *descendants(self.pid)]
 
 
@@ -69,7 +69,7 @@ class Daemon:
 
     def start(self) -> None:
         eventually(lambda: is_free(self.port) and is_free(self.ui), f"the ports of {self.name} are free")
-        # What Spark's own scripts would set for the executors that a worker starts.
+        # Set by Spark's own scripts for the executors that a worker starts.
         environment = [f"SPARK_LOCAL_IP={HOST}", f"SPARK_HOME={_HOME}", "SPARK_SCALA_VERSION=2.13"]
         self._process = spawn(["env", *environment, *self._command], self._directory, self.log)
         self._watchdog = Watchdog(self._process)
@@ -97,7 +97,7 @@ class Daemon:
 
 
 class SparkCluster:
-    """A master and its workers; `recovers` keeps what the master knows over its death."""
+    """A master and its workers; `recovers` keeps the master's state across its death."""
 
     def __init__(self, directory: Path, workers: int = 2, cores: int = 2, *, recovers: bool = True) -> None:
         self.directory = directory.resolve()
@@ -139,7 +139,7 @@ class SparkCluster:
         self.close()
 
     def close(self) -> None:
-        """End everything that was ever started here, and all that those started."""
+        """End every process that was started here, and its descendants."""
         for daemon in (self.master, *self.workers):
             daemon.kill()
 
@@ -167,40 +167,40 @@ class SparkCluster:
         )
 
     def facts(self) -> dict[str, Any]:
-        """What the master says about itself; nothing while it does not answer."""
+        """The master's state; empty while it does not respond."""
         try:
-            with urllib.request.urlopen(f"http://{HOST}:{self.master.ui}/json/", timeout=5) as answer:
-                return dict(json.load(answer))
+            with urllib.request.urlopen(f"http://{HOST}:{self.master.ui}/json/", timeout=5) as response:
+                return dict(json.load(response))
         except (OSError, ValueError):
             return {}
 
     def properties(self, **more: str) -> dict[str, str]:
-        """What an application on this cluster has to set."""
+        """The settings of an application on this cluster."""
         return {
             "spark.driver.host": HOST, "spark.driver.bindAddress": HOST, "spark.executor.cores": "1",
             "spark.executor.memory": "512m", "spark.pyspark.python": sys.executable, **more,
         }  # fmt: skip
 
     def executors(self) -> list[Executor]:
-        """Those that run now, wherever their worker is, the oldest first."""
-        found = []
+        """The running executors, whichever their worker, the oldest first."""
+        executors = []
         for pid in self.processes():
             words = command(pid)
             if "org.apache.spark.executor.CoarseGrainedExecutorBackend" in words:
-                said = dict(pairwise(words))
-                worker = int(said["--worker-url"].rpartition(":")[2])
-                found.append(Executor(pid, int(said["--executor-id"]), worker))
-        return sorted(found, key=lambda executor: executor.number)
+                options = dict(pairwise(words))
+                worker = int(options["--worker-url"].rpartition(":")[2])
+                executors.append(Executor(pid, int(options["--executor-id"]), worker))
+        return sorted(executors, key=lambda executor: executor.number)
 
     def executor_of(self, python: int) -> Executor:
-        """The one that a Python worker belongs to."""
+        """The executor of a Python worker."""
         return next(executor for executor in self.executors() if python in executor.tree)
 
     def worker_of(self, executor: Executor) -> Daemon:
         return next(worker for worker in self.workers if worker.port == executor.worker)
 
     def processes(self) -> list[int]:
-        """Every process that lives below the directory."""
+        """Every process with its working directory in this directory."""
         return list(_inside(self.directory))
 
 

@@ -31,7 +31,7 @@ def in_terminal(
     os.close(theirs)
     os.write(ours, answer)
     shown = b""
-    with contextlib.suppress(OSError):  # the terminal is gone when the process is
+    with contextlib.suppress(OSError):  # the terminal is closed when the process ends
         while some := os.read(ours, 65536):
             shown += some
     os.close(ours)

@@ -1,4 +1,4 @@
-"""The proxy does what its faults are called, to frames like Kafka's between plain sockets."""
+"""Each fault of the proxy has its effect, on frames like Kafka's between plain sockets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WAYS: tuple[Way, Way] = ("requests", "answers")
 
 
 class Broker:
-    """Answers each request with its correlation id and its payload; remembers what it was asked."""
+    """Responds to each request with its correlation id and its payload; records the requests."""
 
     def __init__(self) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -53,7 +53,7 @@ class Broker:
 
 
 class Client:
-    """Sends requests and hears answers, on one connection."""
+    """Sends requests and receives responses, on one connection."""
 
     def __init__(self, proxy: Proxy) -> None:
         self.socket = socket.create_connection(("127.0.0.1", proxy.port), timeout=10)
@@ -62,14 +62,14 @@ class Client:
         body = struct.pack(">hhi", api, 1, correlation) + payload
         self.socket.sendall(struct.pack(">i", len(body)) + body)
 
-    def hear(self) -> tuple[int, bytes]:
-        """The correlation id and the payload of the next answer."""
+    def receive(self) -> tuple[int, bytes]:
+        """The correlation id and the payload of the next response."""
         (length,) = struct.unpack(">i", exactly(self.socket, 4))
         body = exactly(self.socket, length)
         return *struct.unpack(">i", body[:4]), body[4:]
 
-    def hears_nothing(self) -> bool:
-        """Neither an answer nor an end; what comes in a moment is not waited for."""
+    def receives_nothing(self) -> bool:
+        """Whether neither a response nor an end has arrived, without waiting."""
         self.socket.setblocking(False)
         try:
             self.socket.recv(1)
@@ -112,12 +112,12 @@ def client(proxy: Proxy) -> Iterator[Client]:
         yield client
 
 
-def test_frames_of_all_sizes_pass_unchanged_in_order_and_are_counted(
+def test_frames_of_all_sizes_are_delivered_unchanged_in_order_and_counted(
     proxy: Proxy, broker: Broker, client: Client
 ) -> None:
     payloads = [b"", b"x", bytes(range(256)) * 40_000]
-    heard: list[int] = []
-    proxy.on_request = lambda api, body: heard.append(len(body))
+    sizes: list[int] = []
+    proxy.on_request = lambda api, body: sizes.append(len(body))
 
     def ask() -> None:
         for number, payload in enumerate(payloads):
@@ -125,22 +125,22 @@ def test_frames_of_all_sizes_pass_unchanged_in_order_and_are_counted(
 
     asking = threading.Thread(target=ask)
     asking.start()
-    assert [client.hear() for _ in payloads] == list(enumerate(payloads))
+    assert [client.receive() for _ in payloads] == list(enumerate(payloads))
     asking.join()
     assert broker.asked == payloads
-    assert heard == [8 + len(payload) for payload in payloads]
+    assert sizes == [8 + len(payload) for payload in payloads]
     assert proxy.seen == {PRODUCE: 3}
-    assert proxy.carried["requests"] == sum(heard) + 4 * 3
+    assert proxy.carried["requests"] == sum(sizes) + 4 * 3
 
 
 def test_a_closed_client_closes_its_connection_to_the_broker(broker: Broker, client: Client) -> None:
     client.ask(1)
-    client.hear()
+    client.receive()
     client.socket.close()
     eventually(lambda: broker.ends == 1, "the broker sees the end")
 
 
-def test_a_broker_that_is_away_looks_like_one(broker: Broker) -> None:
+def test_a_broker_that_is_down_looks_down_through_the_proxy(broker: Broker) -> None:
     proxy = Proxy()
     broker.close()
     proxy.target(broker.port)
@@ -156,11 +156,11 @@ def ended(connection: socket.socket) -> bool:
         return True
 
 
-def test_a_cut_ends_every_connection_and_takes_no_new_one_until_it_heals(
+def test_a_cut_ends_every_connection_and_accepts_no_new_one_until_it_heals(
     proxy: Proxy, broker: Broker, client: Client
 ) -> None:
     client.ask(1)
-    client.hear()
+    client.receive()
     proxy.cut()
     assert ended(client.socket)
     eventually(lambda: broker.ends + broker.resets == 1, "the broker sees the end")
@@ -170,55 +170,55 @@ def test_a_cut_ends_every_connection_and_takes_no_new_one_until_it_heals(
     again = Client(proxy)
     with again.socket:
         again.ask(2, b"again")
-        assert again.hear() == (2, b"again")
+        assert again.receive() == (2, b"again")
 
 
 @pytest.mark.parametrize("late", [False, True])
-def test_requests_do_not_arrive_while_their_way_is_dead(
+def test_requests_do_not_arrive_while_their_direction_is_dead(
     proxy: Proxy, broker: Broker, client: Client, late: bool
 ) -> None:
     client.ask(1, b"before")
-    client.hear()
+    client.receive()
     proxy.mute("requests", late=late)
     client.ask(2, b"meanwhile")
-    other = Client(proxy)  # a new connection seems to work
+    other = Client(proxy)  # a new connection can be opened
     with other.socket:
         other.ask(3, b"other")
         eventually(lambda: proxy.stopped["requests"] == 2, "both are stopped")
-        assert client.hears_nothing()
+        assert client.receives_nothing()
         assert broker.asked == [b"before"]
         proxy.heal()
         if late:
-            assert client.hear() == (2, b"meanwhile")
-            assert other.hear() == (3, b"other")
+            assert client.receive() == (2, b"meanwhile")
+            assert other.receive() == (3, b"other")
         client.ask(4, b"after")
-        assert client.hear() == (4, b"after")
+        assert client.receive() == (4, b"after")
     assert sorted(broker.asked) == sorted([b"before", b"after"] + late * [b"meanwhile", b"other"])
 
 
 @pytest.mark.parametrize("late", [False, True])
-def test_answers_do_not_arrive_while_their_way_is_dead(
+def test_responses_do_not_arrive_while_their_direction_is_dead(
     proxy: Proxy, broker: Broker, client: Client, late: bool
 ) -> None:
     proxy.mute("answers", late=late)
     client.ask(1, b"meanwhile")
     eventually(lambda: broker.asked == [b"meanwhile"], "the broker did it")
-    eventually(lambda: proxy.stopped["answers"] == 1, "its answer is stopped")
-    assert client.hears_nothing()
+    eventually(lambda: proxy.stopped["answers"] == 1, "its response is stopped")
+    assert client.receives_nothing()
     proxy.heal()
     client.ask(2, b"after")
-    answers = [(1, b"meanwhile")] * late + [(2, b"after")]
-    assert [client.hear() for _ in answers] == answers
+    responses = [(1, b"meanwhile")] * late + [(2, b"after")]
+    assert [client.receive() for _ in responses] == responses
 
 
 @pytest.mark.parametrize("late", [False, True])
-def test_a_dead_line_does_not_tell_of_an_end_and_delivers_late_what_its_sender_left(
+def test_a_dead_line_delivers_no_end_and_delivers_late_what_its_sender_left(
     proxy: Proxy, broker: Broker, client: Client, late: bool
 ) -> None:
     proxy.mute("requests", late=late)
     client.ask(1, b"late")
     client.socket.close()
-    # A frame that waits keeps the end behind it waiting.
+    # A frame that waits delays the end after it.
     eventually(lambda: proxy.stopped["requests"] == (1 if late else 2), "it is stopped, and the end with it")
     assert (broker.asked, broker.ends) == ([], 0)
     proxy.heal()
@@ -228,42 +228,42 @@ def test_a_dead_line_does_not_tell_of_an_end_and_delivers_late_what_its_sender_l
 
 def test_a_reset_is_a_reset_on_both_sides(proxy: Proxy, broker: Broker, client: Client) -> None:
     client.ask(1)
-    client.hear()
+    client.receive()
     proxy.reset()
     with pytest.raises(ConnectionResetError):
-        client.hear()
+        client.receive()
     eventually(lambda: broker.resets == 1, "the broker sees a reset")
     again = Client(proxy)
     with again.socket:
         again.ask(2, b"again")
-        assert again.hear() == (2, b"again")
+        assert again.receive() == (2, b"again")
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_torn_frame_never_arrives_whole(proxy: Proxy, broker: Broker, client: Client, way: Way) -> None:
     proxy.tear(way, PRODUCE)
     client.ask(1, b"whole", FETCH)
-    assert client.hear() == (1, b"whole")
+    assert client.receive() == (1, b"whole")
     client.ask(2, b"torn" * 1000, PRODUCE)
     with pytest.raises(ConnectionResetError):
-        client.hear()
+        client.receive()
     assert proxy.torn.wait(5)
     eventually(lambda: broker.resets == 1, "the broker sees a reset")
     assert broker.asked == [b"whole"] + [b"torn" * 1000] * (way == "answers")
 
 
-def test_a_delay_is_each_way_and_does_not_slow_the_line_down(proxy: Proxy, client: Client) -> None:
+def test_a_delay_applies_in_each_direction_and_does_not_reduce_the_rate(proxy: Proxy, client: Client) -> None:
     proxy.delay(0.2)
     began = time.monotonic()
     for number in range(50):
         client.ask(number)
-    assert [client.hear()[0] for _ in range(50)] == list(range(50))
+    assert [client.receive()[0] for _ in range(50)] == list(range(50))
     took = time.monotonic() - began
     assert 0.4 <= took < 50 * 0.2, "one after the other would take 20 s"
     proxy.delay(60)
     proxy.heal()
     client.ask(50)
-    assert client.hear()[0] == 50
+    assert client.receive()[0] == 50
 
 
 def test_a_limit_holds_for_all_connections_together(proxy: Proxy, broker: Broker, client: Client) -> None:
@@ -271,17 +271,17 @@ def test_a_limit_holds_for_all_connections_together(proxy: Proxy, broker: Broker
     other = Client(proxy)
     began = time.monotonic()
     with other.socket:
-        for one in (client, other):
-            one.ask(1, bytes(150_000))
-        assert [len(one.hear()[1]) for one in (client, other)] == [150_000] * 2
+        for each in (client, other):
+            each.ask(1, bytes(150_000))
+        assert [len(each.receive()[1]) for each in (client, other)] == [150_000] * 2
     assert time.monotonic() - began >= 0.44, "each by itself would take 0.3 s"
     proxy.heal()
     client.ask(2, bytes(10_000_000))
-    assert len(client.hear()[1]) == 10_000_000
+    assert len(client.receive()[1]) == 10_000_000
 
 
-def test_a_limited_line_pushes_back(proxy: Proxy, client: Client) -> None:
-    """Its sender notices: whatever was taken from it would count as sent."""
+def test_a_limited_line_blocks_its_sender(proxy: Proxy, client: Client) -> None:
+    """Its sender blocks: whatever the proxy accepted would count as sent."""
     proxy.limit(10_000)
     client.socket.settimeout(0.2)
     with pytest.raises(TimeoutError):
@@ -294,39 +294,39 @@ def test_a_held_request_costs_its_sender_the_connection_and_is_delivered_late(
 ) -> None:
     proxy.hold(END_TXN, b"mine")
     client.ask(1, b"yours", END_TXN)
-    assert client.hear() == (1, b"yours")
+    assert client.receive() == (1, b"yours")
     client.ask(2, b"mine", END_TXN)
-    client.ask(3, b"behind it", END_TXN)
+    client.ask(3, b"after it", END_TXN)
     assert proxy.held.wait(5)
     assert ended(client.socket)
     again = Client(proxy)
     with again.socket:
-        again.ask(4, b"mine", END_TXN)  # the repetition passes
-        assert again.hear() == (4, b"mine")
+        again.ask(4, b"mine", END_TXN)  # the repetition is delivered
+        assert again.receive() == (4, b"mine")
     assert broker.asked == [b"yours", b"mine"]
     proxy.release()
     eventually(lambda: broker.asked == [b"yours", b"mine", b"mine"], "it arrived")
 
 
 @pytest.mark.parametrize("hang_up", [False, True])
-def test_the_answer_to_one_request_is_lost(
+def test_the_response_to_one_request_is_lost(
     proxy: Proxy, broker: Broker, client: Client, hang_up: bool
 ) -> None:
-    """Three are on their way together, and the one in the middle is told by its correlation id."""
+    """Three are in flight together, and the second is identified by its correlation id."""
     proxy.lose_answer(END_TXN, b"mine", hang_up=hang_up)
     proxy.delay(0.05)
     for number, payload in enumerate([b"yours", b"mine", b"mine too"]):
         client.ask(number, payload, END_TXN)
-    assert client.hear() == (0, b"yours")
+    assert client.receive() == (0, b"yours")
     if hang_up:
         assert ended(client.socket)
     else:
-        assert client.hear() == (2, b"mine too")
+        assert client.receive() == (2, b"mine too")
     assert proxy.lost.is_set()
     assert broker.asked[:2] == [b"yours", b"mine"], "the broker did it"
 
 
-def test_what_goes_wrong_in_a_callback_is_not_kept_secret(broker: Broker) -> None:
+def test_an_error_in_a_callback_is_raised(broker: Broker) -> None:
     proxy = Proxy()
     proxy.target(broker.port)
 

@@ -1,4 +1,4 @@
-"""Topics that a test takes away."""
+"""Topics that a test deletes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from support.process import eventually
 
 
 def delete_topic(admin: AdminClient, name: str) -> None:
-    """Until its cluster does not know it any more: the answer comes before that."""
+    """Delete it and wait until its cluster does not know it any more: the response comes before that."""
     admin.delete_topics([name])[name].result()
     eventually(lambda: name not in admin.list_topics(timeout=10).topics, f"{name} is gone")

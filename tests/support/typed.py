@@ -18,7 +18,7 @@ from causeway.cli.main import main
 def causeway(
     *arguments: str | Path, environ: Mapping[str, str] | None = None, directory: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end: what a shell would see of it. `environ` replaces the environment."""
+    """Run a command to its end: its exit code and output. `environ` replaces the environment."""
     out, err = io.StringIO(), io.StringIO()
     code: object = 0
     with pytest.MonkeyPatch.context() as patch, contextlib.chdir(directory or Path.cwd()):

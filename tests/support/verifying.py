@@ -20,7 +20,7 @@ class Outcome:
 
     @property
     def report(self) -> dict[str, Any]:
-        """The first mirror of what `-o json` printed."""
+        """The first mirror of the `-o json` output."""
         mirror: dict[str, Any] = json.loads(self.stdout)["mirrors"][0]
         return mirror
 

@@ -1,4 +1,4 @@
-"""Snapshots made by hand: what a mirror looks like, without one."""
+"""Snapshots made by hand: a mirror's state without a mirror."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens to Kafka's frames between clients and one broker: the inner life of a proxy.
+"""What happens to Kafka's frames between clients and one broker: the implementation of the proxy.
 
 A `Wire` is the state of the line, shared by all connections through it; a `Link` is one connection.
 Everything here runs in the proxy's event loop.
@@ -19,7 +19,7 @@ Way = Literal["requests", "answers"]
 Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 BUFFER_BYTES = 4 * 1024 * 1024
-"""So much of one connection is on its way at most; then its sender has to wait."""
+"""At most this much of one connection is in flight; then its sender has to wait."""
 SLICE_SECONDS = 0.02
 """A limited line is handed out in slices of this length, so that connections share it."""
 
@@ -38,7 +38,7 @@ class Wire:
         self.on_request: Callable[[int, bytes], None] = lambda api, body: None
         self.errors: list[BaseException] = []
         self._kept: tuple[asyncio.StreamWriter, bytes] | None = None
-        self._muted: dict[Way, bool] = {}  # whether what goes there is delivered in the end
+        self._muted: dict[Way, bool] = {}  # whether frames in that direction are delivered later
         self._speaks = asyncio.Event()
         self._free_at: dict[Way, float] = {}
 
@@ -61,7 +61,7 @@ class Wire:
         upstream.write(frame)
 
     async def speaks(self, way: Way, *, loses: bool = True) -> bool:
-        """Wait while this way is dead. False where it `loses` what comes meanwhile."""
+        """Wait while this direction is dead. False if it `loses` what comes meanwhile."""
         self.stopped[way] += way in self._muted
         while way in self._muted:
             if loses and not self._muted[way]:
@@ -84,18 +84,18 @@ class Wire:
 
 
 class Link:
-    """One connection. An end that is closed ends the other one, behind everything that is on its way."""
+    """One connection. A closed end closes the other one, after everything in flight."""
 
     def __init__(self, wire: Wire, client: Ends, upstream: Ends) -> None:
         self._wire = wire
         self._client, self._upstream = client, upstream
-        self._asked: dict[int, int] = {}  # api by correlation id: requests without an answer yet
-        self._losing: dict[int, bool] = {}  # answers to lose, and whether to hang up
+        self._asked: dict[int, int] = {}  # api by correlation id: requests without a response yet
+        self._losing: dict[int, bool] = {}  # responses to lose, and whether to close the connection
         self._keeps_upstream = False
         self._tasks: list[asyncio.Task[None]] = []
 
     async def run(self) -> None:
-        """Until both ends are closed."""
+        """Run until both ends are closed."""
         requests, answers = _Line(), _Line()
         self._tasks = [
             asyncio.create_task(task)
@@ -108,13 +108,13 @@ class Link:
             await asyncio.gather(*self._tasks)
         except asyncio.CancelledError:
             pass
-        except BaseException as error:  # whoever closes the proxy hears of it
+        except BaseException as error:  # raised when the proxy is closed
             self._wire.errors.append(error)
         finally:
             self.drop()
 
     def drop(self, *, reset: bool = False) -> None:
-        """Both ends at once; with `reset` neither is told goodbye."""
+        """Close both ends at once; with `reset` without a FIN."""
         for task in self._tasks:
             task.cancel()
         for _, writer in (self._client, self._upstream):
@@ -124,7 +124,7 @@ class Link:
             writer.transport.abort()
 
     async def _take(self, reader: asyncio.StreamReader, line: _Line) -> None:
-        """Whole frames, so that each can have a fate of its own."""
+        """Read whole frames, so that each can be handled by itself."""
         try:
             while True:
                 head = await reader.readexactly(4)
@@ -151,13 +151,13 @@ class Link:
                     wire.torn.set()
                     return
                 await wire.send(way, frame, to)
-            await wire.speaks(way, loses=False)  # a dead line does not tell of an end either
+            await wire.speaks(way, loses=False)  # a dead line does not deliver an end either
         except OSError:
             pass
         to.close()
 
     def _request(self, frame: bytes) -> int | None:
-        """Its api key; None where it is not passed on."""
+        """Its api key; None if it is not passed on."""
         wire, body = self._wire, frame[4:]
         api, _, correlation = struct.unpack(">hhi", body[:8])
         wire.seen[api] += 1
@@ -186,7 +186,7 @@ class Link:
 
 
 class _Line:
-    """Frames on their way, in order, each with the time at which it is there; an empty one is the end."""
+    """Frames in flight, in order, each with its time of arrival; an empty one is the end."""
 
     def __init__(self) -> None:
         self._frames: deque[tuple[float, bytes]] = deque()
