@@ -1,4 +1,4 @@
-"""`causeway convert` prints references in place of secrets, and says which variables they are."""
+"""`causeway convert` prints references in place of secrets, and names their variables."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_no_secret_is_printed_and_the_variables_are_named(
     assert load(here / "mirror.toml", environ={**os.environ, **dict.fromkeys(variables, "s")})
 
 
-def test_variables_have_names_of_their_own_and_what_is_no_secret_stays() -> None:
+def test_variables_have_unique_names_and_other_values_stay() -> None:
     inside = {"password": "p", "inner": {"api_key": "k", "keys": ["k"]}, "empty_token": ""}
     plain = Translation(
         "tool",
@@ -83,8 +83,8 @@ def test_variables_have_names_of_their_own_and_what_is_no_secret_stays() -> None
         },
         mirrors=[{"name": "m", "topics": ["token"], "filters": [{"filter": "f.py", "config": inside}]}],
     )
-    found = concealed(plain)
-    assert found.clusters == {
+    result = concealed(plain)
+    assert result.clusters == {
         "a-b": {
             "bootstrap_servers": "a:1",
             "properties": {"sasl.password": "${env:A_B_SASL_PASSWORD}", "sasl.username": "u"},
@@ -94,13 +94,13 @@ def test_variables_have_names_of_their_own_and_what_is_no_secret_stays() -> None
             "consumer": {"ssl.key.password": "${env:MINE}"},
         },
     }
-    config = found.mirrors[0]["filters"][0]["config"]
+    config = result.mirrors[0]["filters"][0]["config"]
     assert config == {
         "password": "${env:FILTER_PASSWORD}",
         "inner": {"api_key": "${env:FILTER_API_KEY}", "keys": ["k"]},
         "empty_token": "",
     }
-    assert (found.mirrors[0]["name"], found.mirrors[0]["topics"]) == ("m", ["token"])
-    assert len(found.notes) == 4
+    assert (result.mirrors[0]["name"], result.mirrors[0]["topics"]) == ("m", ["token"])
+    assert len(result.notes) == 4
     assert plain.notes == []
     assert plain.clusters["a-b"]["properties"]["sasl.password"] == "p"

@@ -34,7 +34,7 @@ TOPICS = ["foo", "foobar", "barfoo", "bar", "FOO", "a.b", "a-b", "aab", "x1", "x
         ("(?P<name>^a)", ["a.b", "a-b", "aab"]),
     ],
 )
-def test_go_finds_where_ours_matches(expression: str, chosen: list[str]) -> None:
+def test_a_go_expression_chooses_the_same_topics(expression: str, chosen: list[str]) -> None:
     legal = [topic for topic in TOPICS if "," not in topic]
     assert select(legal, [expressions.go(expression)]) == sorted(chosen)
 
@@ -43,7 +43,7 @@ def test_go_finds_where_ours_matches(expression: str, chosen: list[str]) -> None
     st.text(alphabet="ab.-|()*+?^$[]{}12,\\di", max_size=8),
     st.text(alphabet="ab.-12", min_size=1, max_size=6),
 )
-def test_whatever_is_taken_matches_where_it_would_be_found(expression: str, topic: str) -> None:
+def test_an_accepted_expression_matches_the_same_topics(expression: str, topic: str) -> None:
     try:
         ours = expressions.go(expression)
     except ValueError:
@@ -73,15 +73,15 @@ def test_whatever_is_taken_matches_where_it_would_be_found(expression: str, topi
         "position 3"),
     ],
 )  # fmt: skip
-def test_what_go_has_and_python_has_not(expression: str, why: str) -> None:
+def test_go_syntax_that_python_lacks_is_refused(expression: str, why: str) -> None:
     with pytest.raises(ValueError) as caught:
         expressions.go(expression)
     assert str(caught.value) == why
 
 
 @pytest.mark.parametrize("text", [r"a\{,3\}", "[{,3}]", r"\(\?=", r"[[\]:]{1,2}", r"\\"])
-def test_escaped_or_in_a_set_it_means_nothing(text: str) -> None:
-    """None of these is refused for what it looks like; a set that begins with "[" Python is not sure of."""
+def test_such_syntax_is_accepted_if_escaped_or_in_a_set(text: str) -> None:
+    """None of these is refused by its look; a set that begins with "[" is ambiguous in Python."""
     try:
         expressions.go(text)
     except ValueError as error:
@@ -124,7 +124,7 @@ def test_plain_names_stay_names() -> None:
         (["*"], "Python cannot compile it, or reads it differently: nothing to repeat at position 0"),
     ],
 )
-def test_what_java_has_and_python_has_not(entries: list[str], why: str) -> None:
+def test_java_syntax_that_python_lacks_is_refused(entries: list[str], why: str) -> None:
     with pytest.raises(ValueError) as caught:
         expressions.java(entries)
     assert str(caught.value) == why
@@ -133,5 +133,5 @@ def test_what_java_has_and_python_has_not(entries: list[str], why: str) -> None:
 @pytest.mark.parametrize(
     ("text", "left"), [("a,b", "a,b"), ("a{1,2}b", "ab"), ("[,]x", "x"), (r"a\,b", "ab")]
 )
-def test_commas_that_repeat_nothing_are_left(text: str, left: str) -> None:
+def test_text_outside_of_braces_sets_and_escapes(text: str, left: str) -> None:
     assert expressions.outside_braces(text) == left

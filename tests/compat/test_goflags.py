@@ -39,13 +39,13 @@ def test_flags_that_are_not_given_have_no_value() -> None:
     assert not given.boolean("preserve.order")
 
 
-def test_a_value_may_look_like_a_flag_and_hold_equals_signs() -> None:
+def test_a_value_may_look_like_a_flag_and_contain_equals_signs() -> None:
     given = parse(FLAGS, ["--prefix", "--queue.size", "--consumer.config=a=b", "--consumer.config", "c"])
     assert given.text("prefix") == "--queue.size"
     assert given.texts("consumer.config") == ["a=b", "c"]
 
 
-def test_the_last_of_several_counts_and_is_told() -> None:
+def test_the_last_of_several_counts_with_a_note() -> None:
     given = parse(FLAGS, ["--prefix=a", "--prefix=b", "--prefix="])
     assert given.text("prefix") == ""
     assert given.repeated == ["prefix"]
@@ -74,7 +74,7 @@ def test_whole_numbers_as_go_writes_them(text: str, number: int | None) -> None:
 
 
 @pytest.mark.parametrize("flag", ["-h", "--h", "-help", "--help"])
-def test_help_is_asked_for(flag: str) -> None:
+def test_help_is_recognized(flag: str) -> None:
     assert parse(FLAGS, [flag]).help
 
 
@@ -100,7 +100,7 @@ def test_help_is_asked_for(flag: str) -> None:
          "flags begin with a dash"),
     ],
 )  # fmt: skip
-def test_what_is_refused(arguments: list[str], what: str, todo: str) -> None:
+def test_arguments_that_are_refused(arguments: list[str], what: str, todo: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse(FLAGS, arguments)
     assert (caught.value.what, caught.value.todo) == (what, todo)

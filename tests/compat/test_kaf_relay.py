@@ -17,9 +17,9 @@ from support.kaf_relay import BEFORE, NEWER, OLDER, PLAIN, mirror, notes, relay,
 
 
 def test_every_key_of_the_newer_generation() -> None:
-    found = relay(NEWER)
-    assert found.translation.problems == []
-    assert found.translation.clusters == {
+    relayed = relay(NEWER)
+    assert relayed.translation.problems == []
+    assert relayed.translation.clusters == {
         "node1": {
             "bootstrap_servers": "node1:9092",
             "properties": {
@@ -40,7 +40,7 @@ def test_every_key_of_the_newer_generation() -> None:
             "producer": {"linger.ms": "20"},
         },
     }
-    assert found.translation.mirrors == [
+    assert relayed.translation.mirrors == [
         {
             "name": "kaf-relay-consumer_group",
             "source": "node1",
@@ -53,7 +53,7 @@ def test_every_key_of_the_newer_generation() -> None:
             "source_group_name": "consumer_group",
         }
     ]
-    assert found.translation.notes == [
+    assert relayed.translation.notes == [
         "app.metrics_server_addr: serves /metrics, with kaf-relay's metric names in addition to Causeway's "
         "own",
         "app.log_level: Causeway logs to stderr; Spark's log is a file",
@@ -76,14 +76,14 @@ def test_every_key_of_the_newer_generation() -> None:
         "source_pool.group_id: offsets are committed to it on the source for lag monitoring and never read: "
         "positions are in a ledger on the destination",
     ]
-    settings(found)
+    settings(relayed)
 
 
 def test_every_key_of_the_older_generation() -> None:
-    found = relay(OLDER)
-    assert found.translation.problems == []
-    assert list(found.translation.clusters) == ["node1", "node3"]
-    assert found.translation.mirrors == [
+    relayed = relay(OLDER)
+    assert relayed.translation.problems == []
+    assert list(relayed.translation.clusters) == ["node1", "node3"]
+    assert relayed.translation.mirrors == [
         {
             "name": "kaf-relay-relay_group1",
             "source": "node1",
@@ -94,7 +94,7 @@ def test_every_key_of_the_older_generation() -> None:
             "source_group_name": "relay_group1",
         }
     ]
-    assert found.translation.notes == [
+    assert relayed.translation.notes == [
         "app.metrics_server_addr: serves /metrics, with kaf-relay's metric names in addition to Causeway's "
         "own",
         "producer.partitioning.orders: has no effect, as in kaf-relay: it looks for the name of the target, "
@@ -121,10 +121,10 @@ def test_every_key_of_the_older_generation() -> None:
         "consumers[].group_id: offsets are committed to it on the source for lag monitoring and never read: "
         "positions are in a ledger on the destination",
     ]
-    settings(found)
+    settings(relayed)
 
 
-def test_the_files_above_hold_every_key_there_is() -> None:
+def test_the_sample_files_have_every_key() -> None:
     newer, older = tomllib.loads(NEWER), tomllib.loads(OLDER)
     assert set(newer["app"]) | set(older["app"]) >= set(keys.APP) - {
         "initial_offset", "group_id", "instance_id",  # of one revision between the two
@@ -136,7 +136,7 @@ def test_the_files_above_hold_every_key_there_is() -> None:
     assert set(newer["filters"]["test"]) == set(keys.FILTER)
 
 
-def test_what_may_be_left_out() -> None:
+def test_optional_keys() -> None:
     assert mirror() == {
         "name": "kaf-relay-orders",
         "source": "here",
@@ -171,43 +171,43 @@ def test_later_files_are_merged_over_earlier_ones() -> None:
         "sources": [{"name": "b"}],
         "t": {"u": 2},
     }
-    assert first["app"] == {"a": 1, "b": {"c": 1}}, "what was read stays as it is"
+    assert first["app"] == {"a": 1, "b": {"c": 1}}, "what was read is unchanged"
 
 
-def test_failover_has_every_node_and_reads_from_the_first_until_told_otherwise() -> None:
-    found = relay(OLDER, mode="failover", stop_at_end=True)
-    assert found.nodes == (Node("node1", "relay_group1", True), Node("node2", "relay_group2", True))
-    assert list(settings(found).clusters) == ["node1", "node2", "node3"]
-    assert settings(found).mirrors[0].source == ("node1",)
-    before = settings(found).mirrors[0].name
-    found.read_from(found.nodes[1])
-    changed = settings(found).mirrors[0]
+def test_failover_has_every_node_and_reads_from_the_first_by_default() -> None:
+    relayed = relay(OLDER, mode="failover", stop_at_end=True)
+    assert relayed.nodes == (Node("node1", "relay_group1", True), Node("node2", "relay_group2", True))
+    assert list(settings(relayed).clusters) == ["node1", "node2", "node3"]
+    assert settings(relayed).mirrors[0].source == ("node1",)
+    before = settings(relayed).mirrors[0].name
+    relayed.read_from(relayed.nodes[1])
+    changed = settings(relayed).mirrors[0]
     assert (changed.source, changed.source_group_name, changed.name) == (("node2",), "relay_group2", before)
-    assert found.translation.notes[-2:] == [
+    assert relayed.translation.notes[-2:] == [
         "--mode failover: the mirror reads from the first node that responds, until it ends; changing nodes "
         "while it runs is not supported yet",
         "--stop-at-end: kaf-relay rejects it with --mode failover; here both work together",
     ]
 
 
-def test_nodes_may_differ_and_are_spoken_of_once() -> None:
+def test_nodes_may_differ_and_have_one_note() -> None:
     first = {"name": "a", "servers": ["a:1"], "session_timeout": "1s", "group_id": "g"}
     second = {"name": "b", "servers": ["b:1"], "session_timeout": "2s", "offset_commit_interval": 0}
-    found = relay(BEFORE, {"consumers": [first, second]}, mode="failover")
+    relayed = relay(BEFORE, {"consumers": [first, second]}, mode="failover")
     assert "consumers[].session_timeout: Causeway's clients have their own timeouts" in (
-        found.translation.notes
+        relayed.translation.notes
     )
-    found.read_from(found.nodes[1])
-    assert found.translation.mirrors[0]["source_group"] is False
-    assert "source_group_name" not in found.translation.mirrors[0]
-    found.read_from(found.nodes[0])
-    assert found.translation.mirrors[0]["source_group_name"] == "g"
-    assert "source_group" not in found.translation.mirrors[0]
+    relayed.read_from(relayed.nodes[1])
+    assert relayed.translation.mirrors[0]["source_group"] is False
+    assert "source_group_name" not in relayed.translation.mirrors[0]
+    relayed.read_from(relayed.nodes[0])
+    assert relayed.translation.mirrors[0]["source_group_name"] == "g"
+    assert "source_group" not in relayed.translation.mirrors[0]
 
 
 def test_failover_with_filters() -> None:
-    found = relay(mode="failover", filters=("company.filters:Europe",))
-    assert found.translation.notes[-1] == (
+    relayed = relay(mode="failover", filters=("company.filters:Europe",))
+    assert relayed.translation.notes[-1] == (
         "--filter: kaf-relay rejects filters with --mode failover; here both work together"
     )
 
@@ -219,13 +219,13 @@ DENIED = AccessDenied("connecting: access denied")
 
 def responses(*outcomes: str | CausewayError, asked: list[str] | None = None) -> Iterator[NodeResponse]:
     """Cluster ids, or errors, of the nodes in their order."""
-    for one, outcome in zip(NODES, outcomes, strict=False):
+    for node, outcome in zip(NODES, outcomes, strict=False):
         if asked is not None:
-            asked.append(one.alias)
-        yield NodeResponse(one, outcome) if isinstance(outcome, str) else NodeResponse(one, error=outcome)
+            asked.append(node.alias)
+        yield NodeResponse(node, outcome) if isinstance(outcome, str) else NodeResponse(node, error=outcome)
 
 
-def test_the_first_node_that_answers_is_taken() -> None:
+def test_the_first_node_that_responds_is_used() -> None:
     asked: list[str] = []
     assert choose(responses("A", "B", asked=asked), ()) == (NODES[0], [])
     assert asked == ["a"], "no other node is contacted"
@@ -252,7 +252,7 @@ def test_a_mirror_stays_with_the_node_it_replicated_from() -> None:
     ]
 
 
-def test_nodes_of_which_none_answers() -> None:
+def test_nodes_of_which_none_responds() -> None:
     with pytest.raises(Unreachable) as caught:
         choose(responses(DOWN, DENIED), {"A"})
     assert caught.value.exit_code == 5
@@ -265,11 +265,11 @@ def test_nodes_of_which_none_answers() -> None:
 
 @pytest.mark.parametrize("mode", ["single", "failover"])
 @pytest.mark.parametrize("text", [NEWER, OLDER, PLAIN, BEFORE], ids=["newer", "older", "plain", "before"])
-def test_the_printed_file_means_the_same(tmp_path: Path, text: str, mode: str) -> None:
+def test_the_printed_file_has_the_same_settings(tmp_path: Path, text: str, mode: str) -> None:
     (tmp_path / "europe.py").touch()
     more = {"filter": {"europe": {"config": '{"countries": ["fr"], "deep": {"a.b": {"c": [{"d": 1.5}]}}}'}}}
     tree = merged([tomllib.loads(text), more])
     options = Options(mode=mode, topics=("a.b:c.d:2",), filters=("europe.py",))
-    found = translate(tree, "config.toml", options, tmp_path).translation
-    (tmp_path / "relay.toml").write_text(found.toml())
-    assert load(tmp_path / "relay.toml") == found.settings([], tmp_path)
+    translation = translate(tree, "config.toml", options, tmp_path).translation
+    (tmp_path / "relay.toml").write_text(translation.toml())
+    assert load(tmp_path / "relay.toml") == translation.settings([], tmp_path)

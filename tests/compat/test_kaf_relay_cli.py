@@ -1,4 +1,4 @@
-"""`causeway kaf-relay` and `causeway convert kaf-relay` as they are typed: what is said, and exit codes."""
+"""`causeway kaf-relay` and `causeway convert kaf-relay` as they are typed: output and exit codes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_the_version_is_printed_and_no_file_is_read(here: Path) -> None:
     assert (ended.returncode, ended.stdout) == (0, f"causeway {__version__}\n")
 
 
-def test_a_mode_that_there_is_not_is_a_usage_error(here: Path) -> None:
+def test_an_unknown_mode_is_a_usage_error(here: Path) -> None:
     (here / "config.toml").write_text(PLAIN)
     ended = causeway("kaf-relay", "--mode", "both")
     assert ended.returncode == 2
@@ -52,7 +52,7 @@ def test_files_that_cannot_be_read_are_all_named(here: Path) -> None:
 
 
 @pytest.mark.parametrize("command", [("kaf-relay",), ("convert", "kaf-relay")])
-def test_what_cannot_be_honoured_is_listed(here: Path, command: tuple[str, ...]) -> None:
+def test_unsupported_keys_are_listed(here: Path, command: tuple[str, ...]) -> None:
     (here / "config.toml").write_text(PLAIN.replace("servers", "server", 1))
     ended = causeway(*command, "--topic", "x,a:b:c", "--filter", "./testfilter/testfilter.filter")
     assert ended.returncode == 3
@@ -75,17 +75,17 @@ def test_the_printed_file_runs_the_same_mirror(here: Path, monkeypatch: pytest.M
     files = ("--config", "config.toml,more.toml")
     ended = causeway("convert", "kaf-relay", *files, "--topic", "extra:extra_copy:3", "--stop-at-end")
     assert ended.returncode == 0, ended.stderr
-    said = ended.stderr.splitlines()
-    assert said[:2] == [
+    notes = ended.stderr.splitlines()
+    assert notes[:2] == [
         "note: app.metrics_server_addr: serves /metrics, with kaf-relay's metric names in addition to "
         "Causeway's own",
         "note: app.log_level: Causeway logs to stderr; Spark's log is a file",
     ]
-    assert said[-3] == "note: --stop-at-end: is an option of `causeway run` as well"
+    assert notes[-3] == "note: --stop-at-end: is an option of `causeway run` as well"
     variables = ["NODE1_SASL_PASSWORD", "NODE3_SASL_PASSWORD"]
-    assert [line.split(": ")[1] for line in said[-2:]] == variables
-    assert [line.removeprefix("# ") for line in ended.stdout.splitlines()[2 : 2 + len(said)]] == [
-        line.removeprefix("note: ") for line in said
+    assert [line.split(": ")[1] for line in notes[-2:]] == variables
+    assert [line.removeprefix("# ") for line in ended.stdout.splitlines()[2 : 2 + len(notes)]] == [
+        line.removeprefix("note: ") for line in notes
     ]
     (here / "relay.toml").write_text(ended.stdout)
     for name in variables:

@@ -1,4 +1,4 @@
-"""kaf-relay's filters: Go plugins are refused, Python files take their place."""
+"""kaf-relay's filters: Go plugins are refused, Python files replace them."""
 
 from __future__ import annotations
 
@@ -69,10 +69,10 @@ def filtered(here: Path, more: Mapping[str, Any], *flags: str, text: str = PLAIN
     ],
 )  # fmt: skip
 def test_filters(here: Path, more: dict[str, Any], flags: tuple[str, ...], wanted: list[Any]) -> None:
-    found = filtered(here, more, *flags)
-    loaded = found.translation.settings([], here).mirrors[0].filters
+    relayed = filtered(here, more, *flags)
+    loaded = relayed.translation.settings([], here).mirrors[0].filters
     at = [(f"{here}/{name}" if ".py" in name else name, config) for name, config in wanted]
-    assert [(one.filter, one.config) for one in loaded] == at
+    assert [(spec.filter, spec.config) for spec in loaded] == at
 
 
 @pytest.mark.parametrize(
@@ -97,21 +97,19 @@ def test_filters(here: Path, more: dict[str, Any], flags: tuple[str, ...], wante
          "filter.europe.config: must be a string, not a table"),
     ],
 )  # fmt: skip
-def test_filters_that_cannot_be(
-    here: Path, more: dict[str, Any], flags: tuple[str, ...], problem: str
-) -> None:
+def test_invalid_filters(here: Path, more: dict[str, Any], flags: tuple[str, ...], problem: str) -> None:
     assert filtered(here, more, *flags).translation.problems == [problem]
 
 
-def test_a_filter_that_is_not_there(here: Path) -> None:
-    found = filtered(here, {}, "no.py").translation
-    assert found.problems == [f"--filter no.py: there is no file {here}/no.py"]
+def test_a_filter_that_does_not_exist(here: Path) -> None:
+    translation = filtered(here, {}, "no.py").translation
+    assert translation.problems == [f"--filter no.py: there is no file {here}/no.py"]
 
 
-def test_a_filters_table_has_what_the_json_says_and_no_references(here: Path) -> None:
-    found = filtered(
+def test_a_filters_table_has_the_json_values_and_no_references(here: Path) -> None:
+    relayed = filtered(
         here, {"filter": {"europe": {"config": '{"a": "${env:HOME}", "b": ["$${"]}'}}}, "europe.py"
     )
-    (loaded,) = found.translation.settings([], here).mirrors[0].filters
+    (loaded,) = relayed.translation.settings([], here).mirrors[0].filters
     assert secrets.resolve(loaded.config["a"]) == "${env:HOME}"
     assert secrets.resolve(loaded.config["b"][0]) == "$${"

@@ -1,4 +1,4 @@
-"""kaf-relay's keys, one by one: what each becomes, what is said of it, what is refused."""
+"""kaf-relay's keys, one by one: what each becomes, its notes, what is refused."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ START = (
 
 
 @pytest.mark.parametrize(
-    ("table", "key", "value", "said"),
+    ("table", "key", "value", "note_text"),
     [
         ("app", "max_failovers", 3, RETRIES),
         ("app", "max_failovers", -1, None),
@@ -49,11 +49,13 @@ START = (
         ("target", "compression", "gzip", None),
     ],
 )  # fmt: skip
-def test_what_differs_is_said_and_what_does_not_is_not(
-    table: str, key: str, value: object, said: str | None
+def test_differences_have_notes_and_equal_behaviour_has_none(
+    table: str, key: str, value: object, note_text: str | None
 ) -> None:
     about = [note for note in notes(PLAIN, {table: {key: value}}) if note.startswith(f"{table}.{key}: ")]
-    assert [note.partition(": ")[2].startswith(said or "") for note in about] == [True] * (said is not None)
+    assert [note.partition(": ")[2].startswith(note_text or "") for note in about] == [True] * (
+        note_text is not None
+    )
 
 
 @pytest.mark.parametrize(
@@ -71,8 +73,10 @@ def test_what_differs_is_said_and_what_does_not_is_not(
 )
 def test_how_records_are_written(more: dict[str, Any], wanted: dict[str, Any]) -> None:
     for text, table in ((PLAIN, "target"), (BEFORE, "producer")):
-        found = mirror(text, {table: more})
-        kept = {key: found[key] for key in found if key == "queue_records" or key in wanted}
+        table_of_mirror = mirror(text, {table: more})
+        kept = {
+            key: table_of_mirror[key] for key in table_of_mirror if key == "queue_records" or key in wanted
+        }
         assert kept == wanted
 
 
@@ -82,8 +86,8 @@ def test_how_records_are_written(more: dict[str, Any], wanted: dict[str, Any]) -
      ("1.5s", "1500"), (".5ms", "0.5"), ("+2ms", "2")],
 )  # fmt: skip
 def test_durations_as_go_writes_them(given: object, linger: str) -> None:
-    found = relay(PLAIN, {"target": {"flush_frequency": given}})
-    assert settings(found).clusters["there"].producer == {"linger.ms": linger}
+    relayed = relay(PLAIN, {"target": {"flush_frequency": given}})
+    assert settings(relayed).clusters["there"].producer == {"linger.ms": linger}
 
 
 def test_the_group_of_each_generation() -> None:
@@ -93,7 +97,7 @@ def test_the_group_of_each_generation() -> None:
     assert (between["name"], between["source_group_name"]) == ("kaf-relay-g", "g")
     own = mirror(BEFORE)
     assert (own["name"], own["source_group_name"]) == ("kaf-relay-relay", "relay")
-    # A left-over that kaf-relay does not read.
+    # A key that kaf-relay does not read any more.
     assert mirror(PLAIN, node("sources", group_id="g"))["source_group"] is False
     assert "sources[].group_id: kaf-relay does not read it either" in notes(
         PLAIN, node("sources", group_id="g")
@@ -103,11 +107,11 @@ def test_the_group_of_each_generation() -> None:
 @pytest.mark.parametrize(
     ("interval", "commits"), [("100ms", True), ("0", False), ("0s", False), (0, False), (None, True)]
 )
-def test_a_commit_interval_of_nothing_means_no_group(interval: object, commits: bool) -> None:
+def test_a_commit_interval_of_zero_means_no_group(interval: object, commits: bool) -> None:
     more = {} if interval is None else {"offset_commit_interval": interval}
-    found = mirror(BEFORE, node("consumers", group_id="g", **more))
-    assert found.get("source_group", True) is commits
-    assert found["name"] == "kaf-relay-g", "the ledger keeps its name"
+    table = mirror(BEFORE, node("consumers", group_id="g", **more))
+    assert table.get("source_group", True) is commits
+    assert table["name"] == "kaf-relay-g", "the ledger keeps its name"
 
 
 @pytest.mark.parametrize("generation", ["sources", "consumers"])
@@ -119,10 +123,10 @@ def test_names_of_clusters(generation: str) -> None:
         {"name": "b.example:1", "servers": "b:1, c:1"},
         {"name": "x", "servers": ["d"]},
     ]
-    found = relay(text, {generation: nodes, target: {"name": "x"}}, mode="failover")
-    assert list(settings(found).clusters) == ["node1", "b-example-1", "x", "x-2"]
-    assert settings(found).clusters["b-example-1"].bootstrap_servers == "b:1,c:1"
-    assert settings(found).mirrors[0].destination == "x-2"
+    relayed = relay(text, {generation: nodes, target: {"name": "x"}}, mode="failover")
+    assert list(settings(relayed).clusters) == ["node1", "b-example-1", "x", "x-2"]
+    assert settings(relayed).clusters["b-example-1"].bootstrap_servers == "b:1,c:1"
+    assert settings(relayed).mirrors[0].destination == "x-2"
 
 
 def test_one_node_may_be_a_table() -> None:
@@ -131,10 +135,10 @@ def test_one_node_may_be_a_table() -> None:
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
 @pytest.mark.parametrize(("tls", "protocol"), [(True, "SASL_SSL"), (False, "SASL_PLAINTEXT")])
-def test_who_we_are(mechanism: str, tls: bool, protocol: str) -> None:
+def test_authentication(mechanism: str, tls: bool, protocol: str) -> None:
     given = {"enable_auth": "true", "sasl_mechanism": mechanism, "username": "me", "password": 1234}
-    found = settings(relay(PLAIN, node("sources", enable_tls=tls, **given)))
-    assert found.clusters["here"].properties == {
+    loaded = settings(relay(PLAIN, node("sources", enable_tls=tls, **given)))
+    assert loaded.clusters["here"].properties == {
         "security.protocol": protocol,
         "sasl.mechanism": mechanism,
         "sasl.username": "me",
@@ -143,8 +147,8 @@ def test_who_we_are(mechanism: str, tls: bool, protocol: str) -> None:
 
 
 def test_authentication_that_is_not_enabled_is_not_used() -> None:
-    found = settings(relay(PLAIN, node("sources", sasl_mechanism="none", username="me", ca_cert_path="x")))
-    assert found.clusters["here"].properties == {}
+    loaded = settings(relay(PLAIN, node("sources", sasl_mechanism="none", username="me", ca_cert_path="x")))
+    assert loaded.clusters["here"].properties == {}
 
 
 def test_tls_with_and_without_files(tmp_path: Path) -> None:
@@ -154,8 +158,8 @@ def test_tls_with_and_without_files(tmp_path: Path) -> None:
 
     def properties(**more: str) -> dict[str, str]:
         tree = merged([tomllib.loads(PLAIN), node("sources", enable_tls=True, **more)])
-        found = translate(tree, "config.toml", Options(), tmp_path)
-        return dict(found.translation.settings([], tmp_path).clusters["here"].properties)
+        relayed = translate(tree, "config.toml", Options(), tmp_path)
+        return dict(relayed.translation.settings([], tmp_path).clusters["here"].properties)
 
     ca = {"ssl.ca.location": f"{tmp_path}/ca.pem"}
     assert properties() == {"security.protocol": "SSL"}
@@ -170,12 +174,12 @@ def test_tls_with_and_without_files(tmp_path: Path) -> None:
 
 @trials(deadline=None)
 @given(st.text(st.sampled_from("${}envfile:/HOME\\\"' ä")), st.text(max_size=20))
-def test_a_password_arrives_as_it_is_written(tricky: str, free: str) -> None:
+def test_a_password_is_passed_on_unchanged(tricky: str, free: str) -> None:
     for password in (tricky, free):
         given = {"enable_auth": True, "sasl_mechanism": "PLAIN", "username": password, "password": password}
-        found = settings(relay(PLAIN, node("sources", **given))).clusters["here"].properties
-        assert secrets.resolve(found["sasl.password"]) == password
-        assert secrets.resolve(found["sasl.username"]) == password
+        properties = settings(relay(PLAIN, node("sources", **given))).clusters["here"].properties
+        assert secrets.resolve(properties["sasl.password"]) == password
+        assert secrets.resolve(properties["sasl.username"]) == password
 
 
 BAD = [
@@ -235,7 +239,7 @@ def test_what_cannot_be_honoured(more: dict[str, Any], problem: str) -> None:
     assert problem in problems(PLAIN, more)
 
 
-def test_all_problems_are_said_at_once() -> None:
+def test_all_problems_are_reported_at_once() -> None:
     assert problems("[app]\nlog_levle = 1") == [
         'app.log_levle: unknown key, did you mean "log_level"?',
         "sources: missing: each node to read from is written as [[sources]]",

@@ -1,4 +1,4 @@
-"""kaf-relay's own run lines at work between real clusters, and its defects, which ours has not."""
+"""kaf-relay's own run lines between real clusters, without its defects."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ def in_the_tools_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> I
 
 
 def run(world: World, line: str, code: int = 0) -> str:
-    """What the tool's run line says, with `causeway kaf-relay` in place of the program."""
+    """The output of the tool's run line, with `causeway kaf-relay` in place of the program."""
     with door(world.directory, "kaf-relay", *line.split()[1:], env={}) as process:
         assert process.wait() == code, process.output
         return process.output
 
 
 def runnable(text: str) -> str:
-    """A sample as it can be run: without logins, and where no other test's mirror serves its page."""
+    """A sample as it can be run: without logins, and with a free port for its page."""
     (port,) = free_ports(1)
     return text.replace("enable_auth = true", "enable_auth = false").replace(":7081", f":{port}")
 
 
 def anything(count: int, partitions: int, start: int = 0) -> list[tuple[int, Rec]]:
-    """Keys, no keys, empty ones, tombstones, headers, and times of yesterday."""
+    """Keys, no keys, empty ones, tombstones, headers, and timestamps of yesterday."""
     at = now_ms() - 86_400_000
     headers = (("trace", b"a"), ("trace", b""), ("none", None))
     keys = (b"k", b"", None)
@@ -68,7 +68,7 @@ def test_the_newer_generation_runs_stops_at_the_end_and_resumes(world: World, tm
         two: world.name("both"), gaps: gaps, cut: cut, empty: empty,
     }  # fmt: skip
     text = re.sub(r"\[\[topics\]\]\n.*?\n(?=\[)", "", runnable(NEWER), flags=re.S)
-    text = re.sub(r"(group|instance)_id = .*\n", "", text)  # what v1.2 has no more
+    text = re.sub(r"(group|instance)_id = .*\n", "", text)  # removed in v1.2
     text = text.replace("node1:9092", world.servers["source"]).replace(
         "node3:9095", world.servers["destination"]
     )
@@ -85,10 +85,10 @@ def test_the_newer_generation_runs_stops_at_the_end_and_resumes(world: World, tm
         world.produce(two, anything(300, 2, start + 500))
         world.produce(gaps, world.numbers(50, start=start), transaction="commit")
         world.produce(gaps, world.numbers(50, start=start + 50), transaction="abort")
-        said = run(world, "./kaf-relay.bin --config config.toml --mode single --stop-at-end")
+        output = run(world, "./kaf-relay.bin --config config.toml --mode single --stop-at-end")
     name = f"kaf-relay-{plain}"
-    assert f"note: topics: the mirror and its ledger are named {name}, from the first topic" in said
-    # Nothing is left to do: that is seen, and not waited for.
+    assert f"note: topics: the mirror and its ledger are named {name}, from the first topic" in output
+    # Nothing is left to replicate: the run ends at once.
     again = run(world, "./kaf-relay.bin --config config.toml --mode single --stop-at-end")
     assert "info: spark: starting" not in again
 
@@ -107,7 +107,7 @@ def test_the_newer_generation_runs_stops_at_the_end_and_resumes(world: World, tm
     for source, position in world.ledger(name).positions.items():
         assert position.offset - position.start == position.tally.offsets, source
 
-    # Another node: a cluster that has topics of these names, but is not the one that was carried from.
+    # Another node: a cluster that has topics of these names, but is not the replicated one.
     world.produce(world.topic("plain", 3, on="destination"), anything(300, 3), on="destination")
     other = text.replace(world.servers["source"], world.servers["destination"])
     (tmp_path / "config.toml").write_text(f"{other}\n[topics]\n{lines.splitlines()[0]}\n")
@@ -125,7 +125,7 @@ def orders(count: int, start: int = 0) -> list[tuple[int, Rec]]:
 
 
 def test_the_older_generation_fails_over_maps_filters_and_resumes(world: World, tmp_path: Path) -> None:
-    """The first node is dead; what the page's filter drops, and where the map sends the rest, stays so."""
+    """The first node is dead; the filter and the partition map of the page stay in effect."""
     topic, copy, group = world.topic("t", 2), world.name("copy"), f"{world.mirror}-group2"
     text = runnable(OLDER)
     for before, after in {
@@ -146,16 +146,16 @@ def test_the_older_generation_fails_over_maps_filters_and_resumes(world: World, 
     line = "./kaf-relay.bin --mode failover --stop-at-end --filter ./testfilter/testfilter.py"
 
     world.produce(topic, orders(600))
-    said = run(world, line)
-    assert "warning: --mode failover: skipping node1: " in said
-    assert "note: --mode failover: reading from node2\n" in said
+    output = run(world, line)
+    assert "warning: --mode failover: skipping node1: " in output
+    assert "note: --mode failover: reading from node2\n" in output
     world.produce(topic, orders(300, start=600))
-    said = run(world, f"{line} -X mirrors.0.source=node2")
-    assert "skipping" not in said, "chosen by hand"
+    output = run(world, f"{line} -X mirrors.0.source=node2")
+    assert "skipping" not in output, "chosen by hand"
     (tmp_path / "dead.toml").write_text(text.replace(world.servers["source"], CLOSED))
-    said = run(world, "./kaf-relay.bin --config dead.toml --mode failover", code=5)
-    assert said.startswith("error: no node of the pool responds\nwhy: node1: ")
-    assert said.count("Connection refused") == 2
+    output = run(world, "./kaf-relay.bin --config dead.toml --mode failover", code=5)
+    assert output.startswith("error: no node of the pool responds\nwhy: node1: ")
+    assert output.count("Connection refused") == 2
 
     here, there = world.read(topic, "source"), world.read(copy)
     kept = {n: [rec for rec in recs if b'"b"' not in (rec.value or b"")] for n, recs in here.items()}

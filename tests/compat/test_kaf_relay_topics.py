@@ -25,8 +25,8 @@ from support.kaf_relay import BEFORE, PLAIN, mirror, notes, settings
     ],
 )
 def test_topics(table: object, flags: tuple[str, ...], wanted: list[tuple[str, str, int | None]]) -> None:
-    found = translate({**tomllib.loads(PLAIN), "topics": table}, "", Options(topics=flags), Path())
-    loaded = settings(found).mirrors[0]
+    relayed = translate({**tomllib.loads(PLAIN), "topics": table}, "", Options(topics=flags), Path())
+    loaded = settings(relayed).mirrors[0]
     assert [
         (name, loaded.rename.get(name, name), loaded.partition_map.get(name)) for name in loaded.topics
     ] == wanted
@@ -66,9 +66,11 @@ def test_topics_that_share_a_target() -> None:
                               'underscores, not ""'),
     ],
 )  # fmt: skip
-def test_topics_that_cannot_be(table: object, flags: tuple[str, ...], problem: str) -> None:
-    found = translate({**tomllib.loads(PLAIN), "topics": table}, "config.toml", Options(topics=flags), Path())
-    assert found.translation.problems == [problem]
+def test_invalid_topics(table: object, flags: tuple[str, ...], problem: str) -> None:
+    relayed = translate(
+        {**tomllib.loads(PLAIN), "topics": table}, "config.toml", Options(topics=flags), Path()
+    )
+    assert relayed.translation.problems == [problem]
 
 
 @pytest.mark.parametrize(
@@ -77,8 +79,8 @@ def test_topics_that_cannot_be(table: object, flags: tuple[str, ...], problem: s
         ({"a": "a"}, {"a": [{"src": 0, "dest": 1}]}, {"a": ((0, 1),)}),
         ({"a": "a"}, {"a": [[0, 1], [1, 0]]}, {"a": ((0, 1), (1, 0))}),
         ({"a": "a"}, {"a": 2}, {"a": 2}),
-        ({"a": "b"}, {"b": 2}, {"a": 2}),  # by the target's name, which the tool's code looks for
-        ({"a": "b"}, {"a": 2}, {}),  # not by the source's, which its sample has
+        ({"a": "b"}, {"b": 2}, {"a": 2}),  # by the target's name, as in the tool's code
+        ({"a": "b"}, {"a": 2}, {}),  # not by the source's name, as in its sample
         ({"a": "c", "b": "c"}, {"c": 2}, {"a": 2, "b": 2}),
         ({"a": "b", "c": "d:1"}, {"b": 0}, {"a": 0, "c": 1}),
     ],
@@ -86,8 +88,8 @@ def test_topics_that_cannot_be(table: object, flags: tuple[str, ...], problem: s
 def test_partitions(topics: object, partitioning: object, wanted: dict[str, object]) -> None:
     tree = {**tomllib.loads(BEFORE), "topics": topics}
     tree["producer"]["partitioning"] = partitioning
-    found = translate(tree, "config.toml", Options(), Path())
-    assert settings(found).mirrors[0].partition_map == wanted
+    relayed = translate(tree, "config.toml", Options(), Path())
+    assert settings(relayed).mirrors[0].partition_map == wanted
 
 
 PAIRS = "must be a partition, or a list of { src = …, dest = … }"
@@ -107,7 +109,7 @@ PAIRS = "must be a partition, or a list of { src = …, dest = … }"
          "[topics] instead"),
     ],
 )  # fmt: skip
-def test_partitions_that_cannot_be(topics: object, partitioning: object, problem: str) -> None:
+def test_invalid_partitions(topics: object, partitioning: object, problem: str) -> None:
     tree = {**tomllib.loads(BEFORE), "topics": topics}
     tree["producer"]["partitioning"] = partitioning
     assert translate(tree, "config.toml", Options(), Path()).translation.problems == [problem]

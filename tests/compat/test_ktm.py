@@ -1,4 +1,4 @@
-"""Kafka Topic Mirror's environment, variable by variable: its defaults, what it may be, what is refused."""
+"""Kafka Topic Mirror's environment, variable by variable: defaults, valid values, refused values."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ export OUTPUT_BROKERS=localhost:9092
 export MAX_PUBLISH=1000
 export PROM_SERVER_ADDR=127.0.0.1:9095
 """
-"""The file of variables that the tool comes with, as it is."""
+"""The file of variables that is shipped with the tool, unchanged."""
 
 
 def translated(environ: Mapping[str, str], file: str | None = None) -> Translation:
@@ -50,17 +50,17 @@ def problems(environ: Mapping[str, str], file: str | None = None) -> list[str]:
     return list(caught.value.problems)
 
 
-def picture(found: Settings) -> dict[str, Any]:
-    """What each variable ends in."""
-    (mirror,) = found.mirrors
+def picture(loaded: Settings) -> dict[str, Any]:
+    """The settings that each variable becomes."""
+    (mirror,) = loaded.mirrors
     return {
-        "CLIENT_ID": [found.clusters[alias].properties["client.id"] for alias in ("input", "output")],
+        "CLIENT_ID": [loaded.clusters[alias].properties["client.id"] for alias in ("input", "output")],
         "CONSUMER_GROUP": (mirror.name, mirror.source_group_name, mirror.source_group),
         "INPUT_TOPIC": mirror.topics,
-        "INPUT_BROKERS": found.clusters["input"].bootstrap_servers,
+        "INPUT_BROKERS": loaded.clusters["input"].bootstrap_servers,
         "NEWEST_OFFSET": mirror.start,
         "OUTPUT_TOPIC": mirror.rename,
-        "OUTPUT_BROKERS": found.clusters["output"].bootstrap_servers,
+        "OUTPUT_BROKERS": loaded.clusters["output"].bootstrap_servers,
         "MAX_PUBLISH": mirror.queue_records,
     }
 
@@ -78,10 +78,10 @@ DEFAULT: dict[str, Any] = {
 
 
 def test_defaults() -> None:
-    found = settings(TOPICS)
+    loaded = settings(TOPICS)
 
-    assert picture(found) == DEFAULT
-    (mirror,) = found.mirrors
+    assert picture(loaded) == DEFAULT
+    (mirror,) = loaded.mirrors
     assert (mirror.source, mirror.destination) == (("input",), "output")
     assert (mirror.partitions, mirror.partitioner) == ("by-key", "fnv1a")
     assert mirror.compression == "snappy"
@@ -196,9 +196,9 @@ def test_a_cycle_is_refused_as_the_tool_does() -> None:
 
 
 def test_the_file_that_the_tool_comes_with() -> None:
-    found = settings({}, SHIPPED)
+    loaded = settings({}, SHIPPED)
 
-    assert picture(found) == {
+    assert picture(loaded) == {
         **DEFAULT,
         "CONSUMER_GROUP": ("ktm_demo_ktm", "ktm_demo_ktm", True),
         "INPUT_TOPIC": ("ktm_demo",),
@@ -207,14 +207,14 @@ def test_the_file_that_the_tool_comes_with() -> None:
 
 
 def test_the_environment_wins_over_the_file() -> None:
-    found = settings({"INPUT_TOPIC": "mine", "NEWEST_OFFSET": ""}, SHIPPED)
+    loaded = settings({"INPUT_TOPIC": "mine", "NEWEST_OFFSET": ""}, SHIPPED)
 
-    assert found.mirrors[0].topics == ("mine",)
-    assert found.mirrors[0].start == "earliest"  # set to nothing is set
-    assert found.mirrors[0].rename == {"mine": "ktm_demo_copy"}
+    assert loaded.mirrors[0].topics == ("mine",)
+    assert loaded.mirrors[0].start == "earliest"  # set to nothing is set
+    assert loaded.mirrors[0].rename == {"mine": "ktm_demo_copy"}
 
 
-def test_unknown_names_are_refused_in_the_file_and_are_not_ours_in_the_environment() -> None:
+def test_unknown_names_are_refused_in_the_file_and_ignored_in_the_environment() -> None:
     assert settings({**TOPICS, "INPUT_TOPICS": "x", "HOME": "/"})
     assert problems({}, SHIPPED + "INPUT_TOPICS=a\nDATABASE=b\n") == [
         '.env: line 10: INPUT_TOPICS: Kafka Topic Mirror has no such variable, did you mean "INPUT_TOPIC"?',
@@ -222,7 +222,7 @@ def test_unknown_names_are_refused_in_the_file_and_are_not_ours_in_the_environme
     ]
 
 
-def test_how_a_file_is_written() -> None:
+def test_the_syntax_of_a_file() -> None:
     read = dotenv.parse(
         "\n# a comment\n"
         "A=1\n  export B = two words  # said\nC='# $x' # quoted\nD=\"q\"\nE=a#b\nF=\nG=# nothing\nA=3\n"
@@ -235,7 +235,7 @@ def test_how_a_file_is_written() -> None:
     assert read.remarks == {10: "A is given twice; this line is used"}
 
 
-def test_lines_that_cannot_be_taken() -> None:
+def test_lines_that_are_refused() -> None:
     assert problems(
         TOPICS, "CLIENT_ID\nMAX_PUBLISH='1\nCLIENT_ID='a'b\nINPUT_BROKERS=$HOST:9092\n1A=2\n"
     ) == [
@@ -247,14 +247,14 @@ def test_lines_that_cannot_be_taken() -> None:
     ]
 
 
-def test_what_differs_is_said_by_variable() -> None:
-    said = translated({**TOPICS, "PROM_SERVER_ADDR": ":9095"}).notes
-    assert [note.split(":")[0] for note in said] == [
+def test_differences_have_a_note_by_variable() -> None:
+    notes = translated({**TOPICS, "PROM_SERVER_ADDR": ":9095"}).notes
+    assert [note.split(":")[0] for note in notes] == [
         "NEWEST_OFFSET", "MAX_PUBLISH", "CONSUMER_GROUP", "OUTPUT_TOPIC", "PROM_SERVER_ADDR",
     ]  # fmt: skip
-    assert "NEWEST_OFFSET=false replicates them" in said[0]
-    assert "true by default" in said[0]
-    assert "2000 records" in said[1]
+    assert "NEWEST_OFFSET=false replicates them" in notes[0]
+    assert "true by default" in notes[0]
+    assert "2000 records" in notes[1]
     quiet = translated({**TOPICS, "NEWEST_OFFSET": "f"}).notes
     assert [note.split(":")[0] for note in quiet] == ["MAX_PUBLISH", "CONSUMER_GROUP", "OUTPUT_TOPIC"]
     assert "NEWEST_OFFSET: is empty, which Kafka Topic Mirror reads as false" in (
@@ -308,7 +308,7 @@ def test_a_bad_override_ends_with_exit_code_3(tmp_path: Path) -> None:
     ]
 
 
-def test_a_file_of_variables_that_is_not_there(tmp_path: Path) -> None:
+def test_a_file_of_variables_that_does_not_exist(tmp_path: Path) -> None:
     ended = causeway("ktm", "--env-file", "prod.env", environ=TOPICS, directory=tmp_path)
 
     assert ended.returncode == 3
@@ -354,7 +354,7 @@ def test_metrics_are_served_where_the_tool_served_them(address: str, host: str, 
 
 
 @pytest.mark.parametrize("address", ["9095", "here:99999", "a b:1", "http://here:9095"])
-def test_a_place_that_is_none_is_refused(address: str) -> None:
+def test_an_invalid_address_is_refused(address: str) -> None:
     assert translated({**TOPICS, "PROM_SERVER_ADDR": address}).problems == [
         f'PROM_SERVER_ADDR: must be "host:port" or ":port", not "{address}"'
     ]

@@ -1,4 +1,4 @@
-"""Kafka Topic Mirror's environment at work between real clusters, and its defects, which ours has not."""
+"""Kafka Topic Mirror's environment between real clusters, without the tool's defects."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TRICKLE = 15
 
 
 def backlog() -> list[tuple[int, Rec]]:
-    """Keys that say nothing of the source's partitions, no keys, empty ones, tombstones, headers, times."""
+    """Keys unrelated to the source's partitions, no keys, empty ones, tombstones, headers, timestamps."""
     at = now_ms() - 86_400_000
     headers = (("trace", b"a"), ("trace", b""), ("none", None))
     records = [
@@ -41,7 +41,7 @@ def follower(world: World) -> Iterator[Follower]:
 
 
 @pytest.mark.spark
-def test_the_tools_environment_carries_every_record_once(world: World, follower: Follower) -> None:
+def test_the_tools_environment_replicates_every_record_once(world: World, follower: Follower) -> None:
     topic, copy, group = world.topic("in", PARTITIONS), world.name("copy"), f"{world.mirror}-group"
     world.produce(topic, backlog())
     file = world.directory / "ktm.env"
@@ -58,12 +58,12 @@ def test_the_tools_environment_carries_every_record_once(world: World, follower:
     }
 
     with door(world.directory, "ktm", "--env-file", file, env=environ) as ktm:
-        ktm.until(lambda: follower.has(b"keyed 599", b"no key 99"), "the backlog is carried")
-        # Far fewer than MAX_PUBLISH, each sent when the one before has arrived: none waits for company.
+        ktm.until(lambda: follower.has(b"keyed 599", b"no key 99"), "the backlog is replicated")
+        # Far fewer than MAX_PUBLISH, each sent when the one before has arrived: none waits for a full batch.
         for n in range(TRICKLE):
             value = f"drop {n}".encode()
             world.produce(topic, [(n % PARTITIONS, Rec(None, value, (), now_ms()))])
-            ktm.until(partial(follower.has, value), f"{value!r} is carried")
+            ktm.until(partial(follower.has, value), f"{value!r} is replicated")
         assert ktm.stop() == 0, ktm.output
         assert "note: PROM_SERVER_ADDR: serves /metrics, with Kafka Topic Mirror's metric names" in ktm.output
 
@@ -88,7 +88,7 @@ def test_the_tools_environment_carries_every_record_once(world: World, follower:
     )
 
 
-def test_from_topic_to_topic_inside_one_cluster(world: World, tmp_path: Path) -> None:
+def test_from_topic_to_topic_within_one_cluster(world: World, tmp_path: Path) -> None:
     topic, copy = world.topic("in", 2), world.topic("inside", 5)
     world.produce(topic, world.numbers(200, 2))
     file = tmp_path / ".env"
@@ -103,8 +103,8 @@ def test_from_topic_to_topic_inside_one_cluster(world: World, tmp_path: Path) ->
     assert all(sarama(rec.key or b"", 5) == partition for partition, recs in arrived.items() for rec in recs)
 
 
-def test_a_circle_is_seen_behind_different_addresses(world: World, tmp_path: Path) -> None:
-    """The tool compares addresses; the clusters' ids tell that these are one."""
+def test_a_circle_is_detected_despite_different_addresses(world: World, tmp_path: Path) -> None:
+    """The tool compares addresses; the cluster ids show that these are one cluster."""
     topic = world.topic("in")
     host, _, port = world.servers["source"].rpartition(":")
     other = "localhost" if host == "127.0.0.1" else "127.0.0.1"

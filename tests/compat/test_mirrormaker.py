@@ -29,12 +29,12 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_the_least_that_is_needed() -> None:
-    found = settings()
-    (mirror,) = found.mirrors
+def test_the_minimal_configuration() -> None:
+    loaded = settings()
+    (mirror,) = loaded.mirrors
     assert (mirror.name, mirror.source, mirror.destination) == ("mirrormaker-mm", ("source",), "target")
-    assert found.clusters["source"].bootstrap_servers == "paris:9092"
-    assert found.clusters["target"].bootstrap_servers == "tokyo-1:9092,tokyo-2:9092"
+    assert loaded.clusters["source"].bootstrap_servers == "paris:9092"
+    assert loaded.clusters["target"].bootstrap_servers == "tokyo-1:9092,tokyo-2:9092"
     assert mirror.topics == (".*",)
     assert mirror.source_group_name == "mm"
     assert (mirror.partitions, mirror.partitioner) == ("by-key", "fnv1a")
@@ -62,11 +62,11 @@ def test_the_run_line_of_its_page() -> None:
         "--num.streams 2 --producer.config p.config --whitelist=.*"
     )
     translation = translate(read_flags(line.split(), run=True))
-    found = translation.settings([], Path())
-    (mirror,) = found.mirrors
+    loaded = translation.settings([], Path())
+    (mirror,) = loaded.mirrors
     assert mirror.name == "mirrormaker-one"
     assert mirror.source == ("source1", "source2")
-    assert [found.clusters[alias].bootstrap_servers for alias in mirror.source] == ["a:9092", "b:9092"]
+    assert [loaded.clusters[alias].bootstrap_servers for alias in mirror.source] == ["a:9092", "b:9092"]
     assert [mirror.for_source(alias).source_group_name for alias in mirror.source] == ["one", "two"]
     assert mirror.merge
     assert mirror.shards == 2
@@ -83,7 +83,7 @@ def test_the_run_line_of_its_page() -> None:
 # --- flags ---------------------------------------------------------------------------------------
 
 
-def test_a_whitelist_finds_and_a_blacklist_leaves_out() -> None:
+def test_a_whitelist_includes_and_a_blacklist_excludes() -> None:
     assert mirror(topics="--whitelist=^foo|bar$").topics == (".*(?:^foo|bar$).*",)
     black = mirror(topics="--blacklist=foo")
     assert (black.topics, black.exclude) == ((".*",), (".*(?:foo).*",))
@@ -91,12 +91,12 @@ def test_a_whitelist_finds_and_a_blacklist_leaves_out() -> None:
 
 
 def test_a_comma_is_part_of_the_expression() -> None:
-    said = "--whitelist: a comma is part of the expression, and topic names have no commas; write a|b"
-    assert said in translated(topics="--whitelist=foo,bar").notes
-    assert said not in translated(topics="--whitelist=fo{1,2}").notes
+    note = "--whitelist: a comma is part of the expression, and topic names have no commas; write a|b"
+    assert note in translated(topics="--whitelist=foo,bar").notes
+    assert note not in translated(topics="--whitelist=fo{1,2}").notes
 
 
-def test_an_expression_that_means_something_else() -> None:
+def test_an_expression_with_another_meaning_is_refused() -> None:
     assert problems(topics="--whitelist=[[:alpha:]]+") == [
         "--whitelist: [:alpha:] is not a set in Python; write its characters, such as [a-z0-9]"
     ]
@@ -122,7 +122,7 @@ def test_both_kinds_of_files_are_needed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "shards", "said"),
+    ("arguments", "shards", "note"),
     [
         (["--num.producers=3"], 3, "--num.producers: 3 parallel tasks (shards)"),
         (["--num.streams", "4", "--num.producers", "2"], 4,
@@ -130,9 +130,9 @@ def test_both_kinds_of_files_are_needed() -> None:
         (["--num.streams=1"], None, "--num.streams: one shard for each core"),
     ],
 )  # fmt: skip
-def test_producers_and_streams_become_shards(arguments: list[str], shards: int | None, said: str) -> None:
+def test_producers_and_streams_become_shards(arguments: list[str], shards: int | None, note: str) -> None:
     assert mirror(*arguments).shards == shards
-    assert said in translated(*arguments).notes
+    assert note in translated(*arguments).notes
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_producers_and_streams_become_shards(arguments: list[str], shards: int |
         ("--preserve.ordr", 'unknown flag --preserve.ordr, did you mean "--preserve.order"?'),
     ],
 )
-def test_flags_that_make_no_sense(flag: str, what: str) -> None:
+def test_invalid_flags(flag: str, what: str) -> None:
     assert refused(*FILES, "--whitelist=.*", flag) == what
 
 
@@ -166,14 +166,14 @@ def test_partitions_are_not_preserved() -> None:
 
 @pytest.mark.parametrize("flag", ["--preserve.order", "--preserve.order=false"])
 def test_order_is_always_kept(flag: str) -> None:
-    said = "--preserve.order: always on: records of a source partition stay in order"
-    assert said in translated(flag).notes
-    assert said not in translated().notes
+    note = "--preserve.order: always on: records of a source partition stay in order"
+    assert note in translated(flag).notes
+    assert note not in translated().notes
 
 
 def test_a_prefix() -> None:
-    found = mirror("--prefix", "dc1_")
-    assert (found.prefix, found.name) == ("dc1_", "mirrormaker-mm-dc1_")
+    mirror_settings = mirror("--prefix", "dc1_")
+    assert (mirror_settings.prefix, mirror_settings.name) == ("dc1_", "mirrormaker-mm-dc1_")
     assert "--prefix: not added to names that already have it" in translated("--prefix=dc1_").notes
     assert problems("--prefix=a/b") == [
         "--prefix: must have at most 200 letters, digits, dots, hyphens and underscores, not \"a/b\""
@@ -183,8 +183,8 @@ def test_a_prefix() -> None:
 @pytest.mark.parametrize(("size", "records"), [("0", 1), ("1", 1), ("500", 500), ("10000000", 10_000_000)])
 def test_the_queue(size: str, records: int) -> None:
     assert mirror("--queue.size", size).queue_records == records
-    said = "--queue.size: applies to each shard; queued records are not lost in a crash"
-    assert said in translated("--queue.size", size).notes
+    note = "--queue.size: applies to each shard; queued records are not lost in a crash"
+    assert note in translated("--queue.size", size).notes
 
 
 def test_a_queue_that_is_too_long() -> None:
@@ -192,11 +192,11 @@ def test_a_queue_that_is_too_long() -> None:
 
 
 def test_processors_do_not_matter() -> None:
-    said = "--max.procs: not needed: set the number of shards"
-    assert said in translated("--max.procs=8").notes
+    note = "--max.procs: not needed: set the number of shards"
+    assert note in translated("--max.procs=8").notes
 
 
-def test_what_is_not_there_yet_is_refused_with_what_to_do() -> None:
+def test_unsupported_flags_are_refused_with_what_to_do() -> None:
     flags = ["--timings.producer.config=t", "--schema.registry.url=http://r", "--metrics.topic=m"]
     assert problems(*flags) == [
         "--timings.producer.config: not supported yet: Causeway adds nothing to records; remove the flag",
@@ -239,25 +239,28 @@ def test_the_mirrors_name_is_stable_and_its_own() -> None:
     assert mirror("--num.streams=7", topics="--blacklist=z").name == names["mm", ""]
 
 
-def test_a_group_that_is_not_given_is_said() -> None:
+def test_a_missing_group_has_a_note() -> None:
     write("c.config", "bootstrap.servers=a:1\n")
-    found = mirror()
-    assert (found.name, found.source_group_name) == ("mirrormaker-go-consumer-group", "go-consumer-group")
+    mirror_settings = mirror()
+    assert (mirror_settings.name, mirror_settings.source_group_name) == (
+        "mirrormaker-go-consumer-group",
+        "go-consumer-group",
+    )
     assert translated().notes[0] == (
         "group.id: missing, so it is go-consumer-group, and the mirror's name is derived from it: a second "
         "MirrorMaker without a group and with the same prefix would replace this one"
     )
 
 
-def test_a_group_that_is_given_is_not_called_absent_whatever_its_name() -> None:
+def test_a_configured_group_has_no_such_note_whatever_its_name() -> None:
     write("c.config", "bootstrap.servers=a:1\ngroup.id=go-consumer-group\n")
     assert mirror().name == "mirrormaker-go-consumer-group"
     assert not [note for note in translated().notes if note.startswith("group.id: missing")]
-    write("c.config", "bootstrap.servers=a:1\ngroup.id=\n")  # set to nothing: the default, as in Go
+    write("c.config", "bootstrap.servers=a:1\ngroup.id=\n")  # empty: the default, as in Go
     assert [note for note in translated().notes if note.startswith("group.id: missing")]
 
 
-def test_a_group_that_kafka_would_not_take() -> None:
+def test_a_group_that_kafka_would_reject() -> None:
     write("c.config", f"bootstrap.servers=a:1\ngroup.id={'g' * 250}\n")
     assert problems() == [
         "c.config:2: group.id: must have at most 249 characters, none of them a control character, "

@@ -26,7 +26,7 @@ SAID = {
 
 
 @pytest.mark.parametrize("name", [name for name, key in CONSUMER.items() if key.note])
-def test_what_tunes_its_goroutines_is_not_needed(name: str) -> None:
+def test_keys_that_tune_its_goroutines_are_not_needed(name: str) -> None:
     before = settings()
     write("c.config", f"bootstrap.servers=paris:9092\ngroup.id=mm\n{name}={GOOD[CONSUMER[name].kind]}\n")
     assert settings() == before
@@ -65,24 +65,24 @@ def test_what_becomes_a_property_of_the_source(
 
 
 @pytest.mark.parametrize(
-    ("lines", "said"),
+    ("lines", "problem"),
     [
         ("", "c.config: bootstrap.servers: missing: the brokers to read from, as host:port; "),
         ("zookeeper.connect=zk:2181\n", "c.config:1: zookeeper.connect: bootstrap.servers is needed instead: "
          "Causeway does not use ZooKeeper; "),
     ],
 )  # fmt: skip
-def test_brokers_are_needed(lines: str, said: str) -> None:
+def test_brokers_are_needed(lines: str, problem: str) -> None:
     write("c.config", lines)
     todo = "add it to the file (MirrorMaker ignores it), or set -X clusters.source.bootstrap_servers=…"
-    assert problems() == [said + todo]
+    assert problems() == [problem + todo]
 
 
 def test_brokers_may_come_from_the_command_line() -> None:
     write("c.config", "zookeeper.connect=zk:2181\n")
     option = "clusters.source.bootstrap_servers=paris:9092"
-    found = translated("-X", option).settings([option], Path())
-    assert found.clusters["source"].bootstrap_servers == "paris:9092"
+    loaded = translated("-X", option).settings([option], Path())
+    assert loaded.clusters["source"].bootstrap_servers == "paris:9092"
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_brokers_may_come_from_the_command_line() -> None:
     ["zookeeper.connect", "zookeeper.kafka.root", "zookeeper.connection.session.timeout",
      "zookeeper.connection.timeout", "zookeeper.max.request.retries", "zookeeper.request.backoff"],
 )  # fmt: skip
-def test_zookeeper_is_explained_away(name: str) -> None:
+def test_zookeeper_is_not_needed(name: str) -> None:
     write("c.config", f"bootstrap.servers=a:1\ngroup.id=mm\n{name}=1\n")
     assert settings().clusters["source"].consumer == {}
     assert translated().notes[0] == f"c.config:3: {name}: not needed: Causeway does not use ZooKeeper"
@@ -118,7 +118,7 @@ def test_either_name_of_the_brokers() -> None:
         ("nothing", "is neither key=value nor a comment"),
     ],
 )  # fmt: skip
-def test_what_a_consumer_config_may_not_say(line: str, problem: str) -> None:
+def test_refused_keys_of_a_consumer_config(line: str, problem: str) -> None:
     write("c.config", f"metadata.broker.list=a:1\n\n{line}\n")
     assert problems() == [f"c.config:3: {problem}"]
 
@@ -134,7 +134,7 @@ def test_every_problem_in_every_file_is_named_at_once() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, key in PRODUCER.items() if key.note])
-def test_what_tunes_its_producers_is_not_needed(name: str) -> None:
+def test_keys_that_tune_its_producers_are_not_needed(name: str) -> None:
     before = settings()
     write("p.config", f"bootstrap.servers=tokyo-1:9092,tokyo-2:9092\n{name}={GOOD[PRODUCER[name].kind]}\n")
     assert settings() == before
@@ -175,7 +175,7 @@ def test_compression_of_both_generations(key: str, value: str) -> None:
          '"ssl.ca.location", a PEM file'),
     ],
 )  # fmt: skip
-def test_what_a_producer_config_may_not_say(line: str, problem: str) -> None:
+def test_refused_keys_of_a_producer_config(line: str, problem: str) -> None:
     write("p.config", f"bootstrap.servers=a:1\n{line}\n")
     assert problems() == [f"p.config:2: {problem}"]
 

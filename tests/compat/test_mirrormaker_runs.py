@@ -1,4 +1,4 @@
-"""Go MirrorMaker's flags and files at work between real clusters, and its defects, which ours has not."""
+"""Go MirrorMaker's flags and files between real clusters, without the tool's defects."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def second(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCluster
 
 
 def backlog(of: str, count: int) -> list[tuple[int, Rec]]:
-    """Keys that say nothing of the source's partitions, no keys, empty ones, tombstones, headers, times."""
+    """Keys unrelated to the source's partitions, no keys, empty ones, tombstones, headers, timestamps."""
     at = now_ms() - 86_400_000
     records = [
         (n % PARTITIONS, Rec(f"k{n % 50}".encode(), f"{of} keyed {n}".encode(), HEADERS[: n % 4], at + n))
@@ -48,10 +48,10 @@ def delivered(world: World, mirror: str, on: str = "destination") -> int:
 
 
 @pytest.mark.spark
-def test_the_run_line_of_its_page_carries_two_clusters_although_it_is_killed(
+def test_the_run_line_of_its_page_replicates_two_clusters_despite_a_kill(
     world: World, second: EmbeddedCluster
 ) -> None:
-    """Go MirrorMaker commits what is still on its way, so that a crash loses it; v0.4 tears keys apart."""
+    """Go MirrorMaker commits records in flight, so that a crash loses them; v0.4 splits keys."""
     world.servers["second"] = second.bootstrap_servers
     shared, alone = world.topic("shared", PARTITIONS), world.topic("alone", on="second")
     world.topic("shared", PARTITIONS, on="second")
@@ -84,10 +84,10 @@ def test_the_run_line_of_its_page_carries_two_clusters_although_it_is_killed(
 
     slowly = ("-X", "mirrors.0.max_records_per_second=2000", "-X", "mirrors.0.max_transaction_records=150")
     with door(world.directory, *line, *slowly, env={}) as first:
-        first.until(lambda: delivered(world, mirror) > 500, "some of it is carried")
+        first.until(lambda: delivered(world, mirror) > 500, "some of it is replicated")
         first.kill()
         assert "note: --num.streams: 2 parallel tasks (shards)\n" in first.output
-    assert delivered(world, mirror) < total, "it was killed too late to show anything"
+    assert delivered(world, mirror) < total, "it was killed after everything was replicated"
     with door(world.directory, *line, "--stop-at-end", env={}) as again:
         assert again.wait() == 0, again.output
 
@@ -97,8 +97,8 @@ def test_the_run_line_of_its_page_carries_two_clusters_although_it_is_killed(
     for on in groups:
         originals = world.read(shared, on)
         mine = {rec for recs in originals.values() for rec in recs}
-        found = {partition: [rec for rec in recs if rec in mine] for partition, recs in arrived.items()}
-        assert_all_in_order(originals, found)
+        placed = {partition: [rec for rec in recs if rec in mine] for partition, recs in arrived.items()}
+        assert_all_in_order(originals, placed)
     for partition, recs in arrived.items():
         wrong = [rec for rec in recs if rec.key is not None and sarama(rec.key, PARTITIONS) != partition]
         assert not wrong, f"partition {partition}: {wrong[:3]}"
@@ -109,8 +109,8 @@ def test_the_run_line_of_its_page_carries_two_clusters_although_it_is_killed(
         assert committed(world.servers[on], group, shared, PARTITIONS) == ends, f"{group}, for lag tools"
 
 
-def test_partitions_and_keys_are_preserved_and_a_prefix_does_not_pile_up(world: World) -> None:
-    """v0.4 wrote the partition's number in the place of the key, and a prefix went dc1_dc1_dc1_…"""
+def test_partitions_and_keys_are_preserved_and_a_prefix_is_not_repeated(world: World) -> None:
+    """v0.4 wrote the partition's number in place of the key, and repeated a prefix: dc1_dc1_dc1_…"""
     topic, late = world.topic("t", PARTITIONS), world.name("late")
     world.produce(topic, backlog("only", 300))
     brokers = f"bootstrap.servers={world.servers['source']}"

@@ -1,4 +1,4 @@
-"""MirrorMaker 2's mm2.properties: flows, topics, policies, layers; what is said and what is refused."""
+"""MirrorMaker 2's mm2.properties: flows, topics, policies, layers; notes and refusals."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ config.storage.replication.factor=1
 # sync.topic.acls.enabled = false
 # emit.heartbeats.interval.seconds = 5
 """
-"""The sample that Kafka comes with."""
+"""The sample that is shipped with Kafka."""
 
 
 @pytest.fixture(autouse=True)
@@ -76,38 +76,44 @@ def notes(text: str) -> list[str]:
     return translation.notes
 
 
-def carried(text: str, topics: list[str], mirror: int = 0) -> dict[str, str]:
-    """Which of the topics a mirror carries, and under which names."""
-    found = settings(text).mirrors[mirror]
+def replicated(text: str, topics: list[str], mirror: int = 0) -> dict[str, str]:
+    """The topics that a mirror replicates, with their destination names."""
+    mirror_settings = settings(text).mirrors[mirror]
     return {
-        name: destination_name(name, found.prefix, found.suffix, found.rename)
-        for name in select(topics, found.topics, found.exclude)
+        name: destination_name(name, mirror_settings.prefix, mirror_settings.suffix, mirror_settings.rename)
+        for name in select(topics, mirror_settings.topics, mirror_settings.exclude)
     }
 
 
-def test_the_sample_that_kafka_comes_with() -> None:
-    found = settings(SAMPLE)
-    assert {alias: one.bootstrap_servers for alias, one in found.clusters.items()} == {
+def test_the_sample_that_is_shipped_with_kafka() -> None:
+    loaded = settings(SAMPLE)
+    assert {alias: cluster.bootstrap_servers for alias, cluster in loaded.clusters.items()} == {
         "A": "A_host1:9092,A_host2:9092,A_host3:9092",
         "B": "B_host1:9092,B_host2:9092,B_host3:9092",
     }
-    there, back = found.mirrors
+    there, back = loaded.mirrors
     assert (there.name, there.source, there.destination, there.prefix) == ("A-to-B", ("A",), "B", "A.")
     assert (back.name, back.source, back.destination, back.prefix) == ("B-to-A", ("B",), "A", "B.")
     assert (there.replication_factor, there.delivery, there.partitions) == (1, "exactly-once", "preserve")
     assert len(notes(SAMPLE)) == 6
 
 
-def test_topics_are_carried_as_mirrormaker_2_does() -> None:
+def test_topics_are_replicated_as_by_mirrormaker_2() -> None:
     topics = ["orders", "A.orders", "B.orders", "C.B.orders", "C.orders", "__consumer_offsets", "x.internal",
               "connect-internal", "mm2-offset-syncs.B.internal", "orders.replica", "heartbeats"]  # fmt: skip
-    assert carried(SAMPLE, topics) == {
+    assert replicated(SAMPLE, topics) == {
         "orders": "A.orders",
         "A.orders": "A.orders",  # not A.A.orders
         "C.orders": "A.C.orders",
         "heartbeats": "A.heartbeats",
     }
-    assert set(carried(SAMPLE, topics, 1)) == {"orders", "B.orders", "C.orders", "heartbeats", "C.B.orders"}
+    assert set(replicated(SAMPLE, topics, 1)) == {
+        "orders",
+        "B.orders",
+        "C.orders",
+        "heartbeats",
+        "C.B.orders",
+    }
 
 
 def test_a_separator_and_aliases_with_dots_and_hyphens() -> None:
@@ -115,16 +121,16 @@ def test_a_separator_and_aliases_with_dots_and_hyphens() -> None:
         "clusters=us-west, eu.central\nus-west.bootstrap.servers=w:1\neu.central.bootstrap.servers=e:1\n"
         "us-west->eu.central.enabled=TRUE\neu.central->us-west.enabled=true\nreplication.policy.separator=_\n"
     )
-    found = settings(text)
-    assert [mirror.name for mirror in found.mirrors] == ["us-west-to-eu-central", "eu-central-to-us-west"]
-    assert set(found.clusters) == {"us-west", "eu-central"}
+    loaded = settings(text)
+    assert [mirror.name for mirror in loaded.mirrors] == ["us-west-to-eu-central", "eu-central-to-us-west"]
+    assert set(loaded.clusters) == {"us-west", "eu-central"}
     assert notes(text)[0] == (
         'clusters: "eu.central" has the alias "eu-central" here; topic names do not change'
     )
-    assert carried(text, ["a", "eu.central_a", "x_eu.central_a", "eu.central.a"]) == {
+    assert replicated(text, ["a", "eu.central_a", "x_eu.central_a", "eu.central.a"]) == {
         "a": "us-west_a", "eu.central.a": "us-west_eu.central.a",
     }  # fmt: skip
-    assert carried(text, ["a", "us-west_a"], 1) == {"a": "eu.central_a"}
+    assert replicated(text, ["a", "us-west_a"], 1) == {"a": "eu.central_a"}
 
 
 @pytest.mark.parametrize(
@@ -136,7 +142,7 @@ def test_a_separator_and_aliases_with_dots_and_hyphens() -> None:
 )
 def test_the_identity_policy_keeps_names(policy: str) -> None:
     text = f"{ONE_WAY}replication.policy.class={policy}\n"
-    assert carried(text, ["a", "B.a"]) == {"a": "a", "B.a": "B.a"}
+    assert replicated(text, ["a", "B.a"]) == {"a": "a", "B.a": "B.a"}
     assert notes(text) == []
     both = f"{text}B->A.enabled=true\n"
     assert notes(both) == [
@@ -177,25 +183,25 @@ def test_two_flows_that_keep_names_may_meet_in_one_topic() -> None:
 )
 def test_which_topics(lines: str, chosen: list[str]) -> None:
     topics = ["foo", "foobar", "bar", "f.o", "__internal", "a.replica", "b-internal"]
-    assert set(carried(ONE_WAY + lines, topics)) == set(chosen)
+    assert set(replicated(ONE_WAY + lines, topics)) == set(chosen)
 
 
-def test_internal_topics_are_not_carried_even_by_name() -> None:
-    assert carried(f"{ONE_WAY}topics=__a,b.internal,c\n", ["__a", "b.internal", "c"]) == {"c": "A.c"}
+def test_internal_topics_are_not_replicated_even_by_name() -> None:
+    assert replicated(f"{ONE_WAY}topics=__a,b.internal,c\n", ["__a", "b.internal", "c"]) == {"c": "A.c"}
 
 
 def test_numbers() -> None:
-    found = settings(
+    loaded = settings(
         f"{ONE_WAY}tasks.max=4\nreplication.factor=3\nrefresh.topics.interval.seconds=30\n"
     ).mirrors[0]
-    assert (found.shards, found.replication_factor, found.refresh) == (4, 3, 30.0)
+    assert (loaded.shards, loaded.replication_factor, loaded.refresh) == (4, 3, 30.0)
     own = settings(f"{ONE_WAY}tasks.max=4\nA->B.tasks.max=1\nreplication.factor=-1\n").mirrors[0]
     assert (own.shards, own.replication_factor) == (None, None)
     assert settings(f"{ONE_WAY}refresh.topics.interval.seconds=7200\n").mirrors[0].refresh == 3600
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "note"),
     [
         ("tasks.max=4", "tasks.max: 4 parallel tasks (shards)"),
         ("tasks.max=1", "tasks.max: one shard for each core"),
@@ -234,9 +240,9 @@ def test_numbers() -> None:
         "no record is skipped"),
     ],
 )  # fmt: skip
-def test_what_is_done_in_another_way(line: str, said: str) -> None:
-    place = "" if said.startswith("B->A: ") else "mm2.properties:5: "
-    assert notes(f"{ONE_WAY}{line}\n") == [f"{place}{said}"]
+def test_keys_that_causeway_handles_differently(line: str, note: str) -> None:
+    place = "" if note.startswith("B->A: ") else "mm2.properties:5: "
+    assert notes(f"{ONE_WAY}{line}\n") == [f"{place}{note}"]
 
 
 @pytest.mark.parametrize(
@@ -296,7 +302,7 @@ def test_a_cluster_in_no_flow_is_left_out() -> None:
     assert notes(text) == ['clusters: "C" is in no enabled flow']
 
 
-def test_a_comment_behind_the_clusters_is_found_out() -> None:
+def test_a_comment_after_the_clusters_is_detected() -> None:
     assert problems(ONE_WAY.replace("A, B", "A, B  # ours")) == [
         'mm2.properties:1: clusters: "B  # ours" is not an alias; a comment needs its own line'
     ]

@@ -1,4 +1,4 @@
-"""Properties of Java's clients in mm2.properties, in librdkafka's words."""
+"""Properties of Java's clients in mm2.properties, as librdkafka's properties."""
 
 from __future__ import annotations
 
@@ -105,12 +105,12 @@ def test_an_unknown_compression() -> None:
 )
 def test_the_producers_memory_is_the_mirrors_queue(value: str, granted: int) -> None:
     assert mirror(f"B.producer.buffer.memory={value}\n").queue_bytes == granted
-    said = translated(f"B.producer.buffer.memory={value}\n").notes
+    notes = translated(f"B.producer.buffer.memory={value}\n").notes
     nearest = f"m:5: B.producer.buffer.memory: is {granted}, the nearest possible value"
-    assert said == ([nearest] if granted != int(value) else [])
+    assert notes == ([nearest] if granted != int(value) else [])
 
 
-def test_where_topics_begin() -> None:
+def test_the_start_of_topics() -> None:
     assert mirror("").start == "earliest"
     assert mirror("A.consumer.auto.offset.reset=earliest\n").start == "earliest"
     assert mirror("A.consumer.auto.offset.reset=latest\n").start == "latest"
@@ -124,19 +124,19 @@ def test_where_topics_begin() -> None:
 
 
 def test_a_flow_with_properties_of_its_own_has_clusters_of_its_own() -> None:
-    found = settings(
+    loaded = settings(
         "A.consumer.fetch.min.bytes=1\nA->B.consumer.fetch.min.bytes=2\nA->B.consumer.client.id=x\n"
         "A->B.producer.override.linger.ms=9\nB.producer.linger.ms=5\nB->A.enabled=true\n"
         "A.security.protocol=SSL\n"
     )
-    there, back = found.mirrors
+    there, back = loaded.mirrors
     assert (there.source, there.destination) == (("A-to-B-source",), "A-to-B-destination")
     assert (back.source, back.destination) == (("B",), "A")
-    assert found.clusters["A-to-B-source"].consumer == {"client.id": "x", "fetch.min.bytes": "1"}
-    assert found.clusters["A-to-B-source"].properties == {"security.protocol": "SSL"}
-    assert found.clusters["A-to-B-source"].bootstrap_servers == "a:1"
-    assert found.clusters["A-to-B-destination"].producer == {"linger.ms": "9"}
-    assert found.clusters["B"].producer == {"linger.ms": "5"}
+    assert loaded.clusters["A-to-B-source"].consumer == {"client.id": "x", "fetch.min.bytes": "1"}
+    assert loaded.clusters["A-to-B-source"].properties == {"security.protocol": "SSL"}
+    assert loaded.clusters["A-to-B-source"].bootstrap_servers == "a:1"
+    assert loaded.clusters["A-to-B-destination"].producer == {"linger.ms": "9"}
+    assert loaded.clusters["B"].producer == {"linger.ms": "5"}
 
 
 def test_source_consumer_and_producer_override_override_the_clusters() -> None:
@@ -172,7 +172,7 @@ def test_a_clusters_security_overrides_a_flows_consumer(cluster: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "note"),
     [
         ("A.consumer.isolation.level=read_committed",
          "Causeway sets it itself: records of aborted transactions must not be replicated"),
@@ -195,10 +195,10 @@ def test_a_clusters_security_overrides_a_flows_consumer(cluster: str) -> None:
         ("A.ssl.enabled.protocols=TLSv1.3", "not needed: it tunes the Java client"),
     ],
 )  # fmt: skip
-def test_what_the_java_client_alone_needs(line: str, said: str) -> None:
+def test_properties_that_only_the_java_client_needs(line: str, note: str) -> None:
     translation = translated(f"{line}\n")
     translation.settings([], Path())
-    assert translation.notes == [f"m:5: {line.partition('=')[0]}: {said}"]
+    assert translation.notes == [f"m:5: {line.partition('=')[0]}: {note}"]
 
 
 @pytest.mark.parametrize(
@@ -226,10 +226,10 @@ def test_what_the_java_client_alone_needs(line: str, said: str) -> None:
          "the admin client uses the cluster's value; set it as A.bootstrap.servers"),
     ],
 )  # fmt: skip
-def test_what_librdkafka_cannot_do(line: str, problem: str) -> None:
-    found = problems(f"{line}\n")
-    assert found == [f"m:5: {line.partition('=')[0]}: {problem}"]
-    assert "hidden" not in found[0]
+def test_properties_that_librdkafka_does_not_support(line: str, problem: str) -> None:
+    found_problems = problems(f"{line}\n")
+    assert found_problems == [f"m:5: {line.partition('=')[0]}: {problem}"]
+    assert "hidden" not in found_problems[0]
 
 
 def test_an_admin_client_with_the_clusters_own_is_fine() -> None:

@@ -32,13 +32,13 @@ def test_keys_values_comments_and_lines(path: Path, dialect: Dialect) -> None:
 
 
 @pytest.mark.parametrize("dialect", ["go", "java"])
-def test_a_line_that_goes_on(path: Path, dialect: Dialect) -> None:
+def test_a_continued_line(path: Path, dialect: Dialect) -> None:
     entries, _ = parsed(path, "a=1,\\\n    2,\\\n  #3\nb=4\nc=5\\", dialect)
     assert entries == {"a": ("1,2,#3", 1), "b": ("4", 4), "c": ("5", 5)}
 
 
 @pytest.mark.parametrize("dialect", ["go", "java"])
-def test_the_last_of_two_counts_and_a_comment_behind_a_value_is_told(path: Path, dialect: Dialect) -> None:
+def test_the_last_of_two_counts_and_a_comment_after_a_value_has_a_note(path: Path, dialect: Dialect) -> None:
     entries, translation = parsed(path, "a=1\na=2\nb=3 # three\n", dialect)
     assert entries == {"a": ("2", 2), "b": ("3 # three", 3)}
     assert translation.notes == [
@@ -69,7 +69,7 @@ def test_java_reads_latin_1(path: Path) -> None:
     assert not translation.problems
 
 
-def test_a_file_that_is_not_there(path: Path) -> None:
+def test_a_file_that_does_not_exist(path: Path) -> None:
     translation = Translation("a tool", "a file")
     assert read(path, "go", translation).entries == {}
     assert read(path.parent, "go", translation).entries == {}

@@ -1,4 +1,4 @@
-"""Kafka REO's YAML and environment, key by key: its defaults, what it may be, what is refused."""
+"""Kafka REO's YAML and environment, key by key: defaults, valid values, refused values."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ streams:
   buffer-config:
     max-bytes: "268435456"  # 256 MB
 """
-"""The file that the tool comes with, as it is."""
+"""The file that is shipped with the tool, unchanged."""
 
 
 def translated(environ: Mapping[str, str], file: str | None = None) -> Translation:
@@ -77,22 +77,22 @@ def problems(environ: Mapping[str, str], file: str | None = None) -> list[str]:
 
 
 def nested(key: str, value: object) -> str:
-    """A file with one key in it, as the tool wants it."""
+    """A file with one key in it, in the tool's format."""
     for part in reversed(key.split(".")):
         value = {part: value}
     return yaml.safe_dump(value)
 
 
-def picture(found: Settings) -> dict[str, Any]:
-    """What each key ends in."""
-    (mirror,) = found.mirrors
+def picture(loaded: Settings) -> dict[str, Any]:
+    """The settings that each key becomes."""
+    (mirror,) = loaded.mirrors
     return {
         "name": ("from topics" if TEXTS[NAME] in mirror.name else mirror.name, mirror.source_group_name),
-        "source": (found.clusters["source"].bootstrap_servers, mirror.topics),
-        "destination": (found.clusters["destination"].bootstrap_servers, mirror.rename),
-        "consumer": found.clusters["source"].consumer,
+        "source": (loaded.clusters["source"].bootstrap_servers, mirror.topics),
+        "destination": (loaded.clusters["destination"].bootstrap_servers, mirror.rename),
+        "consumer": loaded.clusters["source"].consumer,
         "start": mirror.start,
-        "producer": found.clusters["destination"].producer,
+        "producer": loaded.clusters["destination"].producer,
         "compression": mirror.compression,
         "replicas": mirror.replication_factor,
     }
@@ -112,10 +112,10 @@ DEFAULT: dict[str, Any] = {
 
 @pytest.mark.parametrize("file", [None, "", "kafka:\nstreams: {}\n"])
 def test_defaults(file: str | None) -> None:
-    found = settings({}, file)
+    loaded = settings({}, file)
 
-    assert picture(found) == DEFAULT
-    (mirror,) = found.mirrors
+    assert picture(loaded) == DEFAULT
+    (mirror,) = loaded.mirrors
     assert (mirror.source, mirror.destination) == (("source",), "destination")
     assert (mirror.partitions, mirror.partitioner) == ("by-key", "murmur2")
     assert mirror.delivery == "exactly-once"
@@ -123,7 +123,7 @@ def test_defaults(file: str | None) -> None:
     assert mirror.source_group
 
 
-def test_without_a_name_of_their_own_mirrors_of_other_topics_have_other_names() -> None:
+def test_without_a_configured_name_mirrors_of_other_topics_have_other_names() -> None:
     """The second would take the first one's lease and ledger."""
 
     def name(source: str, destination: str, file: str | None = None, **more: str) -> str:
@@ -136,7 +136,7 @@ def test_without_a_name_of_their_own_mirrors_of_other_topics_have_other_names() 
     assert len(set(names)) == len(names)
     assert name("a", "copy") == names[0]
     assert names[0].startswith("exactly-once-replicator-a-copy-")
-    # The name that the tool ships says no more than no name, wherever it is written.
+    # The name that is shipped with the tool counts as no name, wherever it is set.
     assert name("a", "copy", SHIPPED) == names[0]
     assert name("a", "copy", APPLICATION_NAME="exactly-once-replicator") == names[0]
     moved = {"KAFKA_CLUSTERS_SOURCE_BOOTSTRAP_SERVERS": "elsewhere:9092"}
@@ -353,13 +353,13 @@ def test_a_file_that_is_no_configuration(file: str, problem: str) -> None:
     assert problems({}, file) == [problem]
 
 
-def test_a_file_that_holds_itself_comes_to_an_end() -> None:
+def test_a_file_that_refers_to_itself_is_refused() -> None:
     assert problems({}, "kafka: &all {clusters: *all}") == [
         "kafka.clusters.clusters: Kafka REO has no such key"
     ]
 
 
-def test_unknown_variables_are_refused_where_they_can_only_be_meant_for_the_tool() -> None:
+def test_unknown_variables_are_refused_if_they_can_only_be_meant_for_the_tool() -> None:
     assert settings({"HOME": "/", "KAFKA_HEAP_OPTS": "-Xmx1g", "JAVA_HOME": "/jdk"})
     assert problems({"KAFKA_CLUSTERS_SOURCE_BOOTSTRAP": "a:1", "STREAMS_STATE_DIR": "x"}) == [
         "KAFKA_CLUSTERS_SOURCE_BOOTSTRAP: Kafka REO has no such variable, "
@@ -372,7 +372,7 @@ def noted(environ: Mapping[str, str], file: str | None = None) -> list[str]:
     return [note.split(":")[0] for note in translated(environ, file).notes]
 
 
-def test_what_differs_is_said_by_key() -> None:
+def test_differences_have_a_note_by_key() -> None:
     always = [
         "application.name", "application.name", "kafka.clusters.destination.topic-proxy",
         "kafka.clusters.destination.topic", "records",
@@ -388,7 +388,7 @@ def test_what_differs_is_said_by_key() -> None:
     ]  # fmt: skip
 
 
-def test_the_proxy_topic_is_not_needed_and_said_so() -> None:
+def test_the_proxy_topic_is_not_needed_and_has_a_note() -> None:
     by_default = translated({"KAFKA_CLUSTERS_DESTINATION_TOPIC": "copy"}).notes
     assert (
         "kafka.clusters.destination.topic-proxy: not needed: records are written to the destination topic "
@@ -451,25 +451,25 @@ def test_a_file_that_cannot_be_read(tmp_path: Path, content: bytes, problem: str
     ended = causeway("reo", "--config", "config.yaml", environ={}, directory=tmp_path)
 
     assert ended.returncode == 3
-    said = ended.stderr.splitlines()
-    assert said[0] == "error: the configuration cannot be read"
-    assert said[1].startswith(f"  - {problem}")
-    assert len(said) == 2
+    lines = ended.stderr.splitlines()
+    assert lines[0] == "error: the configuration cannot be read"
+    assert lines[1].startswith(f"  - {problem}")
+    assert len(lines) == 2
 
 
-def test_another_file_that_is_not_there_is_an_error_as_in_the_tool(tmp_path: Path) -> None:
+def test_another_file_that_does_not_exist_is_an_error_as_in_the_tool(tmp_path: Path) -> None:
     ended = causeway("reo", "--config", "mine.yaml", environ={}, directory=tmp_path)
     assert ended.returncode == 3
     assert ended.stderr.splitlines()[1:] == ["  - mine.yaml: No such file or directory"]
 
 
-def test_config_yaml_that_is_not_there_is_the_one_in_the_tools_jar(tmp_path: Path) -> None:
+def test_a_missing_config_yaml_is_the_one_in_the_tools_jar(tmp_path: Path) -> None:
     environ = {"KAFKA_CLUSTERS_SOURCE_TOPIC": "a"}
     without = causeway("convert", "reo", environ=environ, directory=tmp_path)
     ended = causeway("convert", "reo", "--config=config.yaml", environ=environ, directory=tmp_path)
     assert ended.returncode == 0, ended.stderr
-    said = "there is no file config.yaml here; Kafka REO reads it from its jar, so its defaults are used"
-    assert f"note: --config: {said}" in ended.stderr.splitlines()
+    note = "there is no file config.yaml here; Kafka REO reads it from its jar, so its defaults are used"
+    assert f"note: --config: {note}" in ended.stderr.splitlines()
     (tmp_path / "reo.toml").write_text(ended.stdout)
     (tmp_path / "without.toml").write_text(without.stdout)
     assert load(tmp_path / "reo.toml") == load(tmp_path / "without.toml")

@@ -1,4 +1,4 @@
-"""Kafka REO's configuration at work between real clusters, and its defects, which ours has not."""
+"""Kafka REO's configuration between real clusters, without the tool's defects."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ streams:
 
 
 def records(start: int, count: int) -> list[tuple[int, Rec]]:
-    """Keys that say nothing of the source's partitions, and all that the tool drops or crashes on."""
+    """Keys unrelated to the source's partitions, and all records that the tool drops or crashes on."""
     at = now_ms() - 86_400_000
-    found: list[tuple[int, Rec]] = []
+    made: list[tuple[int, Rec]] = []
     for n in range(start, start + count):
         key = None if n % 7 == 3 else f"k{n % 50}".encode()
         value = None if n % 11 == 5 else f"value {n}".encode()
         headers = (("n", str(n).encode()), ("n", None)) if n % 2 or value is None else ()
-        found.append((n % PARTITIONS, Rec(key, value, headers, at + n)))
-    return found
+        made.append((n % PARTITIONS, Rec(key, value, headers, at + n)))
+    return made
 
 
 @pytest.mark.spark
-def test_the_tools_configuration_carries_every_record_once(world: World) -> None:
+def test_the_tools_configuration_replicates_every_record_once(world: World) -> None:
     topic, copy = world.topic("in", PARTITIONS), world.name("copy")
     world.produce(topic, records(0, 600))
     file = world.directory / "config.yaml"

@@ -39,7 +39,7 @@ def kaf_relay(text: str) -> Translation:
 
 
 @pytest.mark.parametrize(
-    ("todo", "said"),
+    ("todo", "advice"),
     [
         (
             "take over: `causeway adopt CONFIG --from group`; or `causeway check CONFIG`",
@@ -59,20 +59,20 @@ def kaf_relay(text: str) -> Translation:
         ("", ""),
     ],
 )
-def test_a_command_that_needs_our_configuration_names_convert_first(todo: str, said: str) -> None:
-    assert reworded(REO, "reo", todo) == said
+def test_a_command_that_needs_our_configuration_names_convert_first(todo: str, advice: str) -> None:
+    assert reworded(REO, "reo", todo) == advice
 
 
 def test_a_login_that_is_refused_is_named_by_the_tools_own_keys() -> None:
     with_login = PLAIN.replace("[[sources]]", '[[sources]]\nenable_auth = true\nsasl_mechanism = "PLAIN"', 1)
-    said = partial(reworded, kaf_relay(with_login), "kaf-relay", AccessDenied.remedy)
-    assert said(source_of(with_login)) == (
+    advice = partial(reworded, kaf_relay(with_login), "kaf-relay", AccessDenied.remedy)
+    assert advice(source_of(with_login)) == (
         "check username and password of sources[0] in config.toml, and the ACLs of that user"
     )
-    assert said(str(kaf_relay(PLAIN).mirrors[0]["destination"])) == (
+    assert advice(str(kaf_relay(PLAIN).mirrors[0]["destination"])) == (
         "check enable_auth, username and password of target in config.toml, and the ACLs of that user"
     )
-    assert said("") == (  # from where the cluster is not known
+    assert advice("") == (  # from where the cluster is not known
         "check username and password of sources[0] in config.toml,"
         " enable_auth, username and password of target in config.toml, and the ACLs of that user"
     )
@@ -87,7 +87,7 @@ def source_of(text: str) -> str:
     return str(kaf_relay(text).mirrors[0]["source"])
 
 
-def test_an_address_that_does_not_answer_is_named_by_the_tools_own_keys(
+def test_an_address_that_does_not_respond_is_named_by_the_tools_own_keys(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -107,13 +107,13 @@ def test_an_address_that_does_not_answer_is_named_by_the_tools_own_keys(
         assert reworded(translation, "command", Unreachable.remedy, alias) == f"check {keys}{rest}"
 
 
-def test_errors_of_a_cluster_know_its_alias() -> None:
+def test_errors_of_a_cluster_have_its_alias() -> None:
     for code in (KafkaError.SASL_AUTHENTICATION_FAILED, KafkaError._TRANSPORT):
         assert as_user_error(KafkaError(code), "node1", "a:1", "listing topics").cluster == "node1"
 
 
 class Failing:
-    """A run that cannot start, and says something before."""
+    """A run that reports an event, and then fails to start."""
 
     def __init__(self, settings: Settings, names: list[str], stop_at_end: bool, say: object) -> None:
         assert callable(say)
@@ -125,13 +125,13 @@ class Failing:
         )
 
     def end(self) -> None:
-        """There is nothing to end."""
+        """Nothing to stop."""
 
     stop = finish = release = end
 
 
 @pytest.mark.parametrize("log", ["json", "text"])
-def test_lines_and_objects_alike_are_in_the_tools_words(
+def test_lines_and_objects_use_the_tools_keys(
     log: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("causeway.api.runner.Run", Failing)
@@ -139,14 +139,14 @@ def test_lines_and_objects_alike_are_in_the_tools_words(
     overrides = [f"log.format={log}"]
     with pytest.raises((typer.Exit, CausewayError)) as caught:
         entry.enter("reo", REO, overrides, directory=Path(), stop_at_end=False)
-    said = capsys.readouterr().err
+    output = capsys.readouterr().err
     wanted = f"{FIRST}`causeway adopt FILE --from group`"
     if log == "json":
-        objects = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
-        assert [one["todo"] for one in objects] == [f"{FIRST}`causeway check FILE`", wanted]
+        objects = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+        assert [line["todo"] for line in objects] == [f"{FIRST}`causeway check FILE`", wanted]
         assert objects[-1]["problems"] == [f"t: {FIRST}`causeway adopt FILE`"]
     else:
-        assert f"{FIRST}`causeway check FILE`" in said
+        assert f"{FIRST}`causeway check FILE`" in output
         assert isinstance(caught.value, CausewayError)
         assert caught.value.todo == wanted
 

@@ -4,8 +4,8 @@ Loopback only; an event loop in its own thread, for any number of connections. E
 requested from any thread, also from `on_request`; `heal()` ends those that last:
 
     cut()                       no connection, old or new
-    mute(way, late=…)           one direction is dead and the connections stay open; its frames are lost, or are
-                                delivered when it heals, as TCP would, even if the sender has closed meanwhile
+    mute(way, late=…)           one direction is dead, the connections stay open; its frames are lost, or
+                                are delivered when it heals, as TCP would, even if the sender has closed
     delay(seconds)              in each direction, in order
     limit(bytes_per_second)     in each direction, for all connections together
 
