@@ -1,4 +1,4 @@
-"""`causeway demo` as users run it: a process of its own, with small numbers, and nothing left behind."""
+"""`causeway demo` as users run it: a process of its own, with small numbers, and no process or file left."""
 
 from __future__ import annotations
 

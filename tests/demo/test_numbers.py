@@ -26,7 +26,7 @@ def report(**counts: int) -> dict[str, Any]:
     ("verified", "arrived", "verdict"),
     [
         (report(), 100, DemoVerdict(0, 0, 0, 0)),
-        (report(missing=2, behind=3), 95, DemoVerdict(5, 0, 0, 0)),
+        (report(missing=2, lagging=3), 95, DemoVerdict(5, 0, 0, 0)),
         (report(duplicated=4), 104, DemoVerdict(0, 4, 0, 0)),
         (report(out_of_order=6), 100, DemoVerdict(0, 0, 6, 0)),
         (report(changed=7), 100, DemoVerdict(0, 0, 0, 7)),

@@ -86,7 +86,7 @@ def test_no_record_of_a_topic_recreated_under_a_running_mirror_is_committed(worl
     run.until(lambda: world.ledger().stopped, "the partition is stopped")
 
     world.produce(other, world.numbers(20))
-    run.until(lambda: len(world.read(other)[0]) == 20, "the other topic goes on")
+    run.until(lambda: len(world.read(other)[0]) == 20, "the other topic continues")
     assert run.stop() == 0, run.output
     assert len(world.read(topic)[0]) == 10
     assert {stopped.verdict for stopped in world.ledger().stopped.values()} <= {"recreated", "deleted"}
@@ -208,10 +208,10 @@ def _replace_timestamps_for_a_while(world: World, run: Causeway, stamped: str, o
     run.until(lambda: _slice_ended(world, before), "what was under way has ended")
     for topic in (stamped, other):
         world.produce(topic, world.numbers(10, 1, turn * 100))
-    run.until(lambda: len(world.read(other)[0]) == 10 + 10 * turn, "others go on")
+    run.until(lambda: len(world.read(other)[0]) == 10 + 10 * turn, "others continue")
     assert len(world.read(stamped)[0]) == 10 * turn
     world.alter(stamped, "message.timestamp.type", "CreateTime", on="destination")
-    run.until(lambda: len(world.read(stamped)[0]) == 10 + 10 * turn, "it goes on")
+    run.until(lambda: len(world.read(stamped)[0]) == 10 + 10 * turn, "it resumes")
 
 
 def _slice_ended(world: World, before: int) -> bool:

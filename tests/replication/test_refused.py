@@ -77,7 +77,7 @@ def test_partitions_with_a_place_continue_and_the_others_are_reported(world: Wor
     topic, config, run = grown(world)
     api = f"{run.page()}/api/v1/mirrors/{world.mirror}"
 
-    run.until(lambda: delivered(world) == {0: 20, 1: 20}, "those with a place go on", 60)
+    run.until(lambda: delivered(world) == {0: 20, 1: 20}, "those with a place continue", 60)
     run.until(lambda: lags(run, topic) == {0: 0, 1: 0, 2: 10}, "each has its lag", 30)
     why = f"topic {topic} has 2 partitions, 3 are needed"
     assert asked(f"{run.page()}/readyz") == (
@@ -168,11 +168,11 @@ def test_named_topics_are_looked_up_and_not_compared_with_every_topic(
 @pytest.mark.deep
 def test_a_restart_continues_with_the_rest_and_uses_a_new_partition(world: World) -> None:
     topic, config, run = grown(world)
-    run.until(lambda: delivered(world) == {0: 20, 1: 20}, "those with a place go on", 60)
+    run.until(lambda: delivered(world) == {0: 20, 1: 20}, "those with a place continue", 60)
     assert run.stop() == 0, run.output
     run = world.run(config)
     world.produce(topic, world.numbers(30, 3))
-    run.until(lambda: delivered(world) == {0: 30, 1: 30}, "those with a place go on again", 90)
+    run.until(lambda: delivered(world) == {0: 30, 1: 30}, "those with a place continue again", 90)
     assert f"{topic}[2]: topic {topic} has 2 partitions" in run.output
     grow(world, topic, 3, on="destination")
     run.until(lambda: delivered(world) == {0: 30, 1: 30, 2: 20}, "the place is taken", 90)

@@ -28,8 +28,8 @@ def test_every_offset_is_replicated_or_in_one_hole(begin: int, length: int, take
 
 
 @given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 8), st.booleans()), max_size=8))
-def test_batches_explain_exactly_their_own_offsets(found: list[tuple[int, int, bool]]) -> None:
-    batches = [LogBatch(first, first + more, marker) for first, more, marker in found]
+def test_batches_explain_exactly_their_own_offsets(drawn: list[tuple[int, int, bool]]) -> None:
+    batches = [LogBatch(first, first + more, marker) for first, more, marker in drawn]
     held = {offset for batch in batches for offset in range(batch.first, batch.last + 1)}
     left = [offset for hole in unexplained(Hole(10, 30), batches) for offset in range(*hole)]
     assert left == [offset for offset in range(10, 30) if offset not in held]

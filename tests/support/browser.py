@@ -85,7 +85,7 @@ class Page:
         """Otherwise it keeps sending requests to its server's port, where the next server may listen."""
         self._browser.ask("Target.closeTarget", {"targetId": self._target})
 
-    def heard(self, method: str, parameters: dict[str, Any]) -> None:
+    def on_event(self, method: str, parameters: dict[str, Any]) -> None:
         if method == "Runtime.exceptionThrown":
             self.errors.append(json.dumps(parameters["exceptionDetails"])[:500])
         elif method == "Runtime.consoleAPICalled" and parameters["type"] in ("error", "warning", "assert"):
@@ -135,7 +135,7 @@ class Browser:
                 assert "error" not in message, f"{method}: {message['error']}"
                 return dict(message["result"])
             if "method" in message and (page := self._pages.get(message.get("sessionId", ""))):
-                page.heard(message["method"], message["params"])
+                page.on_event(message["method"], message["params"])
         raise AssertionError(f"the browser did not respond to {method} within {seconds:.0f} s")
 
     def _messages(self, deadline: float) -> Iterator[dict[str, Any]]:

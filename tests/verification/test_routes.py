@@ -294,7 +294,7 @@ def outcome(world: World) -> Outcome:
 
 
 @pytest.fixture(scope="module")
-def found(world: World, outcome: Outcome) -> dict[str, list[dict[str, Any]]]:
+def partitions(world: World, outcome: Outcome) -> dict[str, list[dict[str, Any]]]:
     """The partitions of each case."""
     cases: dict[str, list[dict[str, Any]]] = {}
     for mirror in json.loads(outcome.stdout)["mirrors"]:
@@ -310,10 +310,10 @@ EQUAL = {
 }  # fmt: skip
 
 
-def test_every_case_gets_its_verdict(outcome: Outcome, found: dict[str, list[dict[str, Any]]]) -> None:
+def test_every_case_gets_its_verdict(outcome: Outcome, partitions: dict[str, list[dict[str, Any]]]) -> None:
     assert outcome.exit_code == 9, outcome.stderr
-    assert set(found) == {*MERGED, *KEYED, *FILTERED, *ADOPTED, "vanished", "marked", "unmarked"}
-    assert {name for name, parts in found.items() if all(row["equal"] for row in parts)} == EQUAL
+    assert set(partitions) == {*MERGED, *KEYED, *FILTERED, *ADOPTED, "vanished", "marked", "unmarked"}
+    assert {name for name, parts in partitions.items() if all(row["equal"] for row in parts)} == EQUAL
 
 
 @pytest.mark.parametrize(
@@ -336,7 +336,7 @@ def test_every_case_gets_its_verdict(outcome: Outcome, found: dict[str, list[dic
     ],
 )
 def test_one_difference_has_its_kind_and_its_coordinates(
-    found: dict[str, list[dict[str, Any]]],
+    partitions: dict[str, list[dict[str, Any]]],
     case: str,
     number: int,
     kind: str,
@@ -344,34 +344,36 @@ def test_one_difference_has_its_kind_and_its_coordinates(
     partition: int | None,
     there: int | None,
 ) -> None:
-    counts = [row["counts"] for row in found[case]]
+    counts = [row["counts"] for row in partitions[case]]
     assert counts[number] == {kind: 1}
     assert not any(count for n, kinds in enumerate(counts) if n != number for count in kinds.values())
-    [place] = found[case][number]["first"][kind]
+    [place] = partitions[case][number]["first"][kind]
     assert (place["source"], place["partition"], place["destination"]) == (here, partition, there)
 
 
-def test_other_differences_are_named(found: dict[str, list[dict[str, Any]]]) -> None:
-    assert found["changed"][1]["first"]["changed"][0]["fields"] == ["value"]
-    assert found["swapped"][0]["counts"] == {"out_of_order": 2}
-    assert found["lagging"][1]["counts"] == {"lagging": 4}
-    assert found["raises"][0]["counts"] == {"lagging": 5}
-    [note] = found["raises"][0]["notes"]
+def test_other_differences_are_named(partitions: dict[str, list[dict[str, Any]]]) -> None:
+    assert partitions["changed"][1]["first"]["changed"][0]["fields"] == ["value"]
+    assert partitions["swapped"][0]["counts"] == {"out_of_order": 2}
+    assert partitions["lagging"][1]["counts"] == {"lagging": 4}
+    assert partitions["raises"][0]["counts"] == {"lagging": 5}
+    [note] = partitions["raises"][0]["notes"]
     assert note.startswith("not replicated from offset 5 on: filter ")
     assert "ValueError: not this one" in note
 
 
-def test_explained_differences_are_noted(outcome: Outcome, found: dict[str, list[dict[str, Any]]]) -> None:
-    assert [row["expired_on_source"] for row in found["expired"]] == [4, 0]
-    assert found["filtered"][0]["ledger_counts"] == {"filtered": 2}
-    assert (found["filtered"][0]["filtered"], found["filtered"][0]["notes"]) == (2, [])
-    assert "now, but the ledger counts 1" in found["filtered-wrong"][0]["notes"][0]
-    assert "4 records of the destination itself" in found["marked"][0]["notes"][0]
-    assert {row["destination_partition"] for row in found["keyed"]} == {None}
-    assert [row["skipped"] for row in found["skipped"]] == [0, 3]
-    assert [row["skipped"] for row in found["keyed-skipped"]] == [5, 0]
-    assert [row["quarantined"] for row in found["quarantined"]] == [1, 0]
-    assert "replicated up to offset 3" in found["restarted"][0]["notes"][0]
+def test_explained_differences_are_noted(
+    outcome: Outcome, partitions: dict[str, list[dict[str, Any]]]
+) -> None:
+    assert [row["expired_on_source"] for row in partitions["expired"]] == [4, 0]
+    assert partitions["filtered"][0]["ledger_counts"] == {"filtered": 2}
+    assert (partitions["filtered"][0]["filtered"], partitions["filtered"][0]["notes"]) == (2, [])
+    assert "now, but the ledger counts 1" in partitions["filtered-wrong"][0]["notes"][0]
+    assert "4 records of the destination itself" in partitions["marked"][0]["notes"][0]
+    assert {row["destination_partition"] for row in partitions["keyed"]} == {None}
+    assert [row["skipped"] for row in partitions["skipped"]] == [0, 3]
+    assert [row["skipped"] for row in partitions["keyed-skipped"]] == [5, 0]
+    assert [row["quarantined"] for row in partitions["quarantined"]] == [1, 0]
+    assert "replicated up to offset 3" in partitions["restarted"][0]["notes"][0]
     merging, by_key, _, _, taken_over = json.loads(outcome.stdout)["mirrors"]
     assert taken_over["notes"] == []
     notes = " ".join(by_key["notes"])
@@ -380,10 +382,10 @@ def test_explained_differences_are_noted(outcome: Outcome, found: dict[str, list
     assert any("up to 10 records from sources that are not compared" in note for note in merging["notes"])
 
 
-def test_records_are_counted_on_both_sides(found: dict[str, list[dict[str, Any]]]) -> None:
+def test_records_are_counted_on_both_sides(partitions: dict[str, list[dict[str, Any]]]) -> None:
     for case, there in (("honest", 20), ("lost", 19), ("repeated", 21), ("keyed-older", 23)):
-        assert [one["source_records"] for one in found[case]] == [10, 10]
-        assert sum(one["destination_records"] for one in found[case]) == there
+        assert [one["source_records"] for one in partitions[case]] == [10, 10]
+        assert sum(one["destination_records"] for one in partitions[case]) == there
 
 
 COUNTRIES = """\

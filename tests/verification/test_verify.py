@@ -210,7 +210,7 @@ def both_ways_in_transactions(stage: Stage) -> None:
 
 
 @pytest.fixture(scope="module")
-def found(world: World, outcome: Outcome) -> dict[str, dict[str, Any]]:
+def partitions(world: World, outcome: Outcome) -> dict[str, dict[str, Any]]:
     """The one partition of each topic, by the topic's suffix."""
     report = json.loads(outcome.stdout)["mirrors"][0]
     return {row["topic"].removeprefix(f"{world.mirror}."): row for row in report["partitions"]}
@@ -222,9 +222,9 @@ def test_different_sides_exit_with_9_and_standard_output_is_one_object(outcome: 
     assert "both sides differ" in outcome.stderr
 
 
-def test_every_case_gets_its_verdict(found: dict[str, dict[str, Any]]) -> None:
-    assert set(found) == {*CASES, "transactions"}
-    assert {suffix for suffix, row in found.items() if row["equal"]} == EQUAL
+def test_every_case_gets_its_verdict(partitions: dict[str, dict[str, Any]]) -> None:
+    assert set(partitions) == {*CASES, "transactions"}
+    assert {suffix for suffix, row in partitions.items() if row["equal"]} == EQUAL
 
 
 @pytest.mark.parametrize(
@@ -246,14 +246,14 @@ def test_every_case_gets_its_verdict(found: dict[str, dict[str, Any]]) -> None:
     ],
 )
 def test_one_difference_has_its_kind_and_its_coordinates(
-    found: dict[str, dict[str, Any]],
+    partitions: dict[str, dict[str, Any]],
     suffix: str,
     kind: str,
     source_offset: int | None,
     destination_offset: int | None,
 ) -> None:
-    assert found[suffix]["counts"] == {kind: 1}
-    [place] = found[suffix]["first"][kind]
+    assert partitions[suffix]["counts"] == {kind: 1}
+    [place] = partitions[suffix]["first"][kind]
     assert (place["source"], place["destination"]) == (source_offset, destination_offset)
 
 
@@ -268,77 +268,88 @@ def test_one_difference_has_its_kind_and_its_coordinates(
         ("compacted-wrong", ["value", "timestamp"]),
     ],
 )
-def test_changed_fields_are_named(found: dict[str, dict[str, Any]], suffix: str, fields: list[str]) -> None:
-    assert found[suffix]["first"]["changed"][0]["fields"] == fields
+def test_changed_fields_are_named(
+    partitions: dict[str, dict[str, Any]], suffix: str, fields: list[str]
+) -> None:
+    assert partitions[suffix]["first"]["changed"][0]["fields"] == fields
 
 
-def test_swapped_records_are_out_of_order_and_nothing_is_missing(found: dict[str, dict[str, Any]]) -> None:
-    assert found["swapped"]["counts"] == {"out_of_order": 2}
-    places = {(at["source"], at["destination"]) for at in found["swapped"]["first"]["out_of_order"]}
+def test_swapped_records_are_out_of_order_and_nothing_is_missing(
+    partitions: dict[str, dict[str, Any]],
+) -> None:
+    assert partitions["swapped"]["counts"] == {"out_of_order": 2}
+    places = {(at["source"], at["destination"]) for at in partitions["swapped"]["first"]["out_of_order"]}
     assert places == {(2, 7), (7, 2)}
 
 
-def test_one_of_five_equal_records_is_missing(found: dict[str, dict[str, Any]]) -> None:
-    assert found["once-less"]["counts"] == {"missing": 1}
+def test_one_of_five_equal_records_is_missing(partitions: dict[str, dict[str, Any]]) -> None:
+    assert partitions["once-less"]["counts"] == {"missing": 1}
 
 
 def test_records_after_the_position_are_lagging_and_those_before_it_are_missing(
-    found: dict[str, dict[str, Any]],
+    partitions: dict[str, dict[str, Any]],
 ) -> None:
-    assert found["lagging"]["counts"] == {"lagging": 4}
-    assert found["lagging"]["first"]["lagging"][0]["source"] == 6
-    assert found["lost-and-lagging"]["counts"] == {"missing": 2, "lagging": 4}
+    assert partitions["lagging"]["counts"] == {"lagging": 4}
+    assert partitions["lagging"]["first"]["lagging"][0]["source"] == 6
+    assert partitions["lost-and-lagging"]["counts"] == {"missing": 2, "lagging": 4}
 
 
-def test_a_topic_that_was_never_replicated_is_missing_altogether(found: dict[str, dict[str, Any]]) -> None:
-    assert found["never"]["counts"] == {"missing": 10}
-    assert found["never"]["notes"] == ["never replicated"]
+def test_a_topic_that_was_never_replicated_is_missing_altogether(
+    partitions: dict[str, dict[str, Any]],
+) -> None:
+    assert partitions["never"]["counts"] == {"missing": 10}
+    assert partitions["never"]["notes"] == ["never replicated"]
 
 
-def test_a_late_start_and_expired_records_are_labelled_not_counted(found: dict[str, dict[str, Any]]) -> None:
-    assert "configured to start at offset 4" in found["late"]["notes"][0]
-    assert (found["expired"]["expired_on_source"], found["expired-there"]["expired_on_destination"]) == (4, 4)
-    assert "log starts at offset 4" in found["expired"]["notes"][0]
-    assert "log starts at offset 4" in found["expired-there"]["notes"][0]
-    assert found["declared"]["ledger_counts"] == {"filtered": 2}
+def test_a_late_start_and_expired_records_are_labelled_not_counted(
+    partitions: dict[str, dict[str, Any]],
+) -> None:
+    assert "configured to start at offset 4" in partitions["late"]["notes"][0]
+    assert (
+        partitions["expired"]["expired_on_source"],
+        partitions["expired-there"]["expired_on_destination"],
+    ) == (4, 4)
+    assert "log starts at offset 4" in partitions["expired"]["notes"][0]
+    assert "log starts at offset 4" in partitions["expired-there"]["notes"][0]
+    assert partitions["declared"]["ledger_counts"] == {"filtered": 2}
 
 
-def test_a_recreated_source_topic_has_not_been_replicated(found: dict[str, dict[str, Any]]) -> None:
-    assert found["recreated"]["counts"] == {"missing": 10}
-    assert "created again" in found["recreated"]["notes"][0]
+def test_a_recreated_source_topic_has_not_been_replicated(partitions: dict[str, dict[str, Any]]) -> None:
+    assert partitions["recreated"]["counts"] == {"missing": 10}
+    assert "created again" in partitions["recreated"]["notes"][0]
 
 
-def test_records_are_counted_on_both_sides(found: dict[str, dict[str, Any]]) -> None:
+def test_records_are_counted_on_both_sides(partitions: dict[str, dict[str, Any]]) -> None:
     for suffix in ("zoo", "transactions"):
-        assert found[suffix]["source_records"] == found[suffix]["destination_records"] == len(ZOO)
-    assert (found["dropped"]["source_records"], found["dropped"]["destination_records"]) == (10, 9)
+        assert partitions[suffix]["source_records"] == partitions[suffix]["destination_records"] == len(ZOO)
+    assert (partitions["dropped"]["source_records"], partitions["dropped"]["destination_records"]) == (10, 9)
 
 
 def test_skipped_and_quarantined_records_are_counted_with_who_skipped_them(
-    found: dict[str, dict[str, Any]], outcome: Outcome
+    partitions: dict[str, dict[str, Any]], outcome: Outcome
 ) -> None:
-    assert (found["skipped"]["skipped"], found["skipped"]["source_records"]) == (3, 7)
-    assert found["skipped"]["notes"][0].startswith("skipped offsets 3 to 5 (3), ")
-    assert found["skipped"]["notes"][0].endswith("by me@here: it was time")
-    assert (found["quarantined"]["quarantined"], found["quarantined"]["ledger_counts"]) == (
+    assert (partitions["skipped"]["skipped"], partitions["skipped"]["source_records"]) == (3, 7)
+    assert partitions["skipped"]["notes"][0].startswith("skipped offsets 3 to 5 (3), ")
+    assert partitions["skipped"]["notes"][0].endswith("by me@here: it was time")
+    assert (partitions["quarantined"]["quarantined"], partitions["quarantined"]["ledger_counts"]) == (
         1,
         {"quarantined": 1},
     )
-    assert found["quarantined-and-gone"]["notes"] == [
+    assert partitions["quarantined-and-gone"]["notes"] == [
         "the ledger counts 1 quarantined record, the quarantine topic holds 0"
     ]
-    assert found["back-and-forth"]["skipped"] == 0
+    assert partitions["back-and-forth"]["skipped"] == 0
     report = json.loads(outcome.stdout)["mirrors"][0]
     assert (report["skipped"], report["quarantined"]) == (6, 2)
 
 
-def test_records_that_an_operator_repeated_are_duplicated(found: dict[str, dict[str, Any]]) -> None:
-    assert found["moved-back"]["counts"] == {"duplicated": 3}
-    assert found["moved-back"]["notes"][0].startswith(
+def test_records_that_an_operator_repeated_are_duplicated(partitions: dict[str, dict[str, Any]]) -> None:
+    assert partitions["moved-back"]["counts"] == {"duplicated": 3}
+    assert partitions["moved-back"]["notes"][0].startswith(
         "moved back from offset 8 to 5, 3 offsets to replicate again"
     )
 
 
-def test_a_restarted_topic_is_compared_from_its_restart(found: dict[str, dict[str, Any]]) -> None:
-    assert found["restarted"]["source_records"] == found["restarted"]["destination_records"] == 4
-    assert "the one before was replicated up to offset 10" in found["restarted"]["notes"][0]
+def test_a_restarted_topic_is_compared_from_its_restart(partitions: dict[str, dict[str, Any]]) -> None:
+    assert partitions["restarted"]["source_records"] == partitions["restarted"]["destination_records"] == 4
+    assert "the one before was replicated up to offset 10" in partitions["restarted"]["notes"][0]

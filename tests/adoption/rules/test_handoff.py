@@ -168,14 +168,14 @@ def test_contents_that_repeat_give_no_wrong_handoff(contents: int, seed: int) ->
 @often
 @given(seed=seeds)
 def test_contents_that_repeat_give_no_wrong_handoff_in_any_placement(contents: int, seed: int) -> None:
-    """Others may have them too, and older copies may lie in the tails."""
+    """Other partitions may have them too, and older copies may be in the tails."""
     copy = copy_of(seed, contents, exclusive=False)
     for at, handoff in zip(copy.copied, copy.handoffs(), strict=True):
         assert not at or holds(handoff, at)
 
 
-def test_most_contents_that_repeat_are_told_by_their_order() -> None:
-    """Six contents in all: the row that they are in is found."""
+def test_most_repeating_contents_are_identified_by_their_order() -> None:
+    """Six contents in all: their sequence is found."""
     of_six = [copy_of(seed, 6, exclusive=True) for seed in range(200)]
     pairs = [pair for copy in of_six for pair in zip(copy.copied, copy.handoffs(exclusive=True), strict=True)]
     verdicts = Counter(handoff.verdict for at, handoff in pairs if at)

@@ -1,4 +1,4 @@
-"""Which lanes may go on: what the ledger said of a partition before, and what the brokers say now."""
+"""Which partitions may continue: the ledger's earlier verdict, and the brokers' facts."""
 
 from __future__ import annotations
 
