@@ -4,8 +4,9 @@ Loopback only; an event loop in its own thread, for any number of connections. E
 requested from any thread, also from `on_request`; `heal()` ends those that last:
 
     cut()                       no connection, old or new
-    mute(way, late=…)           one direction is dead, the connections stay open; its frames are lost, or
-                                are delivered when it heals, as TCP would, even if the sender has closed
+    mute(way, late=…)           one direction is dead, the connections stay open; its frames are delivered
+                                when it heals, even if the sender has closed, or they are lost: then the
+                                first frame after that resets the connection, as TCP knows no gaps
     delay(seconds)              in each direction, in order
     limit(bytes_per_second)     in each direction, for all connections together
 

@@ -135,10 +135,15 @@ class Link:
 
     async def _pass_on(self, way: Way, line: _Line) -> None:
         wire, to = self._wire, (self._upstream if way == "requests" else self._client)[1]
+        gap = False  # TCP delivers nothing after lost bytes: the connection can only be reset
         try:
             while frame := await line.get():
                 if not await wire.speaks(way):
+                    gap = True
                     continue
+                if gap:
+                    self.drop(reset=True)
+                    return
                 api = self._request(frame) if way == "requests" else self._answer(frame)
                 if self._keeps_upstream:
                     return
