@@ -9,11 +9,13 @@ import signal
 import subprocess
 import sys
 import time
-import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import psutil
+
+from support import forked_command
+from support.forked_command import ForkedCommand
 
 LINES = {"CAUSEWAY__LOG__FORMAT": "text"}
 """Tests read what people read."""
@@ -61,7 +63,6 @@ def send(number: signal.Signals, pids: Iterable[int]) -> None:
             os.kill(pid, number)
 
 
-_WITHOUT_SPARK = Path(__file__).with_name("without_spark.py")
 _on_spark = True
 
 
@@ -73,7 +74,7 @@ def use_spark(wanted: bool) -> None:
 
 def causeway_command(*arguments: str | Path) -> list[str]:
     """The command line of `causeway` with these arguments."""
-    program = ["-m", "causeway"] if _on_spark else [str(_WITHOUT_SPARK)]
+    program = ["-m", "causeway"] if _on_spark else [str(forked_command.PROGRAM)]
     return [sys.executable, *program, *map(str, arguments)]
 
 
@@ -82,23 +83,34 @@ def interruptible() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
+def start_command(
+    arguments: Sequence[str], env: Mapping[str, str], stdout: Path, stderr: Path
+) -> ForkedCommand | subprocess.Popen[bytes]:
+    """Start `causeway` in a session of its own; its output is appended to these files."""
+    if not _on_spark and forked_command.can_be_forked(env):
+        return forked_command.start(arguments, env, stdout, stderr)
+    with stdout.open("ab") as output, stderr.open("ab") as errors:
+        return subprocess.Popen(
+            causeway_command(*arguments),
+            stdout=output,
+            stderr=errors,
+            stdin=subprocess.DEVNULL,
+            env=env,
+            start_new_session=True,
+            preexec_fn=interruptible,
+        )
+
+
 class Causeway:
     """A running `causeway` command; its output goes to a file."""
 
     def __init__(self, *arguments: str | Path, log: Path, env: Mapping[str, str] | None = None) -> None:
         self.log = log
-        self._mark = f"TEST_RUN={uuid.uuid4().hex}"
-        name, _, value = self._mark.partition("=")
-        with log.open("ab") as output:
-            self.process = subprocess.Popen(
-                causeway_command(*arguments),
-                stdout=output,
-                stderr=output,
-                stdin=subprocess.DEVNULL,
-                env={**os.environ, **LINES, **(env or {}), name: value},
-                start_new_session=True,
-                preexec_fn=interruptible,
-            )
+        log.touch()
+        self.process = start_command(
+            [*map(str, arguments)], {**os.environ, **LINES, **(env or {})}, stdout=log, stderr=log
+        )
+        self._began = _began(self.process.pid)
 
     @property
     def output(self) -> str:
@@ -160,11 +172,12 @@ class Causeway:
     def family(self) -> list[int]:
         """Everything that it started and that lives, itself first: also what survived its driver.
 
-        A session's number is given to somebody else when its last process is gone, so the mark decides.
+        The kernel does not give a session's number to another process while the session has members.
         """
+        if _began(self.process.pid) not in (self._began, None):
+            return []
         members = [pid for pid in psutil.pids() if _session(pid) == self.process.pid]
-        name, _, value = self._mark.partition("=")
-        return sorted(pid for pid in members if environment(pid).get(name) == value)
+        return sorted(pid for pid in members if parent_of(pid) is not None)
 
     def workers(self) -> list[int]:
         return python_workers(self.family())
@@ -180,7 +193,7 @@ def python_workers(family: Iterable[int]) -> list[int]:
     """
     members = {pid: command(pid) for pid in family}
     daemons = [pid for pid, arguments in members.items() if "pyspark.daemon" in arguments]
-    forked = [pid for pid, arguments in members.items() if str(_WITHOUT_SPARK) in arguments]
+    forked = [pid for pid, arguments in members.items() if str(forked_command.PROGRAM) in arguments]
     of_spark = [pid for pid in daemons if parent_of(pid) in daemons]
     servers = [pid for pid in forked if parent_of(pid) in forked]
     return of_spark + [pid for pid in servers if parent_of(pid) in servers]
@@ -193,11 +206,11 @@ def command(pid: int) -> list[str]:
     return []
 
 
-def environment(pid: int) -> dict[str, str]:
-    """Its environment variables at its start; empty if it has ended."""
+def _began(pid: int) -> float | None:
+    """When the process started; None if it has ended."""
     with contextlib.suppress(psutil.Error):
-        return psutil.Process(pid).environ()
-    return {}
+        return psutil.Process(pid).create_time()
+    return None
 
 
 def _session(pid: int) -> int | None:

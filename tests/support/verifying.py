@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from support.process import causeway_command
+from support.process import start_command
 
 
 @dataclass(frozen=True)
@@ -26,12 +26,8 @@ class Outcome:
 
 
 def run_verify(config: Path, *arguments: str, seconds: float = 240.0) -> Outcome:
-    done = subprocess.run(
-        causeway_command("verify", config, *arguments),
-        capture_output=True,
-        text=True,
-        timeout=seconds,
-        env={**os.environ, "CAUSEWAY_STATE": str(config.parent / "state")},
-        check=False,
-    )
-    return Outcome(done.returncode, done.stdout, done.stderr)
+    env = {**os.environ, "CAUSEWAY_STATE": str(config.parent / "state")}
+    with tempfile.TemporaryDirectory() as directory:
+        stdout, stderr = Path(directory) / "stdout", Path(directory) / "stderr"
+        code = start_command(["verify", str(config), *arguments], env, stdout, stderr).wait(seconds)
+        return Outcome(code, stdout.read_text(), stderr.read_text())
