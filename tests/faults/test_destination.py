@@ -165,7 +165,8 @@ def test_a_destination_that_lost_the_end_of_a_log_stops_the_partition(frail_scen
     with scenario:
         data_faults = DataFaults(scenario, mirror)
         scenario.start()
-        scenario.advances(500)
+        for _ in range(4):  # each by another commit: half of the log must be left to remove
+            scenario.advances(200)
         data_faults.all_replicated()
         (broker,) = scenario.clusters["destination"].brokers
         with scenario.fault("the destination's broker loses the end of a log"):
