@@ -19,7 +19,7 @@ test: check
 	@scripts/browser
 	@scripts/promtool
 	@$(BIN)/python -m compileall -q src tests  # once, and not by each of the hundreds of processes
-	$(BIN)/pytest -n 2 --dist worksteal $(ARGS)
+	$(BIN)/pytest -n 3 --dist worksteal $(ARGS)
 
 test-fast: setup
 	@mkdir -p build
