@@ -23,7 +23,7 @@ test: check
 
 test-fast: setup
 	@mkdir -p build
-	$(BIN)/pytest -n logical --dist worksteal -m "not integration and not deep" --cov --cov-report= $(ARGS)
+	$(BIN)/pytest -n 3 --dist worksteal -m "not integration and not deep" --cov --cov-report= $(ARGS)
 	@echo "coverage of these tests: $$($(BIN)/coverage report --format=total) % of the lines in src"
 
 faults: setup
