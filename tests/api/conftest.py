@@ -14,14 +14,8 @@ import pytest
 from support.process import descendants, interruptible, send
 
 WITHOUT_SPARK = """\
-import atexit
-from support.process_executor import NoSpark
-from support.without_spark import PRELOADED
-from support.worker_server import WorkerServer
-from causeway.spark import executor
-server = WorkerServer(PRELOADED)
-atexit.register(server.close)
-executor.start = NoSpark(server)
+from support.without_spark import replace_spark
+replace_spark()
 """
 Program = Callable[..., subprocess.Popen[str]]
 

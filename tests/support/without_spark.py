@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import itertools
 import os
@@ -33,25 +34,31 @@ def main() -> None:
     if sys.argv[1] == "--template":
         _fork_commands(Connection(int(sys.argv[2])))
     if RUNS_TASKS.intersection(sys.argv[1:2]):
-        _replace_spark()
+        replace_spark()
     runpy.run_module("causeway", run_name="__main__", alter_sys=True)
 
 
-def _replace_spark() -> None:
-    for name in PRELOADED:
-        import_module(name)
+def replace_spark() -> None:
+    """From now on this process starts the tests' executor in Spark's place. It must have one thread yet."""
+    _preload()
     from causeway.spark import executor
     from support.process_executor import NoSpark
     from support.worker_server import WorkerServer
 
     os.environ["CAUSEWAY_DRIVER_PID"] = str(os.getpid())  # as Spark's start does
-    executor.start = NoSpark(WorkerServer())
+    server = WorkerServer()
+    atexit.register(server.close)
+    executor.start = NoSpark(server)
+
+
+def _preload() -> None:
+    for name in PRELOADED:
+        import_module(name)
 
 
 def _fork_commands(line: Connection) -> None:
     """Returns in a forked process, as if it had been started with the command's arguments."""
-    for name in PRELOADED:
-        import_module(name)
+    _preload()
     gc.freeze()
     running: dict[int, int] = {}  # process → number of the request: processes' ids come back
     requests = itertools.count()

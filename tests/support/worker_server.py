@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import importlib
 import io
 import os
 import pickle
@@ -21,7 +20,6 @@ import socket
 import sys
 import threading
 import warnings
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import Any
@@ -63,7 +61,7 @@ class WorkerCounter:
 class WorkerServer:
     """The driver's side of the server. Create it while the process has one thread."""
 
-    def __init__(self, preload: Iterable[str] = ()) -> None:
+    def __init__(self) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
         self._line, theirs = socket.socketpair()
@@ -74,7 +72,7 @@ class WorkerServer:
         if self.pid == 0:
             with _exit_afterwards():
                 self._line.close()
-                _serve(theirs, preload)
+                _serve(theirs)
         theirs.close()
 
     def output_into(self, path: str) -> None:
@@ -135,13 +133,10 @@ def _exit_afterwards() -> Any:
         os._exit(code)
 
 
-def _serve(line: socket.socket, preload: Iterable[str]) -> None:
+def _serve(line: socket.socket) -> None:
     os.setpgid(0, 0)  # Ctrl-C in a terminal is for the driver, as with Spark's daemon
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    for name in preload:
-        with contextlib.suppress(Exception):  # a task that needs it reports why it cannot be had
-            importlib.import_module(name)
     gc.freeze()  # what is loaded by now stays, and need not be copied into each worker
     workers: set[int] = set()
     try:

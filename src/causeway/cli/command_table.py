@@ -50,7 +50,6 @@ def _load(name: str) -> Any:
     module, _, attribute = COMMANDS[name].partition(":")
     found = getattr(import_module(module), attribute)
     app = found if isinstance(found, typer.Typer) else _of_one_command(found)
-    app.info.name = name
     command = get_command(app)
     command.name = name
     return command
