@@ -1,7 +1,7 @@
-"""A source pool: nodes that carry the same records at the same offsets. A mirror reads from one of them at a time.
+"""A source pool: nodes that carry the same records at the same offsets. A mirror reads from one at a time.
 
-Each node is a Kafka cluster of its own, with its own cluster id. The positions in the ledger are the pool's: they have
-the pool's id in the place of a cluster id.
+Each node is a Kafka cluster of its own, with its own cluster id. The positions in the ledger are the pool's:
+they have the pool's id in the place of a cluster id.
 """
 
 from __future__ import annotations
