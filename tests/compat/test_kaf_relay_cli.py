@@ -63,8 +63,7 @@ def test_unsupported_keys_are_listed(here: Path, command: tuple[str, ...]) -> No
         '  - --topic a:b:c: must name a partition from 0 on, not "c"',
         '  - sources[0].server: unknown key, did you mean "servers"?',
         '  - sources[0].servers: missing, for example servers = ["node1:9092"]',
-        "  - --filter ./testfilter/testfilter.filter: Go plugins cannot be loaded: write the filter in "
-        "Python (the page on kaf-relay shows how) and pass its file, --filter testfilter.py",
+        f"  - --filter ./testfilter/testfilter.filter: there is no file {here}/testfilter/testfilter.filter",
         "where: config.toml",
     ]
 

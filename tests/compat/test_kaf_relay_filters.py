@@ -1,4 +1,4 @@
-"""kaf-relay's filters: Go plugins are refused, Python files replace them."""
+"""kaf-relay's filters: Go plugins, and Python files that replace them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,6 @@ from causeway.config import secrets
 from support.kaf_relay import PLAIN
 
 FILTER = "class Filter:\n    def keep(self, record):\n        return True\n"
-REWRITE = (
-    "Go plugins cannot be loaded: write the filter in Python (the page on kaf-relay shows how) and pass its "
-    "file, --filter {}.py"
-)
 
 
 @pytest.fixture
@@ -25,6 +21,8 @@ def here(tmp_path: Path) -> Path:
     (tmp_path / "plugins").mkdir()
     for name in ("europe.py", "plugins/test.py"):
         (tmp_path / name).write_text(FILTER)
+    for name in ("testfilter.filter", "test.so", "plugins/v2"):
+        (tmp_path / name).touch()
     return tmp_path
 
 
@@ -54,6 +52,18 @@ def filtered(here: Path, more: Mapping[str, Any], *flags: str, text: str = PLAIN
             (),
             [("plugins/test.py:Filter", {"a": [1]})],
         ),
+        # A Go plugin's ID is the file's name, or the table's.
+        ({}, ("./testfilter.filter",), [("testfilter.filter:testfilter", {})]),
+        (
+            {"filters": {"test": {"enabled": True, "path": "plugins/v2", "config": '{"db": 10}'}}},
+            ("test.so", "testfilter.filter"),
+            [("test.so:test", {"db": 10}), ("testfilter.filter:testfilter", {})],
+        ),
+        (
+            {"filters": {"europe": {"enabled": True, "path": "plugins/v2", "config": '{"db": 10}'}}},
+            (),
+            [("plugins/v2:europe", {"db": 10})],
+        ),
         # The file of Causeway's replaces the plugin of the same name, and gets its table.
         (
             {"filters": {"test": {"enabled": 1, "path": "test.so", "config": '{"a": {"b": null, "c": 2}}'}},
@@ -71,19 +81,18 @@ def filtered(here: Path, more: Mapping[str, Any], *flags: str, text: str = PLAIN
 def test_filters(here: Path, more: dict[str, Any], flags: tuple[str, ...], wanted: list[Any]) -> None:
     relayed = filtered(here, more, *flags)
     loaded = relayed.translation.settings([], here).mirrors[0].filters
-    at = [(f"{here}/{name}" if ".py" in name else name, config) for name, config in wanted]
+    packed = "company."
+    at = [(name if name.startswith(packed) else f"{here}/{name}", config) for name, config in wanted]
     assert [(spec.filter, spec.config) for spec in loaded] == at
 
 
 @pytest.mark.parametrize(
     ("more", "flags", "problem"),
     [
-        ({}, ("./testfilter/testfilter.filter",),
-         f"--filter ./testfilter/testfilter.filter: {REWRITE.format('testfilter')}"),
-        ({}, ("x.so",), f"--filter x.so: {REWRITE.format('x')}"),
-        ({"filters": {"test": {"enabled": True, "path": "test.bin"}}}, (),
-         f"filters.test.path: {REWRITE.format('test')}"),
-        ({"filters": {"test": {"enabled": True}}}, (), f"filters.test.path: {REWRITE.format('test')}"),
+        ({"filters": {"test": {"enabled": True}}}, (),
+         "filters.test.path: must be the path of a Go plugin or of a Python file"),
+        ({"filters": {"a:b": {"enabled": True, "path": "test.so"}}}, (),
+         'filters.a:b.path: the id "a:b" must not contain a colon'),
         ({"filter": {"europe": {"config": "{"}}}, ("europe.py",),
          "filter.europe.config: is not JSON: Expecting property name enclosed in double quotes: line 1 "
          "column 2 (char 1)"),
@@ -101,9 +110,10 @@ def test_invalid_filters(here: Path, more: dict[str, Any], flags: tuple[str, ...
     assert filtered(here, more, *flags).translation.problems == [problem]
 
 
-def test_a_filter_that_does_not_exist(here: Path) -> None:
-    translation = filtered(here, {}, "no.py").translation
-    assert translation.problems == [f"--filter no.py: there is no file {here}/no.py"]
+@pytest.mark.parametrize("name", ["no.py", "no.filter", "plugins"])
+def test_a_filter_that_does_not_exist(here: Path, name: str) -> None:
+    translation = filtered(here, {}, name).translation
+    assert translation.problems == [f"--filter {name}: there is no file {here}/{name}"]
 
 
 def test_a_filters_table_has_the_json_values_and_no_references(here: Path) -> None:

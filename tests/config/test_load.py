@@ -301,6 +301,26 @@ def test_filters_that_are_files_are_found_beside_the_configuration(loaded: Load,
     ]
 
 
+@pytest.mark.parametrize(
+    ("written", "means"),
+    [
+        ("p.filter", "p.filter:p"),
+        ("./p.filter:id", "p.filter:id"),
+        ("sub/p.v2.so", "sub/p.v2.so:p.v2"),
+        ("sub/q", "sub/q:q"),
+        ("sub/q:an id", "sub/q:an id"),
+    ],
+)
+def test_a_go_plugin_is_a_file_that_is_not_python(
+    loaded: Load, tmp_path: Path, written: str, means: str
+) -> None:
+    (tmp_path / "sub").mkdir()
+    for name in ("p.filter", "sub/p.v2.so", "sub/q"):
+        (tmp_path / name).touch()
+    (chosen,) = mirror(loaded(f'{GOOD}[[mirrors.filters]]\nfilter = "{written}"\n')).filters
+    assert chosen.filter == f"{tmp_path}/{means}"
+
+
 def test_what_differs_for_a_source_goes_over_the_mirrors_own(loaded: Load) -> None:
     text = (
         GOOD

@@ -18,7 +18,7 @@ A_SERVER = 'must be "host:port", or several separated by commas'
 AN_AFFIX = "must have at most 200 letters, digits, dots, hyphens and underscores"
 A_TOPIC_NAME = "must be a topic name: 1 to 249 letters, digits, dots, hyphens and underscores"
 A_PLACE = "must be a partition, or a list of { src = …, dest = … }"
-A_FILTER = 'must be "package.module:name", "path/to/file.py" or "path/to/file.py:name"'
+A_FILTER = 'must be "package.module:name", "path/to/file.py", "path/to/file.py:name" or a Go plugin\'s path'
 A_TOPIC = "must be a topic name or a regular expression"
 A_GROUP = "must have at most 249 characters, none of them a control character"
 A_CODEC = 'must be one of "none", "gzip", "snappy", "lz4", "zstd"'
@@ -68,6 +68,8 @@ IN_THE_MIRROR = [
     ("partition_map.orders = [{ src = 1 }]", f"partition_map.orders: {A_PLACE}"),
     ("max_records_per_second = -1", "max_records_per_second: must be at least 0, not -1"),
     ('filters = [{ filter = "nameless" }]', f'filters[0].filter: {A_FILTER}, not "nameless"'),
+    ('filters = [{ filter = "sub/p:" }]', f'filters[0].filter: {A_FILTER}, not "sub/p:"'),
+    ('filters = [{ filter = "a/b.py:no name" }]', f'filters[0].filter: {A_FILTER}, not "a/b.py:no name"'),
     ('filters = [{ filtr = "a:b" }]', 'filters[0].filtr: unknown key, did you mean "filter"?'),
     ('per_source.rome.prefix = "x"', "per_source.rome: is not a source of this mirror"),
     ('per_source.paris.prefx = "x"', 'per_source.paris.prefx: unknown key, did you mean "prefix"?'),

@@ -21,7 +21,7 @@ from causeway.kafka.admin import ClusterView
 from causeway.kafka.ledger import read_image
 from causeway.kafka.versions import highest_versions
 from causeway.planning.clusters import chosen, cluster_of, filters_of
-from causeway.planning.filters import make
+from causeway.planning.filters import try_out
 from causeway.planning.routing import KnownEdge, Neighbours, edges, routes, selection_of
 from causeway.planning.rules.readiness import literal_secrets, transactions
 from causeway.planning.rules.releases import at_least
@@ -120,7 +120,7 @@ def _mirror(
 def _filters(mirror: MirrorSettings) -> Iterator[Remark]:
     try:
         for spec in filters_of(mirror):
-            make(spec)
+            try_out([spec])
             yield ok(f'filter {spec.name}: loads; if it raises: "{spec.on_error}"')
     except ConfigError as error:
         yield problem(error)

@@ -31,7 +31,10 @@ _ALIAS = re.compile(r"[A-Za-z0-9_-]{1,100}")
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
 _GROUP = re.compile(r"[^\x00-\x1f\x7f]{0,249}")
 _AFFIX = re.compile(r"[A-Za-z0-9._-]{0,200}")
-_FILTER = re.compile(r"(?:[^:\s][^:]*\.py)(?::[A-Za-z_]\w*)?|[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+_FILTER = re.compile(
+    r"(?:[^:\s][^:]*\.py)(?::[A-Za-z_]\w*)?|[A-Za-z_][\w.]*:[A-Za-z_]\w*"
+    r"|(?!.*\.py:)[^:\s][^:]*[./][^:/]+|(?!.*\.py:)[^:]*/[^:/]+:[^:]+"  # Go plugins
+)
 
 
 @dataclass(frozen=True)
@@ -238,7 +241,10 @@ Affix = Annotated[
 TopicName = Annotated[str, AfterValidator(_topic_name)]
 FilterName = Annotated[
     str,
-    _matching(_FILTER, 'must be "package.module:name", "path/to/file.py" or "path/to/file.py:name"'),
+    _matching(
+        _FILTER,
+        'must be "package.module:name", "path/to/file.py", "path/to/file.py:name" or a Go plugin\'s path',
+    ),
     Shown("string"),
 ]
 Renames = Annotated[dict[TopicName, TopicName], Dotted(), Shown("table of topics")]

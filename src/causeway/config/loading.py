@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from pydantic import ValidationError
@@ -21,6 +21,7 @@ from causeway.config.problems import explain
 from causeway.config.properties import CLIENT_TABLES, JVM_OPTIONS, flatten
 from causeway.config.routing import FilterSettings
 from causeway.config.schema import NESTED, Settings, is_property_table
+from causeway.core.filtering import is_go_plugin
 from causeway.errors import ConfigError
 
 _ON_COMMAND_LINE = (
@@ -70,9 +71,11 @@ def _with_files(document: Document, settings: Settings, directory: Path) -> Sett
     for index, mirror in enumerate(settings.mirrors):
         filters = []
         for number, chosen in enumerate(mirror.filters):
-            bare = chosen.filter.endswith(".py")
-            module, name = (chosen.filter, "Filter") if bare else chosen.filter.rsplit(":", 1)
-            if module.endswith(".py"):
+            module, _, name = chosen.filter.rpartition(":")
+            is_file = is_go_plugin(chosen.filter)
+            if not module:
+                module, name = chosen.filter, PurePath(chosen.filter).stem if is_file else "Filter"
+            if is_file or module.endswith(".py"):
                 path = (directory / module).resolve()
                 if not path.is_file():
                     document.problem(

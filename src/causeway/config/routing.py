@@ -22,12 +22,13 @@ class ConfigTable(BaseModel):
 
 
 class FilterSettings(ConfigTable):
-    """A filter: Python code that decides which records are replicated. All of them must keep a record."""
+    """A filter: code that decides which records are replicated. All of them must keep a record."""
 
     filter: fields.FilterName = Field(
         description="The filter's class or function: `package.module:name`, importable on the executors, or "
         "`path/to/file.py:name`, relative to this file, which is sent to them. The default name in a file is "
-        "`Filter`.",
+        "`Filter`. Or a Go plugin of kaf-relay: `path/to/testfilter.filter`; its ID is the file's name "
+        "without extension, or given as `path/to/file.so:id`.",
         examples=["filters/europe.py:Europe"],
     )
     config: Annotated[dict[str, Any], AfterValidator(fields.as_text), Shown("table")] = Field(

@@ -4,14 +4,11 @@ Invariant: a directory below <cache>/jars/ is complete or does not exist. It is 
 name and renamed at the end; the holder of the lock may delete what an earlier, killed holder
 left. A failure also deletes Ivy's own cache, which may hold modules without their dependencies
 (see ivy.py).
-
-The cache is $CAUSEWAY_CACHE, else $XDG_CACHE_HOME/causeway, else ~/.cache/causeway.
 """
 
 from __future__ import annotations
 
 import fcntl
-import os
 import re
 import shutil
 import sys
@@ -20,6 +17,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
+from causeway.cache import cache_dir
 from causeway.errors import SetupError, UsageError
 from causeway.local_kafka import ivy
 from causeway.local_kafka.java import find_java
@@ -29,14 +27,6 @@ DEFAULT_VERSION = "4.3.1"
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
 _UNFINISHED = ".unfinished-"
-
-
-def cache_dir() -> Path:
-    if chosen := os.environ.get("CAUSEWAY_CACHE"):
-        return Path(chosen).expanduser().absolute()
-    if xdg := os.environ.get("XDG_CACHE_HOME"):
-        return Path(xdg).absolute() / "causeway"
-    return Path.home() / ".cache" / "causeway"
 
 
 def kafka_jars(version: str = DEFAULT_VERSION) -> Path:

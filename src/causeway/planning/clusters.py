@@ -6,9 +6,10 @@ from pathlib import Path
 
 from causeway.config import MirrorSettings, Settings
 from causeway.core.cluster import Cluster
-from causeway.core.filtering import FilterSpec
+from causeway.core.filtering import FilterSpec, is_go_plugin
 from causeway.core.task_order import Limits
 from causeway.errors import ConfigError, UsageError
+from causeway.go_filters.plugin_file import digest_of
 from causeway.rules.sharding import default_shards
 
 SMALLEST_FETCH, LARGEST_FETCH = 256 * 1024, 8 * 1024 * 1024
@@ -53,17 +54,22 @@ def filters_of(mirror: MirrorSettings) -> tuple[FilterSpec, ...]:
     specs = []
     for spec in mirror.filters:
         path, _, _ = spec.filter.rpartition(":")
-        code = None
-        if path.endswith(".py"):
+        code = digest = None
+        is_plugin = is_go_plugin(spec.filter)
+        if is_plugin or path.endswith(".py"):
             try:
-                code = Path(path).read_text(encoding="utf-8")
+                content = Path(path).read_bytes()
+                if is_plugin:
+                    digest = digest_of(content)
+                else:
+                    code = content.decode("utf-8")
             except (OSError, ValueError) as error:
                 raise ConfigError(
                     f"the filter {spec.filter} cannot be read",
                     where=f'mirror "{mirror.name}"',
                     why=str(error),
                 ) from None
-        specs.append(FilterSpec(spec.filter, spec.config, spec.on_error, code))
+        specs.append(FilterSpec(spec.filter, spec.config, spec.on_error, code, digest))
     return tuple(specs)
 
 

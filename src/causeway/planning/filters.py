@@ -1,7 +1,7 @@
 """Makes filters from their specs, and calls them.
 
 A filter that raises is called again record by record, so that the consequence concerns only the record that
-it raised on.
+it raised on. A Go plugin is asked in a process of its own, which ends when the filter is closed.
 """
 
 from __future__ import annotations
@@ -9,13 +9,14 @@ from __future__ import annotations
 import importlib
 import traceback
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from causeway.config import secrets
 from causeway.core.choices import OnError
 from causeway.core.filtering import FilterRecord, FilterSpec
 from causeway.errors import ConfigError
+from causeway.go_filters.go_filter import GoFilter
 from causeway.printable import printable
 
 Ask = Callable[[Sequence[FilterRecord]], Sequence[object]]
@@ -28,6 +29,9 @@ class MadeFilter:
         self.name = name
         self.on_error = on_error
         self._ask = ask
+
+    def close(self) -> None:
+        """End what the filter has started."""
 
     def judge(self, records: Sequence[FilterRecord]) -> list[bool | str]:
         """For each record: whether the filter keeps it or, as text, why it raised."""
@@ -51,9 +55,34 @@ class MadeFilter:
         return [bool(answer) for answer in answers]
 
 
+class PluginFilter(MadeFilter):
+    """A Go plugin, which sees values alone."""
+
+    def __init__(self, name: str, on_error: OnError, plugin: GoFilter) -> None:
+        super().__init__(name, on_error, lambda records: plugin.judge([record.value for record in records]))
+        self._plugin = plugin
+
+    def judge(self, records: Sequence[FilterRecord]) -> list[bool | str]:
+        verdicts = self._plugin.judge([record.value for record in records])
+        return [printable(verdict) if isinstance(verdict, str) else verdict for verdict in verdicts]
+
+    def close(self) -> None:
+        self._plugin.close()
+
+
+def try_out(specs: Iterable[FilterSpec]) -> None:
+    """Make each filter once; raises ConfigError for one that cannot be made."""
+    for spec in specs:
+        make(spec).close()
+
+
 def make(spec: FilterSpec) -> MadeFilter:
     """Make the filter; raises ConfigError if that fails."""
     place, _, name = spec.name.rpartition(":")
+    if spec.digest is not None:
+        return PluginFilter(
+            spec.name, spec.on_error, GoFilter(place, name, spec.digest, _resolved(spec.config))
+        )
     try:
         module = importlib.import_module(place) if spec.code is None else _module(place, spec.code)
         made = getattr(module, name)(_resolved(spec.config))

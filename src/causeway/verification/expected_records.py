@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from hashlib import blake2b
 from typing import Any
@@ -84,10 +85,14 @@ class ExpectedRecords(PartitionReader):
         if self._filtering.keeps_all:
             yield from batches
             return
-        filters = [make(spec) for spec in self._filtering.filters]
-        for messages in batches:
-            if kept := self._expected(messages, filters):
-                yield kept
+        with ExitStack() as ending:
+            filters = []
+            for spec in self._filtering.filters:
+                filters.append(make(spec))
+                ending.callback(filters[-1].close)
+            for messages in batches:
+                if kept := self._expected(messages, filters):
+                    yield kept
 
     def log_start(self) -> int:
         start = super().log_start()

@@ -80,8 +80,7 @@ class VerifyPlan:
     def read(self, wait: bool, timeout: float | None) -> None:
         """Read both sides and the ledger, in the order that the module's docstring gives."""
         mirror = self.mirror
-        for spec in self._filters:
-            filters.make(spec)  # a filter that cannot be created fails here, not in every comparison
+        filters.try_out(self._filters)  # an invalid filter fails here, not in every comparison
         for view in (*self._views.values(), self._view):
             view.connect()
         self.clusters = {view.cluster_id(): view.cluster for view in self._views.values()}

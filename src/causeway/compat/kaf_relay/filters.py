@@ -1,4 +1,4 @@
-"""kaf-relay's filters: rejects Go plugins, takes the Python filters that replace them."""
+"""kaf-relay's filters: its Go plugins, and Python filters that replace them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,6 @@ from causeway.compat.translation import Translation
 
 _FILE = re.compile(r"([^:\s][^:]*\.py)(?::([A-Za-z_]\w*))?")
 _OBJECT = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
-_REWRITE = (
-    "Go plugins cannot be loaded: write the filter in Python (the page on kaf-relay shows how) and pass "
-    "its file, --filter {id}.py"
-)
 
 
 @dataclass(frozen=True)
@@ -42,7 +38,7 @@ def filters(
         for name, values in tables["filters"].items()
         if values.get("enabled")
     }
-    # A flag replaces the plugin of the same name, so a file that enables one can stay as it is.
+    # A flag replaces the plugin of the same id, so a file that enables one can stay as it is.
     wanted |= {_id(path): Filter(_id(path), f"--filter {path}", path) for path in flags}
     result = []
     for chosen in wanted.values():
@@ -81,10 +77,23 @@ def _target(translation: Translation, chosen: Filter, directory: Path) -> str:
         if not path.is_file():
             translation.problem(chosen.key, f"there is no file {path}")
         return f"{path}:{file[2] or 'Filter'}"
-    if not _OBJECT.fullmatch(chosen.path):
-        translation.problem(chosen.key, _REWRITE.format(id=chosen.id))
-        return ""
-    return chosen.path
+    if _OBJECT.fullmatch(chosen.path):
+        return chosen.path
+    return _plugin(translation, chosen, directory)
+
+
+def _plugin(translation: Translation, chosen: Filter, directory: Path) -> str:
+    """A Go plugin, with the id that it must have."""
+    path = directory / chosen.path
+    if not chosen.path:
+        translation.problem(chosen.key, "must be the path of a Go plugin or of a Python file")
+    elif not path.is_file():
+        translation.problem(chosen.key, f"there is no file {path}")
+    elif ":" in chosen.id:
+        translation.problem(chosen.key, f'the id "{chosen.id}" must not contain a colon')
+    else:
+        return f"{path}:{chosen.id}"
+    return ""
 
 
 def _config(

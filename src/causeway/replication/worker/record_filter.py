@@ -26,6 +26,10 @@ class RecordFilter:
         self._dropped: dict[PartitionState, list[tuple[int, int | None, int]]] = {}  # offset, epoch and size
         self._stops: dict[PartitionState, tuple[int, Finding]] = {}
 
+    def close(self) -> None:
+        for made_filter in self._filters:
+            made_filter.close()
+
     @property
     def active(self) -> bool:
         return bool(self._filters) or self._not_back_to is not None
