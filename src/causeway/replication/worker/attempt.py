@@ -91,6 +91,7 @@ class Attempt:
     def close(self) -> None:
         self._task.denied |= self._producer.client.denied
         with ExitStack() as ending:  # closes each one, even if another one fails
+            ending.callback(self._flow.close)
             ending.callback(self._producer.close)
             if self._ledger is not None:
                 ending.callback(self._ledger.close)

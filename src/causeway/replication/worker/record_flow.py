@@ -58,6 +58,9 @@ class RecordFlow:
         self._throttle = Throttle(limits.records_per_second, limits.bytes_per_second)
         self.small: list[SmallBatches] = []  # for partitions whose places accept only small batches
 
+    def close(self) -> None:
+        self._filter.close()
+
     @property
     def throttled(self) -> bool:
         """Whether the mirror's rate limit is reached."""
