@@ -181,12 +181,10 @@ def test_a_node_that_flaps_is_left_alone_for_a_growing_time() -> None:
         decision = reader.sees(at, a=None, b=1, c=1)
         rests.append(decision.memory.rests["a"].until - at)
     assert rests == [1, 2, 4, 8, 10, 10]
+    reader.node = "c"
+    assert reader.sees(61, a=1, b=1, c=None).node == "b"  # a would be next, but rests
     reader.node = "b"
     assert reader.sees(65, a=1, b=None, c=None).node == "a"  # the only fit one, in spite of its rest
-    reader.node = "b"
-    assert reader.sees(66, a=1, b=None, c=1).node == "c"
-    reader.node = "c"
-    assert reader.sees(67, a=report(1, at=67), b=None, c=None).node == "a"
     assert reader.sees(900, a=None, b=1, c=1).memory.rests["a"].times == 1  # long ago
 
 
@@ -214,6 +212,15 @@ def test_a_node_that_catches_up_in_between_is_not_left() -> None:
     for at in range(3, 90, 3):
         own_end = 5_000 if at % 9 == 0 else 100
         assert reader.sees(at, a=own_end, b=5_000, c=100).kind == "stay"
+
+
+def test_how_long_a_node_was_better_counts_from_the_last_switch() -> None:
+    reader = Reader()
+    reader.sees(0, a=100, b=100, c=100)
+    decisions = [reader.sees(at, a=100, b=5_000, c=5_000) for at in (3, 6, 9, 12, 15)]
+    assert (decisions[-1].node, decisions[-1].kind) == ("b", "lagging")
+    kinds = [reader.sees(at, a=100, b=5_000, c=7_000).kind for at in (18, 21, 24, 27, 30)]
+    assert kinds == ["stay"] * 4 + ["lagging"]
 
 
 def test_time_without_a_new_check_proves_no_lag() -> None:

@@ -3,6 +3,7 @@
 from causeway.config.loading import load, load_text, settings_of
 from causeway.config.mirror import MirrorSettings
 from causeway.config.observability import LogSettings, MetricsSettings, WebSettings
+from causeway.config.pools import PoolSettings
 from causeway.config.schema import ClusterSettings, Settings, SparkSettings
 
 __all__ = [
@@ -10,6 +11,7 @@ __all__ = [
     "LogSettings",
     "MetricsSettings",
     "MirrorSettings",
+    "PoolSettings",
     "Settings",
     "SparkSettings",
     "WebSettings",

@@ -1,4 +1,4 @@
-"""Checks across tables: mirrors name clusters that exist, and have different names.
+"""Checks across tables: mirrors and pools name clusters that exist, and mirrors have different names.
 
 Works on the raw tree, not on finished settings, so that these problems are listed together with those
 of the schema. Values of the wrong type are skipped: the schema reports them.
@@ -6,7 +6,7 @@ of the schema. Values of the wrong type are skipped: the schema reports them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from causeway.config.config_tree import Document, KeyPath, dotted, shown
@@ -15,25 +15,42 @@ from causeway.config.problems import nearest
 
 def cross_check(document: Document) -> None:
     mirrors = [(path, table) for path, table, _ in document.tables() if path[0] == "mirrors"]
+    pools = {str(path[1]): table for path, table, _ in document.tables() if path[0] == "pools"}
+    for name, pool in pools.items():
+        _check_pool(document, name, pool)
     for path, mirror in mirrors:
-        _check_clusters(document, path, mirror)
+        _check_clusters(document, path, mirror, pools)
+        _check_nodes(document, path, mirror, pools)
     _check_names(document, mirrors)
 
 
-def _check_clusters(document: Document, path: KeyPath, mirror: dict[str, Any]) -> None:
+def _check_pool(document: Document, name: str, pool: dict[str, Any]) -> None:
+    path: KeyPath = ("pools", name)
     clusters = document.tree.get("clusters")
-    sources = list(_sources(path, mirror))
-    destination = mirror.get("destination")
-    aliases = [*sources, ((*path, "destination"), destination)]
+    nodes = list(_aliases((*path, "nodes"), pool.get("nodes")))
+    if isinstance(clusters, dict):
+        if name in clusters:
+            document.problem(path, "is the alias of a cluster as well: mirrors could mean either")
+        for at, alias in nodes:
+            _check_exists(document, at, alias, clusters, "cluster")
+    _check_once(document, nodes, {})
+
+
+def _check_clusters(
+    document: Document, path: KeyPath, mirror: dict[str, Any], pools: Mapping[str, Any]
+) -> None:
+    clusters = document.tree.get("clusters")
+    sources = list(_aliases((*path, "source"), mirror.get("source")))
+    destination, to = mirror.get("destination"), (*path, "destination")
     if isinstance(clusters, dict):  # otherwise one problem covers all
-        for at, alias in aliases:
-            if isinstance(alias, str) and alias not in clusters:
-                document.problem(
-                    at, f"there is no cluster{_quoted(document, at, alias)}{nearest(alias, clusters)}"
-                )
-    for index, (at, alias) in enumerate(sources):
-        if alias in [earlier for _, earlier in sources[:index]]:
-            document.problem(at, f"cluster{_quoted(document, at, alias)} is named twice")
+        for at, alias in sources:
+            _check_exists(document, at, alias, [*clusters, *pools], "cluster or pool" if pools else "cluster")
+        if isinstance(destination, str) and destination in pools and destination not in clusters:
+            quoted = _quoted(document, to, destination)
+            document.problem(to, f"must be a cluster:{quoted} is a pool, and pools are sources")
+        elif isinstance(destination, str):
+            _check_exists(document, to, destination, clusters, "cluster")
+    _check_once(document, sources, pools)
     per_source = mirror.get("per_source")
     for alias in per_source if isinstance(per_source, dict) else ():
         if alias not in [source for _, source in sources]:
@@ -41,6 +58,39 @@ def _check_clusters(document: Document, path: KeyPath, mirror: dict[str, Any]) -
             document.problem(
                 (*path, "per_source", alias), f"is not a source of this mirror{nearest(alias, names)}"
             )
+
+
+def _check_nodes(document: Document, path: KeyPath, mirror: dict[str, Any], pools: Mapping[str, Any]) -> None:
+    """A cluster has one part in a mirror: otherwise the mirror would read its records twice, or its own."""
+    read_by: dict[str, str] = {}
+    for at, source in _aliases((*path, "source"), mirror.get("source")):
+        members = [source]
+        if source in pools:
+            members = [alias for _, alias in _aliases((), pools[source].get("nodes"))]
+        for alias in members:
+            other = read_by.setdefault(alias, source)
+            if other != source:
+                both = f"{_part(source, pools)} and {_part(other, pools)}"
+                document.problem(at, f"cluster{_quoted(document, at, alias)} is {both}")
+        to = (*path, "destination")
+        if source in pools and mirror.get("destination") in members:
+            document.problem(to, f"is {_part(source, pools)}, which is a source of this mirror")
+
+
+def _part(source: str, pools: Mapping[str, Any]) -> str:
+    return f"a node of the pool {shown(source)}" if source in pools else "a source itself"
+
+
+def _check_exists(document: Document, at: KeyPath, alias: str, known: Collection[str], what: str) -> None:
+    if alias not in known:
+        document.problem(at, f"there is no {what}{_quoted(document, at, alias)}{nearest(alias, known)}")
+
+
+def _check_once(document: Document, aliases: Sequence[tuple[KeyPath, str]], pools: Mapping[str, Any]) -> None:
+    for index, (at, alias) in enumerate(aliases):
+        if alias in [earlier for _, earlier in aliases[:index]]:
+            kind = "pool" if alias in pools else "cluster"
+            document.problem(at, f"{kind}{_quoted(document, at, alias)} is named twice")
 
 
 def _check_names(document: Document, mirrors: list[tuple[KeyPath, dict[str, Any]]]) -> None:
@@ -57,13 +107,13 @@ def _check_names(document: Document, mirrors: list[tuple[KeyPath, dict[str, Any]
             document.problem(at, f"{dotted(first)} already has the name{quoted}{collision}")
 
 
-def _sources(path: KeyPath, mirror: dict[str, Any]) -> Iterator[tuple[KeyPath, str]]:
-    source = mirror.get("source")
-    if isinstance(source, str):
-        yield (*path, "source"), source
-    for index, alias in enumerate(source if isinstance(source, list) else ()):
+def _aliases(path: KeyPath, value: object) -> Iterator[tuple[KeyPath, str]]:
+    """One alias, or a list of them, with their paths."""
+    if isinstance(value, str):
+        yield path, value
+    for index, alias in enumerate(value if isinstance(value, list) else ()):
         if isinstance(alias, str):
-            yield (*path, "source", index), alias
+            yield (*path, index), alias
 
 
 def _quoted(document: Document, at: KeyPath, name: str) -> str:

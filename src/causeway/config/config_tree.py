@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from causeway.config.routing import ConfigTable
-from causeway.config.schema import NESTED, TABLES, Settings, is_property_table
+from causeway.config.schema import NAMED, NESTED, TABLES, Settings, is_property_table
 from causeway.errors import ConfigError
 
 KeyPath = tuple[str | int, ...]
@@ -65,7 +65,7 @@ class Document:
         for section, table in TABLES.items():
             content = self.tree.get(section)
             nested: list[tuple[KeyPath, Any]] = [((section,), content)]
-            if section == "clusters":
+            if section in NAMED:
                 aliases = content if isinstance(content, dict) else {}
                 nested = [((section, alias), value) for alias, value in aliases.items()]
             elif section == "mirrors":
@@ -131,7 +131,7 @@ def table_at(path: KeyPath) -> type[ConfigTable] | None:
     section = path[0]
     if section == "mirrors" and len(path) == 4:
         return NESTED.get(str(path[2]))
-    depth = 2 if section in ("clusters", "mirrors") else 1
+    depth = 2 if section in (*NAMED, "mirrors") else 1
     return TABLES.get(section) if isinstance(section, str) and len(path) == depth else None
 
 

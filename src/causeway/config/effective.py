@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from causeway.config import secrets
@@ -13,9 +14,12 @@ from causeway.config.toml import written
 
 def effective(settings: Settings, mirror: MirrorSettings) -> str:
     """The settings that concern this mirror, as TOML."""
-    aliases = dict.fromkeys((*mirror.source, mirror.destination))
+    pools = {name: settings.pools[name] for name in mirror.source if name in settings.pools}
+    sources = [pools[alias].nodes if alias in pools else (alias,) for alias in mirror.source]
+    aliases = dict.fromkeys((*chain(*sources), mirror.destination))
     tables = [
         *((f"[clusters.{alias}]", settings.clusters[alias]) for alias in aliases),
+        *((f"[pools.{name}]", pool) for name, pool in pools.items()),
         ("[[mirrors]]", mirror),
         ("[spark]", settings.spark),
         ("[web]", settings.web),

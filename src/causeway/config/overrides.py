@@ -1,7 +1,8 @@
 """The layers over the file: environment variables `CAUSEWAY__…`, over them `-X path.to.key=value`.
 
-Owns finding the setting that a variable or an option names. Both name clusters by alias and mirrors by
-name or index. Variables have no case, hyphens or dots, so their names are compared without them.
+Owns finding the setting that a variable or an option names. Both name clusters and pools by
+alias and mirrors by name or index. Variables have no case, hyphens or dots, so their names are compared
+without them.
 Keys that do not exist are put into the tree too: the schema rejects them like any other unknown key.
 """
 
@@ -19,7 +20,7 @@ from causeway.config.config_tree import Document, KeyPath
 from causeway.config.problems import nearest
 from causeway.config.properties import CLIENT_TABLES
 from causeway.config.routing import ConfigTable
-from causeway.config.schema import TABLES, is_property_table
+from causeway.config.schema import NAMED, TABLES, is_property_table
 
 PREFIX = "CAUSEWAY__"
 _INDEX = re.compile(r"\[(\d+)\]")
@@ -82,8 +83,8 @@ def _apply(document: Document, override: Override) -> None:
     target = content = document.tree.get(section, kind())
     if not isinstance(content, kind):
         return  # the schema reports it
-    if rest and section in ("clusters", "mirrors"):
-        names = _aliases(document.tree) if section == "clusters" else _mirrors(content)
+    if rest and section in (*NAMED, "mirrors"):
+        names = _mirrors(content) if section == "mirrors" else _aliases(document.tree, section)
         matches, key = override.split(rest, names)
         if len(matches) != 1:
             wanted = rest.split(override.separator)[0]
@@ -92,7 +93,7 @@ def _apply(document: Document, override: Override) -> None:
         rest = key
         (name,) = matches
         path = (section, names[name])
-        target = content.setdefault(name, {}) if section == "clusters" else content[names[name]]
+        target = content[names[name]] if section == "mirrors" else content.setdefault(name, {})
     if not rest:
         document.problem(path, "names a table; a key must follow", override.origin)
     elif isinstance(target, dict):
@@ -153,14 +154,20 @@ def typed(text: str, table: type[ConfigTable], key: str) -> Any:
     return read["value"]  # neither fits; this one gives the better message
 
 
-def _aliases(tree: Mapping[str, Any]) -> dict[str, str | int]:
-    """Aliases in the file, and those that only mirrors mention: variables may define these clusters."""
-    mirrors = tree.get("mirrors")
-    mentioned: list[Any] = [*tree.get("clusters", ())]
-    for mirror in mirrors if isinstance(mirrors, list) else ():
-        if isinstance(mirror, dict):
-            for value in (mirror.get("source"), mirror.get("destination")):
-                mentioned += value if isinstance(value, list) else [value]
+def _aliases(tree: Mapping[str, Any], section: str) -> dict[str, str | int]:
+    """Aliases in the file, and those that are only mentioned: variables may define these tables."""
+    mirrors, pools = tree.get("mirrors"), tree.get("pools")
+    mentioned: list[Any] = [*tree.get(section, ())]
+    values = [
+        mirror.get(key)
+        for mirror in (mirrors if isinstance(mirrors, list) else ())
+        if isinstance(mirror, dict)
+        for key in ("source", "destination")
+    ]
+    if section == "clusters" and isinstance(pools, dict):
+        values += [pool.get("nodes") for pool in pools.values() if isinstance(pool, dict)]
+    for value in values:
+        mentioned += value if isinstance(value, list) else [value]
     return {alias: alias for alias in mentioned if isinstance(alias, str)}
 
 

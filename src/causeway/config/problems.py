@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from causeway.config.config_tree import Document, KeyPath, shown, table_at
+from causeway.config.toml import written
 
 _KEY_MARK = "[key]"
 """The schema's mark for an error in a key instead of its value."""
@@ -78,7 +79,7 @@ def _unknown(path: KeyPath) -> str:
 def _missing(path: KeyPath) -> str:
     table = table_at(path[:-1])
     examples = table.model_fields[str(path[-1])].examples if table else None
-    return f"missing, for example {path[-1]} = {shown(examples[0])}" if examples else "missing"
+    return f"missing, for example {path[-1]} = {written(examples[0])}" if examples else "missing"
 
 
 def _invalid_value(document: Document, path: KeyPath, details: ErrorDetails) -> str:

@@ -13,7 +13,7 @@ from causeway.config.routing import ConfigTable
 from causeway.config.schema import NESTED, TABLES
 from causeway.config.toml import written
 
-_HEADINGS = {"clusters": "[clusters.<alias>]", "mirrors": "[[mirrors]]"}
+_HEADINGS = {"clusters": "[clusters.<alias>]", "pools": "[pools.<name>]", "mirrors": "[[mirrors]]"}
 _NESTED_HEADINGS = {"filters": "[[mirrors.filters]]", "per_source": "[mirrors.per_source.<alias>]"}
 
 _INTRODUCTION = """\

@@ -10,6 +10,7 @@ import textwrap
 from collections.abc import Iterator
 
 from causeway.config.mirror import MirrorSettings
+from causeway.config.pools import PoolSettings
 from causeway.config.reference import defaults, type_name
 from causeway.config.routing import ConfigTable
 from causeway.config.schema import TABLES, ClusterSettings, SparkSettings, is_property_table
@@ -35,6 +36,7 @@ def render() -> str:
             "[clusters.tokyo]",
             f"bootstrap_servers = {written(str(servers[0]).replace('paris', 'tokyo'))}",
             "",
+            *_pool(),
             "[[mirrors]]",
             *_keys(MirrorSettings),
             "[spark]",
@@ -56,6 +58,14 @@ def _keys(table: type[ConfigTable]) -> Iterator[str]:
         else:
             yield f"{key} = {written((field.examples or [''])[0])}"
         yield ""
+
+
+def _pool() -> Iterator[str]:
+    """All of it is a comment, since most mirrors have none."""
+    yield from _prose("Clusters with the same records at the same offsets. A mirror's source may name them.")
+    yield "#[pools.france]"
+    for line in _keys(PoolSettings):
+        yield '#nodes = ["paris"]' if line.startswith("nodes = ") else line
 
 
 def _property_tables(table: type[ConfigTable], path: str) -> Iterator[str]:

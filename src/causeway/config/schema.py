@@ -1,7 +1,8 @@
 """The whole configuration: its tables, and the settings of clusters and of Spark.
 
 Every setting has its name, type, default, description and example in its table, here and in `mirror.py`,
-`routing.py` and `observability.py`. The reference, the sample and the messages are generated from them.
+`routing.py`, `pools.py` and `observability.py`. The reference, the sample and the messages are generated
+from them.
 
 Settings are frozen, survive pickle and JSON (`model_dump_json`, `model_validate_json`) and never show
 the value of a secret property in their `repr`.
@@ -17,6 +18,7 @@ from causeway.config import fields
 from causeway.config.fields import ClientProperties, Dotted
 from causeway.config.mirror import MirrorSettings
 from causeway.config.observability import LogSettings, MetricsSettings, WebSettings
+from causeway.config.pools import PoolSettings
 from causeway.config.routing import ConfigTable, FilterSettings, SourceSettings
 
 
@@ -85,6 +87,7 @@ class Settings(ConfigTable):
     clusters: dict[fields.Alias, ClusterSettings] = Field(
         min_length=1, description="Clusters by their aliases."
     )
+    pools: dict[fields.Alias, PoolSettings] = Field(default={}, description="Source pools by their names.")
     mirrors: Annotated[tuple[MirrorSettings, ...], BeforeValidator(_tables)] = Field(
         description="Mirrors, each a [[mirrors]]."
     )
@@ -99,6 +102,7 @@ NESTED: dict[str, type[ConfigTable]] = {"filters": FilterSettings, "per_source":
 
 TABLES: dict[str, type[ConfigTable]] = {
     "clusters": ClusterSettings,
+    "pools": PoolSettings,
     "mirrors": MirrorSettings,
     "spark": SparkSettings,
     "web": WebSettings,
@@ -106,6 +110,9 @@ TABLES: dict[str, type[ConfigTable]] = {
     "log": LogSettings,
 }
 """Which model the tables of a section follow."""
+
+NAMED = ("clusters", "pools")
+"""Sections with a table for each alias."""
 
 
 def is_property_table(table: type[ConfigTable], key: str) -> bool:

@@ -7,6 +7,7 @@ from pathlib import Path
 from causeway.config import MirrorSettings, Settings
 from causeway.core.cluster import Cluster
 from causeway.core.filtering import FilterSpec, is_go_plugin
+from causeway.core.source_pool import PoolNode, SourcePool
 from causeway.core.task_order import Limits
 from causeway.errors import ConfigError, UsageError
 from causeway.go_filters.plugin_file import digest_of
@@ -19,6 +20,27 @@ def cluster_of(settings: Settings, alias: str) -> Cluster:
     cluster = settings.clusters[alias]
     properties = {**cluster.properties, "bootstrap.servers": cluster.bootstrap_servers}
     return Cluster(alias, properties, dict(cluster.consumer), dict(cluster.producer))
+
+
+def pool_of(settings: Settings, alias: str) -> SourcePool | None:
+    """The pool of this name, or None if the alias is a cluster's. Its ids are in the ledger, not here."""
+    pool = settings.pools.get(alias)
+    if pool is None:
+        return None
+    return SourcePool(
+        name=alias,
+        id="",
+        nodes=tuple(PoolNode(cluster_of(settings, node)) for node in pool.nodes),
+        healthcheck_interval=pool.healthcheck_interval,
+        request_timeout=pool.request_timeout,
+        lag_threshold=pool.lag_threshold,
+        max_failovers=pool.max_failovers,
+        backoff_min=pool.backoff_min,
+        backoff_max=pool.backoff_max,
+        jitter=pool.jitter,
+        initial=pool.initial,
+        hysteresis=pool.hysteresis,
+    )
 
 
 def limits_of(mirror: MirrorSettings, batch_bytes: int = 1_000_000, shards: int = 1) -> Limits:
