@@ -23,6 +23,7 @@ def test_the_wheel_is_kafka_causeway_with_the_command_and_the_package_causeway(t
         commands = configparser.ConfigParser()
         commands.read_string(packed.read(about.replace("METADATA", "entry_points.txt")).decode())
         typed = "causeway/py.typed" in packed.namelist()
+        host = "causeway/go_filters/host.go" in packed.namelist()
         packages = {name.partition("/")[0] for name in packed.namelist() if ".dist-info/" not in name}
     assert wheel.name.startswith("kafka_causeway-")
     assert metadata["Name"] == "kafka-causeway"
@@ -30,6 +31,7 @@ def test_the_wheel_is_kafka_causeway_with_the_command_and_the_package_causeway(t
     assert dict(commands["console_scripts"]) == {"causeway": "causeway.cli.main:main"}
     assert packages == {"causeway"}
     assert typed, "type checkers would ignore the annotations"
+    assert host, "no Go plugin could be loaded"
 
 
 def test_no_page_installs_the_other_project() -> None:

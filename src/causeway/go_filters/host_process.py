@@ -10,7 +10,6 @@ import struct
 import subprocess
 import threading
 import weakref
-from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
@@ -21,9 +20,9 @@ LOADED, NOT_OPENED, NO_FILTER, NOT_MADE = range(4)
 _DROPPED, _KEPT, _PANICKED = range(3)
 _NULL = 0xFFFFFFFF
 _CHUNK = 64 * 1024
-_CHUNKS = 16
+_PRINTED = 256 * 1024
 _END_SECONDS = 5.0
-_FATAL = re.compile(r"^(?:fatal error|panic|runtime|SIG\w+): .*", re.M)
+_FATAL = re.compile(r"^(?:fatal error|panic): .*", re.M)
 _TEXT_LENGTH = 500
 
 
@@ -56,7 +55,7 @@ class HostProcess:
             os.close(from_write)
         self._to, self._from = open(to_write, "wb", buffering=0), open(from_read, "rb")  # noqa: PTH123, SIM115
         assert self._process.stdout is not None
-        self._printed: deque[bytes] = deque(maxlen=_CHUNKS)
+        self._printed = bytearray()
         self._printing = threading.Thread(
             target=_collect, args=(self._process.stdout, self._printed), name="go-filter-output", daemon=True
         )
@@ -118,17 +117,18 @@ class HostProcess:
             how = f"its process was ended by {signal.Signals(-code).name}"
         else:
             how = f"its process ended with exit status {code}"
-        printed = b"".join(self._printed).decode("utf-8", "replace")
-        lines = _FATAL.findall(printed) or [line for line in printed.splitlines() if line.strip()][-1:]
-        # The first of Go's lines is the reason; the others describe goroutines.
-        return f"{how}: {lines[0][:_TEXT_LENGTH]}" if lines else how
+        printed = self._printed.decode("utf-8", "replace")
+        # After Go's own line come those that describe goroutines.
+        lines = _FATAL.findall(printed) or [line for line in printed.splitlines() if line.strip()]
+        return f"{how}: {lines[-1][:_TEXT_LENGTH]}" if lines else how
 
 
-def _collect(output: IO[bytes], printed: deque[bytes]) -> None:
+def _collect(output: IO[bytes], printed: bytearray) -> None:
     """Keep the end of what the plugin prints, for the error if it ends its process."""
     with contextlib.suppress(OSError, ValueError):
         while chunk := os.read(output.fileno(), _CHUNK):
-            printed.append(chunk)
+            printed += chunk
+            del printed[:-_PRINTED]
 
 
 def _end(process: subprocess.Popen[bytes], printing: threading.Thread, *pipes: IO[bytes]) -> None:

@@ -1,0 +1,194 @@
+"""Go plugins for the tests, built with the commands that users type."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from causeway.go_filters.go_filter import GoFilter
+from causeway.go_filters.plugin_file import digest_of
+
+PAGE = 'CGO_ENABLED=1 go build -a -ldflags="-s -w" -buildmode=plugin -o testfilter.filter sample.go'
+"""As kaf-relay's page has it."""
+
+SAMPLE = """\
+package main
+
+import "encoding/json"
+
+type TestFilter struct{}
+
+type Config struct{}
+
+func New(b []byte) (interface{}, error) {
+	var cfg Config
+	if err := json.Unmarshal(b, &cfg); err != nil {
+		return nil, err
+	}
+	return &TestFilter{}, nil
+}
+
+func (f *TestFilter) ID() string { return "testfilter" }
+
+func (f *TestFilter) IsAllowed(msg []byte) bool { return false }
+"""
+"""kaf-relay's sample: it drops every record."""
+
+SHOPS = """\
+package main
+
+import (
+	"encoding/json"
+	"errors"
+)
+
+type shops map[string]bool
+
+func New(b []byte) (interface{}, error) {
+	var config struct{ Shops []string }
+	if err := json.Unmarshal(b, &config); err != nil {
+		return nil, err
+	}
+	if len(config.Shops) == 0 {
+		return nil, errors.New("no shops\\nin \\x1b[31mthe configuration")
+	}
+	known := shops{}
+	for _, shop := range config.Shops {
+		known[shop] = true
+	}
+	return known, nil
+}
+
+func (s shops) ID() string { return "testfilter" }
+
+func (s shops) IsAllowed(msg []byte) bool {
+	var order struct{ Shop string }
+	if err := json.Unmarshal(msg, &order); err != nil {
+		panic(err)
+	}
+	return s[order.Shop]
+}
+"""
+"""Keeps the orders of the shops in its configuration; panics on a value that is no JSON."""
+
+PROBE = """\
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"strings"
+)
+
+type probe struct {
+	config []byte
+	last   []byte
+}
+
+func New(b []byte) (interface{}, error) {
+	fmt.Println("loading")
+	switch {
+	case bytes.Contains(b, []byte("panics")):
+		var none map[string]int
+		none["x"] = 1
+	case bytes.Contains(b, []byte("exits")):
+		fmt.Fprintln(os.Stderr, "cannot connect")
+		os.Exit(4)
+	case bytes.Contains(b, []byte("other type")):
+		return 5, nil
+	}
+	return &probe{config: b}, nil
+}
+
+func (p *probe) ID() string { return "probe" }
+
+func overflow(n int) int { return overflow(n+1) + 1 }
+
+// once returns whether this is the first call with this path.
+func once(path string) bool {
+	if _, err := os.Stat(path); err == nil {
+		return false
+	}
+	return os.WriteFile(path, nil, 0o600) == nil
+}
+
+func (p *probe) IsAllowed(msg []byte) bool {
+	if msg == nil {
+		return bytes.Contains(p.config, []byte("null"))
+	}
+	if len(msg) == 0 {
+		return bytes.Contains(p.config, []byte("empty"))
+	}
+	before := p.last
+	p.last = msg
+	what, path, _ := strings.Cut(string(msg), ":")
+	switch what {
+	case "configuration":
+		return path == string(p.config)
+	case "panic":
+		panic("not this one")
+	case "index":
+		return msg[len(msg)+len(p.config)] == 1
+	case "exit":
+		fmt.Fprintln(os.Stderr, "giving up")
+		os.Exit(3)
+	case "overflow":
+		debug.SetMaxStack(1 << 20)
+		return overflow(0) > 0
+	case "exit once":
+		if once(path) {
+			os.Exit(3)
+		}
+	case "hang", "hang once":
+		for once(path) || what == "hang" {
+			select {}
+		}
+	case "spin":
+		for once(path); ; {
+		}
+	case "print":
+		for n := 0; n < 10000; n++ {
+			fmt.Println(strings.Repeat("text ", 20))
+		}
+	case "as before":
+		return bytes.Equal(before, []byte("kept for later"))
+	case "drop":
+		return false
+	}
+	return true
+}
+"""
+"""Does what a value says."""
+
+
+def go() -> str:
+    found = shutil.which("go")
+    if found is None:
+        pytest.skip("there is no `go` on the PATH")
+    return found
+
+
+def build(directory: Path, source: str, command: str) -> Path:
+    """The file that a command line makes of a plugin's source."""
+    go()
+    directory.mkdir(parents=True, exist_ok=True)
+    words = shlex.split(command)
+    (directory / words[-1]).write_text(source)
+    subprocess.run(["env", *words], cwd=directory, check=True, capture_output=True)
+    return directory / words[words.index("-o") + 1]
+
+
+def quickly(name: str, flags: str = "") -> str:
+    """A command line without `-a`, which builds all of Go's packages again."""
+    return f"CGO_ENABLED=1 go build {flags} -buildmode=plugin -o {name}.filter {name}.go"
+
+
+def filter_of(plugin: Path, config: dict[str, object] | None = None, plugin_id: str = "") -> GoFilter:
+    digest = digest_of(plugin.read_bytes())
+    return GoFilter(str(plugin), plugin_id or plugin.stem, digest, config or {})
