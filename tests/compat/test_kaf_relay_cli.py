@@ -100,3 +100,16 @@ def test_the_printed_file_runs_the_same_mirror(here: Path, monkeypatch: pytest.M
     assert mirror.rename == {"later": "later_copy", "extra": "extra_copy"}
     assert mirror.partition_map == {"extra": 3}
     assert (mirror.compression, mirror.source) == ("gzip", ("node1",))
+
+
+def test_failover_mode_prints_a_pool_that_loads(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (here / "config.toml").write_text(NEWER)
+    ended = causeway("convert", "kaf-relay", "--mode", "failover")
+    assert ended.returncode == 0, ended.stderr
+    (here / "relay.toml").write_text(ended.stdout)
+    for name in ("NODE1_SASL_PASSWORD", "NODE3_SASL_PASSWORD"):
+        monkeypatch.setenv(name, "s")
+    settings = load(here / "relay.toml")
+    assert settings.mirrors[0].source == ("pool",)
+    assert settings.pools["pool"].nodes == ("node1", "node2")
+    assert (settings.pools["pool"].request_timeout, settings.pools["pool"].backoff_min) == (0.1, 2.0)

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from causeway.compat.kaf_relay.config import Options, Relay, merged, translate
+from causeway.compat.kaf_relay.config import Options, merged, translate
+from causeway.compat.translation import Translation
 from causeway.config import secrets
 from support.kaf_relay import PLAIN
 
@@ -26,7 +27,7 @@ def here(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def filtered(here: Path, more: Mapping[str, Any], *flags: str, text: str = PLAIN) -> Relay:
+def filtered(here: Path, more: Mapping[str, Any], *flags: str, text: str = PLAIN) -> Translation:
     tree = merged([tomllib.loads(text), more])
     return translate(tree, "config.toml", Options(filters=flags), here)
 
@@ -80,7 +81,7 @@ def filtered(here: Path, more: Mapping[str, Any], *flags: str, text: str = PLAIN
 )  # fmt: skip
 def test_filters(here: Path, more: dict[str, Any], flags: tuple[str, ...], wanted: list[Any]) -> None:
     relayed = filtered(here, more, *flags)
-    loaded = relayed.translation.settings([], here).mirrors[0].filters
+    loaded = relayed.settings([], here).mirrors[0].filters
     packed = "company."
     at = [(name if name.startswith(packed) else f"{here}/{name}", config) for name, config in wanted]
     assert [(spec.filter, spec.config) for spec in loaded] == at
@@ -107,12 +108,12 @@ def test_filters(here: Path, more: dict[str, Any], flags: tuple[str, ...], wante
     ],
 )  # fmt: skip
 def test_invalid_filters(here: Path, more: dict[str, Any], flags: tuple[str, ...], problem: str) -> None:
-    assert filtered(here, more, *flags).translation.problems == [problem]
+    assert filtered(here, more, *flags).problems == [problem]
 
 
 @pytest.mark.parametrize("name", ["no.py", "no.filter", "plugins"])
 def test_a_filter_that_does_not_exist(here: Path, name: str) -> None:
-    translation = filtered(here, {}, name).translation
+    translation = filtered(here, {}, name)
     assert translation.problems == [f"--filter {name}: there is no file {here}/{name}"]
 
 
@@ -120,6 +121,6 @@ def test_a_filters_table_has_the_json_values_and_no_references(here: Path) -> No
     relayed = filtered(
         here, {"filter": {"europe": {"config": '{"a": "${env:HOME}", "b": ["$${"]}'}}}, "europe.py"
     )
-    (loaded,) = relayed.translation.settings([], here).mirrors[0].filters
+    (loaded,) = relayed.settings([], here).mirrors[0].filters
     assert secrets.resolve(loaded.config["a"]) == "${env:HOME}"
     assert secrets.resolve(loaded.config["b"][0]) == "$${"

@@ -33,7 +33,7 @@ START = (
         ("source_pool", "initial_offset", "start", None),
         ("source_pool", "max_retries", 5, RETRIES),
         ("source_pool", "max_retries", -1, None),
-        ("source_pool", "randomize_initial", True, "nodes are tried in the order of the file: "),
+        ("source_pool", "randomize_initial", True, "has no effect with --mode single, "),
         ("source_pool", "randomize_initial", False, None),
         ("target", "max_retries", 5, RETRIES),
         ("target", "enable_idempotency", False, "producers are always idempotent and transactional"),
@@ -127,6 +127,7 @@ def test_names_of_clusters(generation: str) -> None:
     assert list(settings(relayed).clusters) == ["node1", "b-example-1", "x", "x-2"]
     assert settings(relayed).clusters["b-example-1"].bootstrap_servers == "b:1,c:1"
     assert settings(relayed).mirrors[0].destination == "x-2"
+    assert settings(relayed).pools["pool"].nodes == ("node1", "b-example-1", "x")
 
 
 def test_one_node_may_be_a_table() -> None:
@@ -159,7 +160,7 @@ def test_tls_with_and_without_files(tmp_path: Path) -> None:
     def properties(**more: str) -> dict[str, str]:
         tree = merged([tomllib.loads(PLAIN), node("sources", enable_tls=True, **more)])
         relayed = translate(tree, "config.toml", Options(), tmp_path)
-        return dict(relayed.translation.settings([], tmp_path).clusters["here"].properties)
+        return dict(relayed.settings([], tmp_path).clusters["here"].properties)
 
     ca = {"ssl.ca.location": f"{tmp_path}/ca.pem"}
     assert properties() == {"security.protocol": "SSL"}

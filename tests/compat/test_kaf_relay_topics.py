@@ -70,7 +70,7 @@ def test_invalid_topics(table: object, flags: tuple[str, ...], problem: str) -> 
     relayed = translate(
         {**tomllib.loads(PLAIN), "topics": table}, "config.toml", Options(topics=flags), Path()
     )
-    assert relayed.translation.problems == [problem]
+    assert relayed.problems == [problem]
 
 
 @pytest.mark.parametrize(
@@ -112,4 +112,4 @@ PAIRS = "must be a partition, or a list of { src = …, dest = … }"
 def test_invalid_partitions(topics: object, partitioning: object, problem: str) -> None:
     tree = {**tomllib.loads(BEFORE), "topics": topics}
     tree["producer"]["partitioning"] = partitioning
-    assert translate(tree, "config.toml", Options(), Path()).translation.problems == [problem]
+    assert translate(tree, "config.toml", Options(), Path()).problems == [problem]

@@ -35,7 +35,7 @@ KTM = kafka_topic_mirror.translate({"INPUT_TOPIC": "a", "OUTPUT_TOPIC": "b"}, ho
 
 
 def kaf_relay(text: str) -> Translation:
-    return relay(merged([tomllib.loads(text)]), "config.toml", Options(), Path()).translation
+    return relay(merged([tomllib.loads(text)]), "config.toml", Options(), Path())
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from causeway.compat.kaf_relay.config import Options, Relay, merged, translate
+from causeway.compat.kaf_relay.config import Options, merged, translate
+from causeway.compat.translation import Translation
 from causeway.config import Settings
 from causeway.errors import ConfigError
 
@@ -171,21 +172,21 @@ servers = ["there:9092"]
 """
 
 
-def relay(text: str = PLAIN, more: Mapping[str, Any] | None = None, **options: Any) -> Relay:
+def relay(text: str = PLAIN, more: Mapping[str, Any] | None = None, **options: Any) -> Translation:
     """The translation of a file, and of what is merged into it."""
     tree = merged([tomllib.loads(text), more or {}])
     return translate(tree, "config.toml", Options(**options), Path("/somewhere"))
 
 
-def settings(translated: Relay) -> Settings:
-    return translated.translation.settings([], Path("/somewhere"))
+def settings(translated: Translation) -> Settings:
+    return translated.settings([], Path("/somewhere"))
 
 
 def mirror(text: str = PLAIN, more: Mapping[str, Any] | None = None, **options: Any) -> dict[str, Any]:
     """The mirror's table, which must load."""
     translated = relay(text, more, **options)
     settings(translated)
-    return translated.translation.mirrors[0]
+    return translated.mirrors[0]
 
 
 def problems(text: str = PLAIN, more: Mapping[str, Any] | None = None, **options: Any) -> list[str]:
@@ -199,7 +200,7 @@ def problems(text: str = PLAIN, more: Mapping[str, Any] | None = None, **options
 def notes(text: str = PLAIN, more: Mapping[str, Any] | None = None, **options: Any) -> list[str]:
     translated = relay(text, more, **options)
     settings(translated)
-    return translated.translation.notes
+    return translated.notes
 
 
 def node(generation: str, **values: Any) -> dict[str, Any]:

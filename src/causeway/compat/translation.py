@@ -34,6 +34,7 @@ class Translation:
     origin: str  # where its configuration comes from, for messages: a file, "the environment"
     clusters: dict[str, dict[str, Any]] = field(default_factory=dict)
     keys: dict[str, ClusterKeys] = field(default_factory=dict)  # by cluster alias
+    pools: dict[str, dict[str, Any]] = field(default_factory=dict)
     mirrors: list[dict[str, Any]] = field(default_factory=list)
     others: dict[str, dict[str, Any]] = field(default_factory=dict)  # other tables: [web], [metrics]
     notes: list[str] = field(default_factory=list)
@@ -48,7 +49,7 @@ class Translation:
     def settings(self, overrides: Sequence[str], directory: Path) -> Settings:
         """Causeway's settings; raises ConfigError that lists everything that cannot be honoured."""
         self.check()
-        tables = {"clusters": self.clusters, "mirrors": self.mirrors, **self.others}
+        tables = {"clusters": self.clusters, "pools": self.pools, "mirrors": self.mirrors, **self.others}
         tree: dict[str, Any] = deepcopy(tables)  # loading modifies it in place
         return settings_of(Document(self.origin, tree), directory, overrides)
 
@@ -69,6 +70,8 @@ class Translation:
         lines += [f"# {note}" for note in self.notes]
         for alias, cluster in self.clusters.items():
             lines += ["", f"[clusters.{_key(alias)}]", *_table(cluster, f"clusters.{_key(alias)}")]
+        for name, pool in self.pools.items():
+            lines += ["", f"[pools.{_key(name)}]", *_table(pool, f"pools.{_key(name)}")]
         for mirror in self.mirrors:
             lines += ["", "[[mirrors]]", *_table(mirror, "mirrors")]
         for name, table in self.others.items():

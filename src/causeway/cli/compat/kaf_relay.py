@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import sys
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
@@ -13,19 +12,17 @@ import typer
 
 from causeway.cli.compat.entry import convert, enter
 from causeway.cli.options import OwnOverrides, StopAtEnd
-from causeway.compat.kaf_relay.config import Options, Relay, merged, translate
-from causeway.compat.kaf_relay.nodes import Node, NodeResponse, choose
+from causeway.compat.kaf_relay.config import Options, merged, translate
+from causeway.compat.kaf_relay.nodes import check_cluster
+from causeway.compat.translation import Translation
 from causeway.compat.wording import reworded
 from causeway.config import Settings
 from causeway.config.config_tree import read
-from causeway.errors import AccessDenied, CausewayError, ConfigError, Unreachable
-from causeway.kafka.admin import CONNECT_SECONDS, ClusterView
+from causeway.errors import CausewayError, ConfigError
+from causeway.kafka.admin import ClusterView
 from causeway.kafka.ledger import read_image
 from causeway.planning.clusters import cluster_of
 from causeway.version import __version__
-
-POOL_SECONDS = 3.0
-"""How long a node may take to respond when there are others."""
 
 DEFAULT_FILE = "config.toml"
 
@@ -49,7 +46,7 @@ ConfigFiles = Annotated[
         help=f"kaf-relay's file; several are merged in order. {DEFAULT_FILE} by default.",
     ),
 ]
-RelayMode = Annotated[Mode, typer.Option(help="One node, or the first of the pool that responds.")]
+RelayMode = Annotated[Mode, typer.Option(help="The first node, or a pool of all of them.")]
 Filters = Annotated[
     list[str] | None,
     typer.Option("--filter", metavar="FILE.py", help="A filter, written in Python; may be repeated."),
@@ -75,13 +72,14 @@ def kaf_relay(
     override: OwnOverrides = None,
 ) -> None:
     """Run the mirror that kaf-relay's configuration describes."""
-    relay = _translated(config, mode, stop_at_end, filters, topics)
+    translation = _translated(config, mode, stop_at_end, filters, topics)
+    settings = translation.settings(override or [], Path.cwd())
     try:
-        _choose_node(relay, override or [])
+        _check_source(settings)
     except CausewayError as error:
-        error.todo = reworded(relay.translation, "kaf-relay", error.todo, error.cluster)
+        error.todo = reworded(translation, "kaf-relay", error.todo, error.cluster)
         raise
-    enter("kaf-relay", relay.translation, override or [], directory=Path.cwd(), stop_at_end=stop_at_end)
+    enter("kaf-relay", translation, override or [], directory=Path.cwd(), stop_at_end=stop_at_end)
 
 
 def convert_kaf_relay(
@@ -92,10 +90,10 @@ def convert_kaf_relay(
     topics: TopicsOption = None,
 ) -> None:
     """From kaf-relay's config.toml, with its flags."""
-    relay = _translated(config, mode, stop_at_end, filters, topics)
+    translation = _translated(config, mode, stop_at_end, filters, topics)
     if stop_at_end:
-        relay.translation.note("--stop-at-end", "is an option of `causeway run` as well")
-    convert(relay.translation, Path.cwd())
+        translation.note("--stop-at-end", "is an option of `causeway run` as well")
+    convert(translation, Path.cwd())
 
 
 def _translated(
@@ -104,7 +102,7 @@ def _translated(
     stop_at_end: bool,
     filters: list[str] | None,
     topics: list[str] | None,
-) -> Relay:
+) -> Translation:
     files = _each(config) or [DEFAULT_FILE]
     options = Options(mode, stop_at_end, tuple(_each(topics)), tuple(_each(filters)))
     return translate(merged(_trees(files)), ", ".join(files), options, Path.cwd())
@@ -127,29 +125,14 @@ def _each(given: list[str] | None) -> list[str]:
     return [value.strip() for row in csv.reader(given or []) for value in row if value.strip()]
 
 
-def _choose_node(relay: Relay, overrides: list[str]) -> None:
-    """Contact the nodes, unless the user chose another one, and read from the one that `choose` returns."""
-    settings = relay.translation.settings(overrides, Path.cwd())
-    mirror, nodes = settings.mirrors[0], relay.nodes
-    if mirror.source != (nodes[0].alias,):
-        nodes = tuple(node for node in nodes if node.alias in mirror.source)
-        if len(nodes) != 1 or len(mirror.source) != 1:
-            return  # not what kaf-relay describes any more
+def _check_source(settings: Settings) -> None:
+    """A mirror of one node stays with the cluster that it has replicated from; a pool knows its clusters."""
+    mirror = settings.mirrors[0]
+    sources = [alias for alias in mirror.source if alias not in settings.pools]
+    if len(mirror.source) != 1 or not sources:
+        return
     destination = cluster_of(settings, mirror.destination)
     ClusterView(destination).connect()
-    image = read_image(destination, mirror.name)
-    node, skipped = choose(_responses(settings, nodes), {source.cluster for source in image.positions})
-    relay.read_from(node)
-    for reason in skipped:
-        print(f"warning: --mode failover: skipping {reason}", file=sys.stderr)
-    if len(nodes) > 1:
-        print(f"note: --mode failover: reading from {node.alias}", file=sys.stderr)
-
-
-def _responses(settings: Settings, nodes: tuple[Node, ...]) -> Iterator[NodeResponse]:
-    seconds = POOL_SECONDS if len(nodes) > 1 else CONNECT_SECONDS
-    for node in nodes:
-        try:
-            yield NodeResponse(node, ClusterView(cluster_of(settings, node.alias)).connect(seconds))
-        except (AccessDenied, Unreachable) as error:
-            yield NodeResponse(node, error=error)
+    replicated_from = {source.cluster for source in read_image(destination, mirror.name).positions}
+    if replicated_from:
+        check_cluster(ClusterView(cluster_of(settings, sources[0])).connect(), replicated_from)

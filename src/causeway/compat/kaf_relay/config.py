@@ -1,8 +1,7 @@
 """kaf-relay: its config.toml, of both generations, and its flags.
 
 The older generation has [[consumers]] and [producer], the newer one [[sources]] and [target]; the rest
-is alike. The nodes of a pool are separate clusters with the same records, but a ledger's positions belong to
-one cluster. The compat command contacts the nodes and sets the one to read with `Relay.read_from`.
+is alike. --mode single reads from the first node, --mode failover from a pool of all nodes.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from causeway.compat.kaf_relay.clients import alias, cluster, keys_of
 from causeway.compat.kaf_relay.filters import filters
 from causeway.compat.kaf_relay.keys import KeyReader, Values
 from causeway.compat.kaf_relay.nodes import FileGeneration, Node, generation_of, read_nodes
+from causeway.compat.kaf_relay.pool import add_pool, in_failover_mode
 from causeway.compat.kaf_relay.topics import RelayTopic, placed, shared, topics
 from causeway.compat.metrics_endpoint import listen
 from causeway.compat.translation import Translation, mirror_name
@@ -43,19 +43,6 @@ class Options:
 _TABLES = ("app", "topics", "source_pool", "sources", "target", "consumers", "producer", "filters", "filter")
 
 
-@dataclass
-class Relay:
-    translation: Translation
-    nodes: tuple[Node, ...]  # in the file's order; only one in single mode
-
-    def read_from(self, node: Node) -> None:
-        for mirror in self.translation.mirrors:
-            mirror["source"] = node.alias
-            mirror.pop("source_group", None)
-            mirror.pop("source_group_name", None)
-            mirror |= {"source_group_name": node.group} if node.commits else {"source_group": False}
-
-
 def merged(trees: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Merge several files: a later one wins, key by key; lists are replaced as a whole."""
     whole: dict[str, Any] = {}
@@ -68,8 +55,8 @@ def merged(trees: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     return whole
 
 
-def translate(tree: Mapping[str, Any], origin: str, options: Options, directory: Path) -> Relay:
-    """The mirror that the files and the flags describe; it reads from the first node."""
+def translate(tree: Mapping[str, Any], origin: str, options: Options, directory: Path) -> Translation:
+    """The mirror that the files and the flags describe."""
     translation = Translation("kaf-relay", origin)
     reader = KeyReader(translation)
     for name in tree:
@@ -79,38 +66,48 @@ def translate(tree: Mapping[str, Any], origin: str, options: Options, directory:
             translation.problem(name, f"unknown table{nearest(name, _TABLES)}")
     generation = generation_of(translation, tree)
     if generation is None:
-        return Relay(translation, ())
-    app = reader.table("app", tree.get("app", {}), keys.APP)
-    reader.table("app.retry_backoff", app.get("retry_backoff", {}), keys.RETRY_BACKOFF)
+        return translation
+    single = options.mode == "single"
+    of_app, of_retry, of_pool = (
+        table if single else in_failover_mode(table)
+        for table in (keys.APP, keys.RETRY_BACKOFF, keys.SOURCE_POOL)
+    )
+    app = reader.table("app", tree.get("app", {}), of_app)
+    retry = reader.table("app.retry_backoff", app.get("retry_backoff", {}), of_retry)
     listen(translation, "app.metrics_server_addr", str(app.get("metrics_server_addr", "")), "kaf-relay")
-    pool = reader.table("source_pool", tree.get("source_pool", {}), keys.SOURCE_POOL)
+    pool = reader.table("source_pool", tree.get("source_pool", {}), of_pool)
     group = str(pool.get("group_id") or app.get("group_id") or "")
     target = reader.table(generation.target, tree.get(generation.target, {}), generation.written)
     chosen_topics = topics(translation, tree.get("topics", {}), options.topics)
-    nodes = read_nodes(
-        translation, reader, generation, tree, group, directory, single=options.mode == "single"
-    )
+    nodes = read_nodes(translation, reader, generation, tree, group, directory, single=single)
     destination = alias(target.get("name"), "target", translation.clusters)
     translation.clusters[destination] = _written_to(translation, generation, target, directory)
     translation.keys[destination] = keys_of(translation, generation.target, target)
+    source = nodes[0].alias if nodes else ""
+    if nodes and not single:
+        source = add_pool(translation, nodes, app, retry, pool)
     mirror = {
         "name": _name(reader, nodes, chosen_topics),
-        "source": "",
+        "source": source,
         "destination": destination,
         "topics": list(chosen_topics),
         **_routes(translation, chosen_topics, target),
         **_delivery(translation, generation, target),
+        **_group(nodes),
     }
     chosen_filters = filters(translation, reader, tree, options.filters, directory)
     if chosen_filters:
         mirror["filters"] = chosen_filters
     translation.mirrors.append(mirror)
-    relay = Relay(translation, nodes)
-    if nodes:
-        relay.read_from(nodes[0])
     _note_differences(reader, generation, options, nodes, bool(chosen_filters))
     reader.finish()
-    return relay
+    return translation
+
+
+def _group(nodes: tuple[Node, ...]) -> dict[str, Any]:
+    """The group of the first node; a pool has one for all its nodes."""
+    commits = bool(nodes) and nodes[0].commits
+    return {"source_group_name": nodes[0].group} if commits else {"source_group": False}
 
 
 def _choice(translation: Translation, key: str, values: Values, choices: tuple[str, ...]) -> str:
@@ -202,9 +199,11 @@ def _note_differences(
     if options.mode == "failover":
         reader.remark(
             "--mode failover",
-            "the mirror reads from the first node that responds, until it ends; changing nodes while it "
-            "runs is not supported yet",
+            "the nodes become a pool; a node must have the records that were replicated last before the "
+            "mirror reads on from it",
         )
+        if len({(node.group, node.commits) for node in nodes}) > 1:
+            reader.remark(generation.group, "the first node's holds for all of them")
         if options.stop_at_end:
             reader.remark(
                 "--stop-at-end", "kaf-relay rejects it with --mode failover; here both work together"

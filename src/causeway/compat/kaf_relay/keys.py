@@ -88,7 +88,7 @@ _START = (
     "changes that"
 )
 _RETRY = "Causeway retries without a limit, with its own backoff"
-_WATCH = "nodes are not monitored, compared or changed while the mirror runs"
+_WATCH = "has no effect with --mode single, which reads from one node; --mode failover uses it"
 _TIME = "Causeway's clients have their own timeouts"
 _GROUP = (
     "offsets are committed to it on the source for lag monitoring and never read: positions are in a ledger "
@@ -141,9 +141,7 @@ SOURCE_POOL: Keys = {
     "max_retries": RelayKey(number, _RETRY, (-1,)),
     **_BACKOFF,
     "request_timeout": RelayKey(milliseconds, _TIME),
-    "randomize_initial": RelayKey(
-        flag, "nodes are tried in the order of the file: positions belong to one of them", (False,)
-    ),
+    "randomize_initial": RelayKey(flag, _WATCH, (False,)),
     "group_id": RelayKey(text),
     "instance_id": RelayKey(text, _INSTANCE, ("",)),
 }

@@ -1,8 +1,8 @@
-"""kaf-relay's sources: its two generations, the nodes of a pool, and which node is read."""
+"""kaf-relay's sources: its two generations, and the nodes of a file."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from causeway.compat.kaf_relay.keys import KeyReader, Keys
 from causeway.compat.reading import fitting
 from causeway.compat.translation import Translation
 from causeway.config import fields
-from causeway.errors import CausewayError, IntegrityError, Unreachable
+from causeway.errors import IntegrityError
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def read_nodes(
     *,
     single: bool,
 ) -> tuple[Node, ...]:
-    """Add the nodes to choose from as clusters: all of them, or only the first."""
+    """Add the nodes as clusters: all of them, or only the first."""
     tables = tree.get(generation.nodes, [])
     tables = [tables] if isinstance(tables, dict) else tables
     if not isinstance(tables, list) or not tables:
@@ -104,37 +104,16 @@ def read_nodes(
     return tuple(nodes)
 
 
-@dataclass(frozen=True)
-class NodeResponse:
-    node: Node
-    cluster_id: str = ""
-    error: CausewayError | None = None
+def check_cluster(cluster_id: str, replicated_from: Collection[str]) -> None:
+    """Raises IntegrityError if the mirror has positions, and they belong to other clusters than this one.
 
-
-def choose(responses: Iterable[NodeResponse], replicated_from: Collection[str]) -> tuple[Node, list[str]]:
-    """The node to read from, and why the nodes before it are not used. The nodes after it are not contacted.
-
-    A mirror that has positions stays with the cluster they belong to: a pool's nodes hold the same records,
-    and another node would deliver all of them again.
+    The nodes of a file hold the same records, and another node would deliver all of them again.
     """
-    skipped: list[str] = []
-    failed: list[CausewayError] = []
-    for response in responses:
-        if response.error is not None:
-            failed.append(response.error)
-            skipped.append(f"{response.node.alias}: {response.error.why or response.error.what}")
-        elif replicated_from and response.cluster_id not in replicated_from:
-            skipped.append(f"{response.node.alias} is cluster {response.cluster_id}")
-        else:
-            return response.node, skipped
-    if len(failed) < len(skipped):
+    if replicated_from and cluster_id not in replicated_from:
         raise IntegrityError(
             "the ledger's positions belong to another cluster: reading from this one could repeat every "
             "record",
             where=f"replicated from cluster {', '.join(sorted(replicated_from))}",
-            why="; ".join(skipped),
-            todo="read from that cluster; start again when it is available",
+            why=f"this one is cluster {cluster_id}",
+            todo="read from that cluster, or from all nodes with --mode failover",
         )
-    if len(failed) == 1:
-        raise failed[0]
-    raise Unreachable("no node of the pool responds", why="; ".join(skipped))
