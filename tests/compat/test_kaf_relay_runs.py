@@ -1,4 +1,4 @@
-"""kaf-relay's own run lines between real clusters, without its defects."""
+"""kaf-relay's own run lines between real clusters, without its defects: --mode single."""
 
 from __future__ import annotations
 
@@ -10,16 +10,11 @@ from pathlib import Path
 import pytest
 
 from causeway.local_kafka.ports import free_ports
-from support.door import committed, door
-from support.kaf_relay import NEWER, OLDER
+from support.door import door
+from support.kaf_relay import NEWER
 from support.placing import assert_all_in_order
-from support.process import eventually
-from support.records import Rec, end_offsets
+from support.records import Rec
 from support.world import World, now_ms
-
-PAGE = (Path(__file__).parents[2] / "docs" / "from-kaf-relay.md").read_text()
-(FILTER,) = re.findall(r"```python\n(.*?)```", PAGE, re.S)
-CLOSED = "127.0.0.1:1"
 
 
 @pytest.fixture(autouse=True)
@@ -114,54 +109,3 @@ def test_the_newer_generation_runs_stops_at_the_end_and_resumes(world: World, tm
     refused = run(world, "./kaf-relay.bin --config config.toml --mode single --stop-at-end", code=6)
     assert "error: the ledger's positions belong to another cluster" in refused
     assert world.read(world.name("copy")) == world.read(plain, "source")
-
-
-def orders(count: int, start: int = 0) -> list[tuple[int, Rec]]:
-    at = now_ms() - 86_400_000
-    return [
-        (n % 2, Rec(None, json.dumps({"shop": "abc"[n % 3], "n": n}).encode(), (), at + n))
-        for n in range(start, start + count)
-    ]
-
-
-def test_the_older_generation_fails_over_maps_filters_and_resumes(world: World, tmp_path: Path) -> None:
-    """The first node is dead; the filter and the partition map of the page stay in effect."""
-    topic, copy, group = world.topic("t", 2), world.name("copy"), f"{world.mirror}-group2"
-    text = runnable(OLDER)
-    for before, after in {
-        'orders = "machineX_orders"': f'"{topic}" = "{copy}"',
-        "orders = [": f'"{copy}" = [',
-        "node1:9092": CLOSED,
-        "node2:9092": world.servers["source"],
-        "node3:9092": world.servers["destination"],
-        "relay_group1": f"{world.mirror}-group1",
-        "relay_group2": group,
-        '{"db": 10}': '{"shops": ["a", "c"]}',
-    }.items():
-        assert before in text
-        text = text.replace(before, after)
-    (tmp_path / "config.toml").write_text(text)
-    (tmp_path / "testfilter").mkdir()
-    (tmp_path / "testfilter" / "testfilter.py").write_text(FILTER)
-    line = "./kaf-relay.bin --mode failover --stop-at-end --filter ./testfilter/testfilter.py"
-
-    world.produce(topic, orders(600))
-    output = run(world, line)
-    assert "warning: --mode failover: skipping node1: " in output
-    assert "note: --mode failover: reading from node2\n" in output
-    world.produce(topic, orders(300, start=600))
-    output = run(world, f"{line} -X mirrors.0.source=node2")
-    assert "skipping" not in output, "chosen by hand"
-    (tmp_path / "dead.toml").write_text(text.replace(world.servers["source"], CLOSED))
-    output = run(world, "./kaf-relay.bin --config dead.toml --mode failover", code=5)
-    assert output.startswith("error: no node of the pool responds\nwhy: node1: ")
-    assert output.count("Connection refused") == 2
-
-    here, there = world.read(topic, "source"), world.read(copy)
-    kept = {n: [rec for rec in recs if b'"b"' not in (rec.value or b"")] for n, recs in here.items()}
-    assert {n: recs for n, recs in there.items() if recs} == {1: kept[0], 2: kept[1]}
-    positions = world.ledger(f"kaf-relay-{world.mirror}-group1").positions.values()
-    assert sum(position.tally.filtered for position in positions) == 300
-    assert sum(position.tally.delivered for position in positions) == 600
-    ends = end_offsets(world.servers["source"], topic, 2)
-    eventually(lambda: committed(world.servers["source"], group, topic, 2) == ends, "the group shows no lag")
