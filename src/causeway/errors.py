@@ -7,6 +7,7 @@ CausewayError                  1   a bug if nothing below fits
 │   └── SecretMissing          3   the variable or file of a secret reference is missing
 ├── AccessDenied               4   a broker denied authentication or authorization
 ├── Unreachable                5   a cluster does not respond
+│   └── PoolExhausted          5   no node of a source pool could be read from, max_failovers times in a row
 ├── IntegrityError             6   continuing would lose, repeat or change records
 ├── DeliveryFailed             7   the destination rejects a record
 ├── Superseded                 8   a newer instance of the mirror holds the lease
@@ -97,6 +98,10 @@ class Unreachable(CausewayError):
     code = "unreachable"
     exit_code = 5
     remedy = "check the address, the network and that the brokers run; `causeway check CONFIG` tries again"
+
+
+class PoolExhausted(Unreachable):
+    code = "pool-exhausted"
 
 
 class IntegrityError(CausewayError):

@@ -25,14 +25,16 @@ from causeway.core.ledger_record import (
     Hidden,
     Lease,
     LedgerRecord,
+    NodeRequest,
     Paused,
+    PoolMembers,
     RouteClaim,
     Stopped,
     UnknownRecord,
     decode,
     encode,
 )
-from causeway.core.position import NO_LATENCY, Place, Position, SourcePartition, Tally
+from causeway.core.position import NO_LATENCY, KnownRecord, Place, Position, SourcePartition, Tally
 from causeway.core.receipt import Outcome, Receipt, TaskError
 from causeway.core.task_order import (
     Lane,
@@ -52,6 +54,20 @@ sources = st.builds(SourcePartition, texts, texts, counts)
 places = st.builds(Place, texts, texts, counts)
 buckets = st.lists(counts, min_size=len(NO_LATENCY), max_size=len(NO_LATENCY)).map(tuple)
 
+position: dict[str, st.SearchStrategy[Any]] = {
+    "source": sources,
+    "topic_id": texts,
+    "start": numbers,
+    "offset": numbers,
+    "epoch": numbers,
+    "place": places,
+    "place_start": numbers,
+    "place_end": numbers,
+    "generation": counts,
+    "at": numbers,
+    "lease": counts,
+    "tally": st.builds(Tally, counts, counts, counts, counts, counts, buckets, st.integers(-(2**31), 2**31)),
+}
 records: dict[type[Any], st.SearchStrategy[Any]] = {
     Lease: st.builds(Lease, counts, texts, texts, counts, numbers, texts),
     Heartbeat: st.builds(
@@ -70,6 +86,7 @@ records: dict[type[Any], st.SearchStrategy[Any]] = {
         counts,
         buckets,
         counts,
+        nodes=st.dictionaries(texts, texts, max_size=3),
     ),
     Generation: st.builds(Generation, counts, counts, numbers),
     Cut: st.builds(Cut, counts, counts, texts, numbers),
@@ -78,6 +95,8 @@ records: dict[type[Any], st.SearchStrategy[Any]] = {
     RouteClaim: st.builds(
         RouteClaim, texts, texts, texts, texts, st.booleans(), st.booleans(), numbers, st.booleans()
     ),
+    PoolMembers: st.builds(PoolMembers, texts, texts, st.dictionaries(texts, texts, max_size=3), numbers),
+    NodeRequest: st.builds(NodeRequest, texts, texts, texts, numbers, st.booleans()),
     Event: st.builds(Event, counts, counts, numbers, texts, texts),
     Stopped: st.builds(
         Stopped,
@@ -120,20 +139,14 @@ records: dict[type[Any], st.SearchStrategy[Any]] = {
         st.dictionaries(texts, counts, max_size=3),
         numbers,
     ),
-    Position: st.builds(
-        Position,
-        source=sources,
-        topic_id=texts,
-        start=numbers,
-        offset=numbers,
-        epoch=numbers,
-        place=places,
-        place_start=numbers,
-        place_end=numbers,
-        generation=counts,
-        at=numbers,
-        lease=counts,
-        tally=st.builds(Tally, counts, counts, counts, counts, counts, buckets, st.integers(-(2**31), 2**31)),
+    Position: st.one_of(
+        st.builds(Position, **position),
+        st.builds(
+            Position,
+            **position,
+            node=st.text(min_size=1),
+            known=st.none() | st.builds(KnownRecord, numbers, texts),
+        ),
     ),
 }
 

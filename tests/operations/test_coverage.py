@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from causeway.core.ledger_record import Gap
 from causeway.core.position import Place, Position, SourcePartition
+from causeway.core.topic import NO_TOPIC_ID
 from causeway.rules.coverage import QuarantineMismatch, compare_quarantine, coverage_of, quarantined_ranges
 from causeway.rules.gaps import begun_again, moved
-from causeway.rules.integrity import NO_TOPIC_ID
 
 FIRST = Position(
     source=SourcePartition("paris", "orders", 1),

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from causeway.core.ledger_record import decode, encode
 from causeway.core.position import Place, Position, SourcePartition, Tally
+from causeway.core.topic import NO_TOPIC_ID
 from causeway.operations.rules.skipping import SourceLog, TargetOffset, describe_move, refusal_of, target
 from causeway.rules.coverage import coverage_of
 from causeway.rules.gaps import moved
-from causeway.rules.integrity import NO_TOPIC_ID
 
 POSITION = Position(
     source=SourcePartition("paris", "orders", 1),

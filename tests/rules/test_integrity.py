@@ -9,7 +9,8 @@ import pytest
 
 from causeway.core.position import Place, Position, SourcePartition, Tally
 from causeway.core.task_order import Lane
-from causeway.rules.integrity import NO_TOPIC_ID, LogFacts, Verdict, falls_short, judge, same_topic
+from causeway.core.topic import NO_TOPIC_ID
+from causeway.rules.integrity import LogFacts, Verdict, falls_short, judge, same_topic
 from causeway.rules.unreadable import LOOKS, UnreadableLog, corrupt, unread
 
 SOURCE = SourcePartition("cluster", "orders", 3)

@@ -6,7 +6,7 @@ import pytest
 
 from causeway.core.ledger_record import Gap
 from causeway.core.position import Place, Position, SourcePartition
-from causeway.rules.integrity import NO_TOPIC_ID
+from causeway.core.topic import NO_TOPIC_ID
 from causeway.rules.ledger_consistency import MapEntry, contradicted
 
 SOURCE = SourcePartition("c", "t", 0)

@@ -106,6 +106,38 @@ class RouteClaim:
 
 
 @dataclass(frozen=True, slots=True)
+class PoolMembers:
+    """A source pool: the cluster id in its positions, and the clusters that were its nodes.
+
+    A node keeps its cluster for as long as it is one: another cluster under its name is refused.
+    """
+
+    kind: ClassVar[str] = "pool"
+    name: str
+    id: str
+    members: dict[str, str]  # cluster id by the node's name
+    at: int
+
+    def key(self) -> str:
+        return f"{self.kind}|{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRequest:
+    """An operator's request to read a pool from this node. A task executes each request once."""
+
+    kind: ClassVar[str] = "node"
+    pool: str
+    node: str
+    by: str
+    at: int
+    force: bool = False  # also if the node is not fit
+
+    def key(self) -> str:
+        return f"{self.kind}|{self.pool}"
+
+
+@dataclass(frozen=True, slots=True)
 class Adopted:
     """Topics that were taken over from another tool: by whom, from which hint, and what was accepted.
 

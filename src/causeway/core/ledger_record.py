@@ -10,7 +10,17 @@ import json
 from dataclasses import asdict, fields
 from typing import Any
 
-from causeway.core.control_records import Adopted, CreatedTopic, Cut, Generation, Lease, Paused, RouteClaim
+from causeway.core.control_records import (
+    Adopted,
+    CreatedTopic,
+    Cut,
+    Generation,
+    Lease,
+    NodeRequest,
+    Paused,
+    PoolMembers,
+    RouteClaim,
+)
 from causeway.core.position import Position
 from causeway.core.shard_records import EVENTS_KEPT, Event, Gap, Heartbeat, Hidden, Stopped
 
@@ -29,7 +39,9 @@ __all__ = [
     "Hidden",
     "Lease",
     "LedgerRecord",
+    "NodeRequest",
     "Paused",
+    "PoolMembers",
     "RouteClaim",
     "Stopped",
     "UnknownRecord",
@@ -49,7 +61,7 @@ class UnknownRecord(ValueError):
 
 LedgerRecord = (
     Lease | Heartbeat | Generation | Cut | Paused | CreatedTopic | RouteClaim | Event
-    | Stopped | Gap | Hidden | Adopted | Position
+    | Stopped | Gap | Hidden | Adopted | PoolMembers | NodeRequest | Position
 )  # fmt: skip
 
 _KINDS: dict[str, type[Any]] = {
@@ -67,6 +79,8 @@ _KINDS: dict[str, type[Any]] = {
         Gap,
         Hidden,
         Adopted,
+        PoolMembers,
+        NodeRequest,
     )
 }
 
@@ -96,6 +110,8 @@ def encode(record: LedgerRecord) -> tuple[bytes, bytes]:
         body = {"v": VERSION, "kind": record.kind, **asdict(record)}
         if isinstance(record, _WITH_TEXTS):
             body |= {name: shortened(body[name]) for name in _TEXTS if name in body}
+        elif isinstance(record, Heartbeat) and not record.nodes:
+            del body["nodes"]  # only mirrors of source pools have them
     return key.encode(), json.dumps(body, separators=(",", ":")).encode()
 
 

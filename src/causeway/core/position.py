@@ -39,6 +39,13 @@ class Place(NamedTuple):
     partition: int
 
 
+class KnownRecord(NamedTuple):
+    """A record that was read: the last one seen, or one shortly before it."""
+
+    offset: int
+    digest: str  # of timestamp, key, value and headers
+
+
 @dataclass(frozen=True, slots=True)
 class Tally:
     """What happened to the offsets before a position, since the mirror began with the partition.
@@ -78,9 +85,13 @@ class Position:
     lease: int = 0  # the lease under which it was written
     seen: int = -1  # the offset after the last record seen, to which the epoch belongs; -1: same as `offset`
     ordinary: int = 0  # holes up to this size were found to be markers and aborted records
+    # Only for a source pool. Topic id and epoch are of one node; another node must have this record, too.
+    node: str = ""  # cluster id of the node that was read
+    known: KnownRecord | None = None
 
     def to_json(self) -> dict[str, Any]:
         tally = self.tally
+        of_pool = {"node": self.node, "known": self.known} if self.node else {}
         return {
             "cluster": self.source.cluster,
             "topic": self.source.topic,
@@ -107,6 +118,7 @@ class Position:
             "latency_ms": tally.latency_ms,
             "filtered_bytes": tally.filtered_bytes,
             "quarantined_bytes": tally.quarantined_bytes,
+            **of_pool,
         }
 
     @staticmethod
@@ -137,6 +149,8 @@ class Position:
             lease=data.get("lease", 0),
             seen=data.get("seen", -1),
             ordinary=data.get("ordinary", 0),
+            node=data.get("node", ""),
+            known=KnownRecord(*data["known"]) if data.get("known") else None,
         )
 
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from causeway.core.position import SourcePartition
@@ -37,6 +37,7 @@ class Heartbeat:
     carrying_ms: int = 0
     ended: bool = False  # the last heartbeat of its slice
     age_ms: int = 0  # age of the shard's task
+    nodes: dict[str, str] = field(default_factory=dict)  # the node that each source pool is read from
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "carrying", tuple(self.carrying))  # JSON has only lists

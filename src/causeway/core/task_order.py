@@ -10,6 +10,7 @@ from causeway.core.choices import CarrierChoice, Delivery, OnGap, OnPoison, OnRe
 from causeway.core.cluster import Cluster
 from causeway.core.filtering import FilterSpec
 from causeway.core.position import Place, SourcePartition
+from causeway.core.source_pool import SourcePool
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +65,13 @@ class SliceId:
 
 @dataclass(frozen=True, slots=True)
 class SourceCluster:
-    """A cluster to read from, and the consumer group to advance there, if any."""
+    """A cluster to read from, and the consumer group to advance there, if any; or a pool of clusters."""
 
-    cluster: Cluster
+    cluster: Cluster  # of a pool: any node, its clients' alias is the pool's name
     group: str | None = None
+    pool: SourcePool | None = None
+    node: str = ""  # the node that the shard has read from; empty before the first
+    request: int = 0  # time of the latest request for a node that was executed before this order
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +133,14 @@ class TaskOrder:
         for name in ("slice", "limits", "produce", "policies"):
             data[name] = asdict(getattr(self, name))
         data["sources"] = {
-            name: [source.cluster.to_json(), source.group] for name, source in self.sources.items()
+            name: [
+                source.cluster.to_json(),
+                source.group,
+                source.pool.to_json() if source.pool else None,
+                source.node,
+                source.request,
+            ]
+            for name, source in self.sources.items()
         }
         data["destination"] = self.destination.to_json()
         data["lanes"] = [
@@ -156,8 +167,10 @@ class TaskOrder:
         data["produce"] = ProduceSettings(**data["produce"])
         data["policies"] = Policies(**data["policies"])
         data["sources"] = {
-            name: SourceCluster(Cluster.from_json(cluster), group)
-            for name, (cluster, group) in data["sources"].items()
+            name: SourceCluster(
+                Cluster.from_json(cluster), group, SourcePool.from_json(pool) if pool else None, *rest
+            )
+            for name, (cluster, group, pool, *rest) in data["sources"].items()
         }
         data["destination"] = Cluster.from_json(data["destination"])
         data["lanes"] = tuple(

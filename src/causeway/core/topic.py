@@ -9,6 +9,10 @@ Spot = tuple[str, int]
 """A topic and one of its partitions."""
 
 
+NO_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAA"
+"""What brokers without topic ids report: then only log bounds can be checked."""
+
+
 @dataclass(frozen=True, slots=True)
 class TopicFacts:
     name: str

@@ -16,7 +16,7 @@ from itertools import pairwise
 
 from causeway.core.ledger_record import Gap
 from causeway.core.position import Position
-from causeway.rules.integrity import NO_TOPIC_ID
+from causeway.core.topic import NO_TOPIC_ID
 
 Ranges = tuple[tuple[int, int], ...]
 """From an offset up to another, ascending, separate from each other."""

@@ -88,6 +88,7 @@ def begun_again(
         offset=begin,
         epoch=-1,
         seen=begin,
+        known=None,
         ordinary=0,
         place=place._replace(topic_id=position.place.topic_id),
         place_start=place_start,

@@ -11,6 +11,7 @@ from typing import Literal
 
 from causeway.core.position import Position, SourcePartition
 from causeway.core.task_order import Lane
+from causeway.core.topic import NO_TOPIC_ID
 
 Verdict = Literal[
     "gap",
@@ -26,9 +27,6 @@ Verdict = Literal[
     "refused",
     "filter",
 ]
-
-NO_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAA"
-"""What brokers without topic ids report: then only log bounds can be checked."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,9 @@ from causeway.core.ledger_record import (
     Hidden,
     Lease,
     LedgerRecord,
+    NodeRequest,
     Paused,
+    PoolMembers,
     RouteClaim,
     Stopped,
 )
@@ -36,6 +38,8 @@ class LedgerState:
     created: dict[str, CreatedTopic] = field(default_factory=dict)
     claims: dict[ClusterTopic, RouteClaim] = field(default_factory=dict)  # by source topic
     adopted: dict[str, Adopted] = field(default_factory=dict)
+    pools: dict[str, PoolMembers] = field(default_factory=dict)  # by name
+    node_requests: dict[str, NodeRequest] = field(default_factory=dict)  # by pool
     events: dict[str, Event] = field(default_factory=dict)
     verdicts_by: dict[tuple[int, SourcePartition], Stopped] = field(default_factory=dict)
     gaps: dict[str, Gap] = field(default_factory=dict)
@@ -93,6 +97,10 @@ class LedgerState:
                 self.claims[record.source] = record
             case Adopted():
                 self.adopted[record.key()] = record
+            case PoolMembers():
+                self.pools[record.name] = record
+            case NodeRequest():
+                self.node_requests[record.pool] = record
             case Event():
                 self.events[record.key()] = record
             case Gap():

@@ -6,8 +6,16 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from causeway.core.position import LATENCY_BOUNDS_MS, NO_LATENCY, Position, SourcePartition, stayed_under
+from causeway.core.position import (
+    LATENCY_BOUNDS_MS,
+    NO_LATENCY,
+    KnownRecord,
+    Position,
+    SourcePartition,
+    stayed_under,
+)
 from causeway.core.task_order import Lane
+from causeway.core.topic import NO_TOPIC_ID
 
 
 class Waits:
@@ -39,6 +47,7 @@ class Replicated:
     seen: int = -1  # the offset after the last record seen; -1: none was seen
     filtered_bytes: int = 0
     quarantined_bytes: int = 0
+    known: KnownRecord | None = None  # only of a source pool
 
 
 def advance(position: Position, replicated: Replicated, at: int) -> Position:
@@ -59,6 +68,7 @@ def advance(position: Position, replicated: Replicated, at: int) -> Position:
         seen=replicated.seen if replicated.seen >= 0 else seen(position),
         place_end=max(position.place_end, replicated.place_end),
         at=at,
+        known=replicated.known or position.known,
         tally=replace(
             before,
             delivered=before.delivered + replicated.delivered,
@@ -89,6 +99,28 @@ def first(lane: Lane, begin: int, place_start: int, generation: int, lease: int,
         at=at,
         lease=lease,
     )
+
+
+def on_node(position: Position, node: str) -> Position:
+    """The position for reading from this node of a source pool.
+
+    Topic id and leader epoch are a node's own: on another one nothing is known of them yet. A position from
+    before there was a pool is of the cluster that gave the pool its id.
+    """
+    if (position.node or position.source.cluster) == node:
+        return replace(position, node=node)
+    return replace(position, node=node, topic_id=NO_TOPIC_ID, epoch=-1)
+
+
+def known_record(position: Position, log_start: int) -> KnownRecord | None:
+    """The record by which a node of a pool shows that it has what was replicated.
+
+    Where the epoch is known, epoch and offset identify the last record seen instead.
+    """
+    known = position.known
+    if known is None or position.epoch >= 0 or not log_start <= known.offset < position.offset:
+        return None
+    return known
 
 
 def seen(position: Position) -> int:

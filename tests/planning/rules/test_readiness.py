@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from causeway.core.topic import TopicFacts
+from causeway.core.topic import NO_TOPIC_ID, TopicFacts
 from causeway.planning.rules.readiness import (
     kept_for,
     literal_secrets,
@@ -17,7 +17,6 @@ from causeway.planning.rules.readiness import (
     topic_defaults,
     transactions,
 )
-from causeway.rules.integrity import NO_TOPIC_ID
 
 ALL_KNOWN = {22: 5, 24: 5, 26: 5}
 HOUR = 3_600_000

@@ -10,10 +10,11 @@ import pytest
 from causeway.core.ledger_record import Stopped
 from causeway.core.position import Place, Position, SourcePartition
 from causeway.core.task_order import Lane, Policies
+from causeway.core.topic import NO_TOPIC_ID
 from causeway.replication.worker.partition_start import PartitionStarts, open_lanes
 from causeway.replication.worker.task_state import TaskState
 from causeway.rules.holes import Hole
-from causeway.rules.integrity import NO_TOPIC_ID, LogFacts
+from causeway.rules.integrity import LogFacts
 from causeway.rules.unreadable import LOOKS, UnreadableLog
 from support.plain_order import plain_order
 

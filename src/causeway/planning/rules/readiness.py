@@ -11,10 +11,9 @@ from collections.abc import Iterable, Mapping
 from causeway.config.secrets import has_reference, is_secret
 from causeway.config.units import format_duration
 from causeway.core.check_report import Remark, note, ok, problem, warning
-from causeway.core.topic import TopicFacts
+from causeway.core.topic import NO_TOPIC_ID, TopicFacts
 from causeway.errors import PlanRefused
 from causeway.planning.rules.releases import TRANSACTIONS
-from causeway.rules.integrity import NO_TOPIC_ID
 
 _HOUR_MS = 3_600_000
 _RETENTION = (("log.retention.ms", 1), ("log.retention.minutes", 60_000), ("log.retention.hours", _HOUR_MS))
