@@ -16,9 +16,11 @@ from causeway.core.task_order import (
     ProduceSettings,
     SeenLedger,
     SliceId,
+    SourceCluster,
     TaskOrder,
     ledger_topic,
 )
+from causeway.planning.clusters import group_of
 from causeway.planning.rules.batch_limits import LARGEST, small
 from causeway.planning.task_assignment import MirrorRun, make_orders
 from causeway.rules.sharding import shard_of
@@ -28,9 +30,10 @@ LANES = tuple(Lane(SourcePartition("c", "t", n), "id", Place("t", "there", n), N
 
 def run(shards: int = 1, **mirror: Any) -> MirrorRun:
     settings = {"name": "m", "source": ["src"], "destination": "dst", "topics": ["t"], **mirror}
+    chosen = MirrorSettings(**settings)
     return MirrorRun(
-        mirror=MirrorSettings(**settings),
-        sources={"c": Cluster("src", {})},
+        mirror=chosen,
+        sources={"c": SourceCluster(Cluster("src", {}), group_of(chosen, "src"))},
         destination=Cluster("dst", {}),
         destination_id="d",
         filters=(),

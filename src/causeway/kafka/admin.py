@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import Future, wait
 from typing import Any, Literal
 
 from confluent_kafka import (
@@ -41,6 +41,7 @@ RESPONSE_SECONDS = 2.0
 METADATA_SECONDS = 4.0
 """A client sends requests to the broker that it believes is the controller, alive or not, and waits for it.
 Only new metadata makes it choose another one: so the first wait is short."""
+GONE_SECONDS = 0.05
 PARTITIONS_A_SECOND = 1_000  # least rate of ListOffsets: its timeout grows with the partitions
 LONGEST_SECONDS = 3_600.0  # the longest timeout that the client accepts
 
@@ -119,9 +120,19 @@ class ClusterView:
         return response
 
     def descriptions(
-        self, requests: Mapping[str, Future[Any]], *, rights: bool = False, denied: set[str] | None = None
+        self,
+        requests: Mapping[str, Future[Any]],
+        *,
+        rights: bool = False,
+        denied: set[str] | None = None,
+        gone: Callable[[], bool] | None = None,
     ) -> dict[str, TopicFacts]:
-        """Return the responses. Retries once, after new metadata, what got no response in time."""
+        """Return the responses. Retries once, after new metadata, what got no response in time.
+
+        Waits no longer once the cluster is known to be `gone`.
+        """
+        if gone is not None:
+            self._wait_unless(gone, requests)
         facts, late = topic_facts(requests, denied, self._user_error)
         if late:
             self._metadata(METADATA_SECONDS)
@@ -131,6 +142,16 @@ class ClusterView:
         for name, error in late.items():
             raise self._user_error(error, f"describing topic {name}")
         return facts
+
+    def _wait_unless(self, gone: Callable[[], bool], requests: Mapping[str, Future[Any]]) -> None:
+        waiting: Collection[Future[Any]] = requests.values()
+        while waiting := wait(waiting, GONE_SECONDS).not_done:
+            if gone():
+                raise Unreachable(
+                    f'cluster "{self.cluster.alias}" does not respond any more',
+                    where=self.cluster.bootstrap_servers,
+                    cluster=self.cluster.alias,
+                )
 
     def replicas(self, names: Iterable[str]) -> dict[tuple[str, int], Replicas]:
         """Return replicas of each partition of the topics that exist, as the responding broker knows them."""

@@ -77,7 +77,7 @@ class PartitionReader:
 
     def _digests(self, messages: Sequence[Any]) -> list[bytes]:
         self.unreadable.update(message.offset() for message in messages if message.unreadable)
-        return _digests(messages, self._timestamps)
+        return record_digests(messages, timestamps=self._timestamps)
 
     def log_start(self) -> int:
         """Return the current log start offset."""
@@ -238,10 +238,10 @@ def _timestamp(message: Any) -> int:
     return int(milliseconds) if kind else _NULL
 
 
-def _digests(messages: Sequence[Any], timestamps: bool) -> list[bytes]:
+def record_digests(messages: Sequence[Any], *, timestamps: bool) -> list[bytes]:
     """Hot loop: runs for every record of both sides."""
-    digests: list[bytes] = []
-    add, head, hashed = digests.append, _HEAD, blake2b
+    made: list[bytes] = []
+    add, head, hashed = made.append, _HEAD, blake2b
     stamp = 0
     for message in messages:
         key, value = message.key(), message.value()
@@ -265,7 +265,7 @@ def _digests(messages: Sequence[Any], timestamps: bool) -> list[bytes]:
         if headers:
             _add_headers(parts, headers)
         add(hashed(b"".join(parts), digest_size=16).digest())
-    return digests
+    return made
 
 
 def _add_headers(parts: list[bytes], headers: Sequence[tuple[str, bytes | None]]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from confluent_kafka import KafkaError
 
-from causeway.core.position import Position
+from causeway.core.position import KnownRecord, Position
 from causeway.core.task_order import Lane
 from causeway.core.topic import Spot
 from causeway.kafka.delivery_reports import ProducedRecords, QuarantineReport, Stretch
@@ -25,9 +25,10 @@ class PartitionState:
     """State of a partition that is being served. `next` is after `position` until a transaction commits."""
 
     __slots__ = (
-        "absent", "barrier", "bytes", "delivered", "epoch", "fetch_from", "filtered", "filtered_bytes",
-        "filtered_ranges", "finding", "hole", "hole_start", "lane", "next", "poison", "position", "produced",
-        "quarantine", "quarantined", "read", "recognized", "report_each", "seen",
+        "absent", "barrier", "bytes", "delivered", "digests", "epoch", "fetch_from", "filtered",
+        "filtered_bytes", "filtered_ranges", "finding", "hole", "hole_start", "lane", "next", "poison",
+        "position", "produced", "proof", "quarantine", "quarantined", "read", "recognized", "report_each",
+        "seen",
     )  # fmt: skip
 
     def __init__(
@@ -39,6 +40,7 @@ class PartitionState:
         quarantine: str = "",
         fetch_from: tuple[int, int] | None = None,
         hole: Finding | None = None,
+        proof: KnownRecord | None = None,
     ) -> None:
         self.lane = lane
         self.position = position
@@ -46,7 +48,11 @@ class PartitionState:
         self.seen = seen(position)  # offset after the last record seen, which has this epoch
         self.epoch = position.epoch
         self.fetch_from = fetch_from or (position.offset, -1)  # offset, and epoch of what is there or -1
-        self.recognized = self.fetch_from[1] < 0  # whether that epoch was checked, if there is one
+        # Only for a source pool: a record that must come first, with this content, and those of recent polls.
+        self.proof = proof
+        self.digests: list[KnownRecord] = []
+        # Whether that epoch, or the content, was checked, if there is something to check.
+        self.recognized = self.fetch_from[1] < 0 and proof is None
         self.absent = False  # stopped as the last record seen did not come: the source must be asked
         self.read = False  # whether anything was read from the position on
         self.delivered = 0
@@ -223,6 +229,10 @@ class PartitionState:
             barrier=barrier,
         )
 
+    def proved(self) -> None:
+        """The node of a pool has the record that was read from another node."""
+        self.proof, self.recognized = None, True
+
     def _truncated(self, why: str, *, absent: bool) -> None:
         self.absent = absent
         self.stop(self.next, diverged(self.lane.source, self.next, why))
@@ -269,8 +279,14 @@ class PartitionState:
             seen=self.seen,
             filtered_bytes=self.filtered_bytes,
             quarantined_bytes=sum(report.size for report in self.quarantined),
+            known=self._known_record(),
         )
         return advance(self.position, replicated, at), runs
+
+    def _known_record(self) -> KnownRecord | None:
+        """The latest record before the position of which the content is known."""
+        before = [known for known in self.digests if known.offset < self.next]
+        return before[-1] if before else None
 
     def holes(self, runs: Mapping[int, Sequence[OffsetRun]]) -> list[Hole]:
         """Return offsets of the open transaction without a record; `runs` are those of `next_position`."""
@@ -284,6 +300,7 @@ class PartitionState:
         self.produced = []
         self.quarantined = []
         self.filtered_ranges = []
+        self.digests = [known for known in self.digests if known.offset >= self.next]
 
 
 PartitionStates = Mapping[Spot, PartitionState]

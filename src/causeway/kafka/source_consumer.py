@@ -9,7 +9,7 @@ import contextlib
 import re
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
@@ -38,6 +38,10 @@ CHANGED_ID = re.compile(r"Topic (\S+) changed id from \S+ to (\S+)$")
 """The client logs the id in metadata that it applies, also the first one. No client API reports it."""
 
 
+class OtherCluster(CausewayError):
+    """Another cluster has the address of the one that the order was made for."""
+
+
 class SourceConsumer:
     """Consumes the partitions of one source cluster."""
 
@@ -51,9 +55,11 @@ class SourceConsumer:
         group: str | None,
         mirror: str,
         limits: Limits,
+        node: str = "",
     ) -> None:
         self.cluster = cluster
         self.cluster_id = cluster_id
+        self.node = node  # of a source pool: the cluster id of this node, while `cluster_id` is the pool's
         self.waiting: dict[SourcePartition, Lane] = {lane.source: lane for lane in lanes}
         self.open: dict[tuple[str, int], PartitionState] = {}
         self.trouble = ""  # why the source, or a part of it, cannot be read now
@@ -65,6 +71,8 @@ class SourceConsumer:
         self._connecting: threading.Thread | None = None
         self.topic_ids: dict[str, list[str]] = {}  # ids that the consumer fetched by since the last commit
         self.limits = limits
+        self.gone: Callable[[], bool] | None = None  # tells that the cluster does not respond any more
+        self.on_trouble: Callable[[], None] = lambda: None  # called when the client reports an error
         self._consumer = self._make_consumer()
 
     def _make_consumer(self) -> Any:
@@ -130,10 +138,11 @@ class SourceConsumer:
         Raises CausewayError where the source does not respond; the partitions keep waiting.
         """
         self._wait_connected()
-        if self.view.connect(2.0) != self.cluster_id:
-            raise CausewayError(
+        if self.view.connect(2.0) != (self.node or self.cluster_id):
+            raise OtherCluster(
                 f'cluster "{self.cluster.alias}" is another cluster than when the order was made',
                 where=self.cluster.bootstrap_servers,
+                cluster=self.cluster.alias,
             )
         return log_facts(self.view, self.waiting, positions, places, place_ends)
 
@@ -217,6 +226,10 @@ class SourceConsumer:
         """Return the sizes in the client's memory of about `most` of these records, evenly spaced."""
         return [size_of(message) for message in records[:: max(1, len(records) // most)]]
 
+    def at(self, records: Any, index: int) -> Any:
+        """Return one of these records, as an object."""
+        return records[index]
+
     def release(self, records: Any) -> None:
         """Free records that were taken and will not be produced. Objects need nothing."""
 
@@ -263,7 +276,8 @@ class SourceConsumer:
         self._wait_connected()
         if self.open:
             self._consumer.unassign()
-        self._group.settle(CLOSE_SECONDS)
+        if self.gone is None or not self.gone():
+            self._group.settle(CLOSE_SECONDS)
         self._consumer.close()
 
     def _on_log(self, line: str) -> None:
@@ -276,3 +290,4 @@ class SourceConsumer:
 
     def _on_error(self, error: KafkaError) -> None:
         self.trouble = str(error.str())
+        self.on_trouble()

@@ -3,6 +3,7 @@
 Again       restart the protocol at step 1, the fence: the outcome is unknown, or a retry can help
 Refused     the same, and a record failed inside the transaction: find out which one
 Unfit       the same, and one record is the cause: it is named
+NodeLeft    the same, and records are read from another node of their source pool
 LedgerGone  the same; if it repeats, the ledger was deleted
 Fenced      another attempt owns the transactional id: end, and never restart by itself
 """
@@ -30,6 +31,10 @@ class Unfit(Again):
     def __init__(self, failure: RecordFailure) -> None:
         super().__init__(failure.finding.what)
         self.failure = failure
+
+
+class NodeLeft(Again):
+    """The source pool's node must not be read from any more."""
 
 
 class LedgerGone(Again):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from causeway.config import MirrorSettings
 from causeway.core.cluster import Cluster
+from causeway.core.control_records import NodeRequest
 from causeway.core.filtering import FilterSpec
 from causeway.core.plan import Plan
 from causeway.core.position import Position, SourcePartition
@@ -22,7 +23,7 @@ from causeway.core.task_order import (
     ledger_topic,
     offset_map_topic,
 )
-from causeway.planning.clusters import group_of, limits_of
+from causeway.planning.clusters import limits_of
 from causeway.planning.rules.batch_limits import LARGEST, batch_bytes
 from causeway.rules.sharding import shard_of
 
@@ -32,7 +33,7 @@ class MirrorRun:
     """What all orders of one run of a mirror have in common: it is known once the lease is taken."""
 
     mirror: MirrorSettings
-    sources: Mapping[str, Cluster]  # by cluster id
+    sources: Mapping[str, SourceCluster]  # by cluster id
     destination: Cluster
     destination_id: str
     filters: tuple[FilterSpec, ...]
@@ -51,26 +52,29 @@ def make_orders(
     seen: Callable[[int], SeenLedger],
     until: Mapping[SourcePartition, int] | None = None,
     after: int | None = None,
+    nodes: Mapping[int, Mapping[str, str]] | None = None,
+    requests: Mapping[str, NodeRequest] | None = None,
 ) -> list[TaskOrder]:
-    """Make an order for each shard that has a partition. With `until` shards end there and do not tail."""
+    """Make an order for each shard that has a partition. With `until` shards end there and do not tail.
+
+    `nodes`: the node that each shard has read a pool from, by shard and the pool's name.
+    `requests`: for another node, which the tasks until now have executed.
+    """
+    nodes = nodes or {}
     mirror = run.mirror
     lanes: dict[int, list[Lane]] = {}
     for lane in plan.lanes:
-        lane = _reached(lane, positions.get(lane.source))
+        lane = _reached(lane, positions.get(lane.source), run.sources[lane.source.cluster])
         if until is not None:
             lane = replace(lane, until=until.get(lane.source, 0))
         lanes.setdefault(shard_of(lane.source, run.shards), []).append(lane)
-    sources = {
-        cluster_id: SourceCluster(cluster, group_of(mirror, cluster.alias))
-        for cluster_id, cluster in run.sources.items()
-    }
     return [
         TaskOrder(
             slice=SliceId(mirror.name, run.lease, run.generation, slice_number),
             shard=shard,
             lanes=tuple(mine),
             tail=None if until is not None else mirror.slice,
-            sources=sources,
+            sources=_on_nodes(run.sources, nodes.get(shard, {}), requests or {}),
             destination=run.destination,
             ledger_id=run.ledger_id,
             limits=_limits(mirror, plan, mine, len(lanes)),
@@ -99,7 +103,24 @@ def _own_topics(mirror: MirrorSettings) -> tuple[str, str]:
     return ledger_topic(mirror.name), offset_map_topic(mirror.name)
 
 
-def _reached(lane: Lane, position: Position | None) -> Lane:
+def _on_nodes(
+    sources: Mapping[str, SourceCluster], nodes: Mapping[str, str], requests: Mapping[str, NodeRequest]
+) -> dict[str, SourceCluster]:
+    """The sources, pools with the node to go on with."""
+    result = dict(sources)
+    for cluster_id, source in sources.items():
+        if source.pool is not None:
+            name = source.pool.name
+            executed = requests[name].at if name in requests else 0
+            result[cluster_id] = replace(source, node=nodes.get(name, ""), request=executed)
+    return result
+
+
+def _reached(lane: Lane, position: Position | None, source: SourceCluster) -> Lane:
+    if position is not None and source.pool is not None:
+        lane = replace(
+            lane, topic_id=position.topic_id
+        )  # of the node that was read: a pool has no ids of its own
     if position is None or position.topic_id != lane.topic_id:
         return lane
     return replace(lane, reached=position.offset)

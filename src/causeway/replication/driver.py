@@ -110,6 +110,8 @@ class Driver:
             seen=reader.seen,
             until=self._ready.until,
             after=after,
+            nodes={shard: beat.nodes for shard, beat in reader.state.heartbeats.items()},
+            requests=reader.state.node_requests,
         )
         self._state.ordered({order.shard for order in orders})
         return orders

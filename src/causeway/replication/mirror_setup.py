@@ -9,7 +9,9 @@ from causeway.config import MirrorSettings, Settings
 from causeway.core.filtering import FilterSpec
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.lease import Control
+from causeway.kafka.pool_view import PoolView
 from causeway.planning.clusters import cluster_of, filters_of, limits_of
+from causeway.planning.source_pools import source_view
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,7 @@ class MirrorSetup:
             mirror,
             stop_at_end,
             filters_of(mirror),
-            {alias: ClusterView(cluster_of(settings, alias)) for alias in mirror.source},
+            {alias: source_view(settings, alias) for alias in mirror.source},
             ClusterView(destination),
             Control(destination, mirror.name, mirror.delivery, limits_of(mirror)),
         )
@@ -36,6 +38,10 @@ class MirrorSetup:
     @property
     def name(self) -> str:
         return self.mirror.name
+
+    def next_node(self, failed: str) -> bool:
+        """After a failure of this cluster: if it is a pool's node in use, use the next one that responds."""
+        return any(view.move(failed) for view in self.sources.values() if isinstance(view, PoolView))
 
     def aliases(self) -> dict[str, str]:
         """The sources' aliases, by cluster id."""

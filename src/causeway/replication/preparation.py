@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from causeway.core.plan import Plan
 from causeway.core.position import SourcePartition
+from causeway.core.task_order import SourceCluster
 from causeway.errors import Unreachable
 from causeway.kafka.admin import At
 from causeway.kafka.ledger import LedgerReader
@@ -19,7 +20,8 @@ from causeway.kafka.log_ends import nothing_left, target_offsets
 from causeway.kafka.quarantine import ensure_quarantine
 from causeway.kafka.task_errors import Again, Fenced
 from causeway.planning import filters
-from causeway.planning.clusters import shards_of
+from causeway.planning.clusters import group_of, shards_of
+from causeway.planning.source_pools import SettledPools, furthest_ends, pool_in, settle_pools
 from causeway.planning.starts import first_positions, wanted_starts
 from causeway.planning.task_assignment import MirrorRun
 from causeway.planning.topology import UNKNOWN
@@ -75,25 +77,34 @@ def _prepare(setup: MirrorSetup, planner: Planner, state: MirrorState, cores: in
     filters.try_out(setup.filters)  # an invalid filter fails here, not in every shard
     for view in (*setup.sources.values(), setup.destination):
         view.connect()
+    pools = settle_pools(setup.sources.values(), setup.destination.cluster, setup.name)
+    for refused in pools.refused:
+        state.events.report("error", refused)
     refuse_twins(setup.name, setup.sources)
     refuse_timeout(mirror, setup.destination)
     planner.read_topology()
     partitions = sum(route.source.partitions for route in planner.topology.routes.values())
     run, ledger = _take_lease(setup, state, shards_of(mirror, partitions, cores))
     try:
-        return _begin(setup, planner, state, run, ledger)
+        return _begin(setup, planner, state, run, ledger, pools)
     except BaseException:
         ledger.close()
         raise
 
 
 def _begin(
-    setup: MirrorSetup, planner: Planner, state: MirrorState, run: MirrorRun, ledger: OpenLedger
+    setup: MirrorSetup,
+    planner: Planner,
+    state: MirrorState,
+    run: MirrorRun,
+    ledger: OpenLedger,
+    pools: SettledPools,
 ) -> Prepared:
     """Read and check the ledger, make the plan, commit first positions, and measure."""
     mirror = setup.mirror
     ledger.reader.read_to_end(LEDGER_SECONDS)
     ledger.reader.watch()
+    ledger.record(pools.records)
     if mirror.delivery == "exactly-once":
         refuse_older(setup.destination, setup.name, ledger.state)
     if setup.stop_at_end:
@@ -105,7 +116,10 @@ def _begin(
     refuse_at_start(setup.name, planner.plan.refusals, allow_partial=not setup.stop_at_end)
     planner.report_refusals()
     _commit_first_positions(setup, planner.plan, run, ledger, starts)
-    until = target_offsets(setup.sources, planner.sources(), planner.plan.gone) if setup.stop_at_end else None
+    until: Mapping[SourcePartition, int] | None = None
+    if setup.stop_at_end:
+        until = target_offsets(setup.sources, planner.sources(), planner.plan.gone)
+        until = furthest_ends(setup.sources, until)
     fulfilled = (
         until is not None
         and nothing_left(planner.plan, ledger.state.positions, until, setup.destination)
@@ -126,7 +140,10 @@ def _take_lease(setup: MirrorSetup, state: MirrorState, shards: int) -> tuple[Mi
     state.events.report_all("warning", control.notices)
     run = MirrorRun(
         mirror=mirror,
-        sources={view.cluster_id(): view.cluster for view in setup.sources.values()},
+        sources={
+            view.cluster_id(): SourceCluster(view.cluster, group_of(mirror, alias), pool_in(view))
+            for alias, view in setup.sources.items()
+        },
         destination=cluster,
         destination_id=setup.destination.cluster_id(),
         filters=setup.filters,

@@ -79,9 +79,17 @@ class Ticker:
         return self._check("source", self._check_sources) or self._silent_shard()
 
     def _check(self, side: Side, check: Callable[[], Checked]) -> Checked | None:
-        """Check one side. If it does not respond, the mirror waits for it; other errors are raised."""
+        """Check one side. If it does not respond, the mirror waits for it; other errors are raised.
+
+        A pool responds as long as one of its nodes does.
+        """
         try:
-            return check()
+            try:
+                return check()
+            except Unreachable as error:
+                if not self._setup.next_node(error.cluster):
+                    raise
+                return check()
         except (Superseded, PlanRefused):
             raise
         except IntegrityError:

@@ -15,6 +15,7 @@ from causeway.kafka.offset_map import decode_entry
 from causeway.kafka.partition_state import PartitionState
 from causeway.kafka.task_errors import Again
 from causeway.replication.worker.commit import Committer
+from causeway.replication.worker.source_nodes import SourceNodes
 from causeway.replication.worker.task_state import TaskState
 from causeway.rules.ledger_consistency import MapEntry
 from support.plain_order import plain_order
@@ -22,6 +23,7 @@ from support.plain_order import plain_order
 SOURCE = SourcePartition("c", "t", 0)
 PLACE = Place("to", "there", 0)
 ORDER = plain_order(ledger_id="books")
+NO_POOLS = SourceNodes(ORDER, lambda level, what: None)
 
 
 class View:
@@ -36,7 +38,7 @@ class View:
     def request_descriptions(self, topics: Any) -> Any:
         return topics
 
-    def descriptions(self, asked: Any) -> dict[str, TopicFacts]:
+    def descriptions(self, asked: Any, gone: object) -> dict[str, TopicFacts]:
         return {
             name: TopicFacts(name, topic_id, 1, 1)
             for name, topic_id in self._topics.items()
@@ -77,7 +79,7 @@ def commit(source: str = "id", place: str = "there", ledger: str = "books") -> t
     delivery: Any = written
     destination: Any = View(to=place, **{ORDER.ledger: ledger})
     here: Any = View(t=source)
-    Committer(ORDER, delivery, destination, TaskState(), "native").commit([state], [], {"c": here})
+    Committer(ORDER, delivery, destination, TaskState(), NO_POOLS, "native").commit([state], [], {"c": here})
     return state, written
 
 
@@ -136,7 +138,7 @@ def test_records_that_were_fetched_by_another_topic_id_are_not_committed(
     delivery: Any = written
     destination: Any = View(to="there", **{ORDER.ledger: "books"})
     here: Any = View(t="id")
-    closing = Committer(ORDER, delivery, destination, TaskState(), "native")
+    closing = Committer(ORDER, delivery, destination, TaskState(), NO_POOLS, "native")
     if kept:
         closing.commit([state], [], {"c": here}, [("c", {"t": ids})])
         assert state.position.offset == 1

@@ -77,6 +77,9 @@ class NativeSourceConsumer(SourceConsumer):
             for index in range(0, records.count, max(1, records.count // most))
         ]
 
+    def at(self, records: NativeBatch, index: int) -> NativeMessage:
+        return records.at(index)
+
     def release(self, records: NativeBatch) -> None:
         """Destroy the messages: the code that took them must do so."""
         for index in range(records.count):

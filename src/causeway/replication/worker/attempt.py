@@ -45,6 +45,7 @@ from causeway.replication.worker.record_flow import RecordFlow, Step
 from causeway.replication.worker.shard_partitions import ShardPartitions
 from causeway.replication.worker.slice_handover import ending_seconds, let_end
 from causeway.replication.worker.small_batches import SmallBatches
+from causeway.replication.worker.source_nodes import SourceNodes
 from causeway.replication.worker.task_state import TaskState
 
 LEDGER_SECONDS = 30.0
@@ -54,18 +55,21 @@ CLOSE_LOOKS = 20
 
 
 class Attempt:
-    def __init__(self, order: TaskOrder, task: TaskState, ends_at: float | None) -> None:
+    def __init__(self, order: TaskOrder, task: TaskState, nodes: SourceNodes, ends_at: float | None) -> None:
         self._order = order
         self._task = task
+        self._nodes = nodes
         self._ends_at = ends_at
         self._carrier = carrier(order.produce.carrier, record_inspection(order))
         self._producer = _producer(order, task, self._carrier)
         self._destination = ClusterView(order.destination)
         self._ledger: LedgerReader | None = None
         self._fetching = FetchWatch(order)
-        self._partitions = ShardPartitions(order, task, self._destination)
-        self._flow = RecordFlow(order, task, self._producer, self._fetching, self._commit)
-        self._committer = Committer(order, self._producer, self._destination, task, self._carrier.description)
+        self._partitions = ShardPartitions(order, task, self._destination, nodes)
+        self._flow = RecordFlow(order, task, self._producer, self._fetching, nodes, self._commit)
+        self._committer = Committer(
+            order, self._producer, self._destination, task, nodes, self._carrier.description
+        )
         self._look_for_advance_at = 0.0
         self._transactions_isolating = 0
 
@@ -75,6 +79,7 @@ class Attempt:
         self._fence(ledger)  # 1
         self._read_ledger(ledger)  # 2
         while True:
+            self._nodes.check(self._partitions.positions, self._task.records, ledger.state.node_requests)
             self._partitions.open_waiting(self._commit)
             outcome = self._outcome(ledger)
             if outcome is not None:
@@ -102,15 +107,18 @@ class Attempt:
         """Make a source consumer for each source, and one more if places accept only small batches."""
         order, kind = self._order, self._carrier.source_consumer
         for cluster_id, source in order.sources.items():
-            group = source.group
+            group, node = source.group, self._nodes.current(cluster_id)
+            cluster, node_id = (node.cluster, node.cluster_id) if node else (source.cluster, "")
             mine = [lane for lane in order.lanes if lane.source.cluster == cluster_id]
             for small in (False, True):
                 lanes = [lane for lane in mine if (lane.batch_limit is not None) == small]
                 if not lanes:
                     continue
                 consumer = kind(
-                    source.cluster, cluster_id, lanes, group, order.slice.mirror, self._fetching.limits
+                    cluster, cluster_id, lanes, group, order.slice.mirror, self._fetching.limits, node_id
                 )
+                consumer.on_trouble = self._nodes.on_trouble(cluster_id)
+                consumer.gone = self._nodes.gone(cluster_id)
                 group = None  # one of them advances the consumer group, for both
                 consumer.connect_early()
                 self._partitions.consumers.append(consumer)

@@ -33,11 +33,13 @@ from causeway.kafka.producer import DestinationProducer, EncodedRecord
 from causeway.kafka.task_errors import Again
 from causeway.replication.worker.rejected_records import check_reports
 from causeway.replication.worker.source_checks import check_holes, looks_until
+from causeway.replication.worker.source_nodes import SourceNodes
 from causeway.replication.worker.task_state import TaskState
 from causeway.rules.integrity import same_topic
 from causeway.rules.offset_runs import OffsetRun
 
-TopicQueries = list[tuple[ClusterView, dict[str, Future[Any]]]]
+TopicQueries = list[tuple[str, ClusterView, dict[str, Future[Any]]]]
+"""By cluster id; the destination's comes first, with none."""
 
 RUNS_TOGETHER = 2_000
 """Most runs in one offset-map record: with placement by key each record is a run, and size is limited."""
@@ -52,12 +54,14 @@ class Committer:
         producer: DestinationProducer,
         destination: ClusterView,
         task: TaskState,
+        nodes: SourceNodes,
         carrier: str,
     ) -> None:
         self._order = order
         self._producer = producer
         self._destination = destination
         self._task = task
+        self._nodes = nodes
         self._carrier = carrier
         self._heartbeat_at = 0.0
 
@@ -137,22 +141,26 @@ class Committer:
 
     def _ask(self, moved: Sequence[PartitionState], sources: Mapping[str, ClusterView]) -> TopicQueries:
         places = {state.lane.place.topic for state in moved}
-        asked = [(self._destination, self._destination.request_descriptions({*places, self._order.ledger}))]
+        requests = self._destination.request_descriptions({*places, self._order.ledger})
+        asked: TopicQueries = [("", self._destination, requests)]
         for cluster_id, view in sources.items():
             topics = {state.lane.source.topic for state in moved if state.lane.source.cluster == cluster_id}
-            asked.append((view, view.request_descriptions(topics)))
+            asked.append((cluster_id, view, view.request_descriptions(topics)))
         return asked
 
     def _check_topics(self, moved: Sequence[PartitionState], asked: TopicQueries) -> None:
         try:
-            (places, *topics_by_source) = [view.descriptions(futures) for view, futures in asked]
+            (places, *topics_by_source) = [
+                view.descriptions(futures, gone=self._nodes.gone(cluster_id))
+                for cluster_id, view, futures in asked
+            ]
         except CausewayError as error:
             raise Again(f"before a commit: {error}") from None
         order = self._order
         check_ledger(order.ledger, order.ledger_id, places.get(order.ledger), order.destination.alias)
         topics = {}
-        for (view, _), facts in zip(asked[1:], topics_by_source, strict=True):
-            topics.update({(view.cluster_id(), name): fact for name, fact in facts.items()})
+        for (cluster_id, _, _), facts in zip(asked[1:], topics_by_source, strict=True):
+            topics.update({(cluster_id, name): fact for name, fact in facts.items()})
         for state in moved:
             source, place = state.lane.source, state.lane.place
             topic, destination = topics.get((source.cluster, source.topic)), places.get(place.topic)
@@ -177,6 +185,7 @@ class Committer:
                 task.transactions, int(task.transaction_seconds * 1_000), task.records,
                 task.restarts, task.group_commits, task.fetch_to_commit.counts,
                 task.fetch_to_commit.total, final, int((time.monotonic() - task.began) * 1_000),
+                self._nodes.names,
             )  # fmt: skip
             signs.append(sign)
         return signs

@@ -26,9 +26,12 @@ from causeway.replication.worker.task_state import TaskState
 from causeway.rules.gaps import settle
 from causeway.rules.holes import Hole, lost
 from causeway.rules.integrity import Finding, LogFacts, diverged, with_ids
-from causeway.rules.positions import first, resume
+from causeway.rules.positions import first, known_record, on_node, resume
 from causeway.rules.repeats import ATTEMPTS, Repeated
 from causeway.rules.unreadable import corrupt
+
+OF_ONE_NODE = ("gap", "truncated", "recreated", "deleted", "corrupt")
+"""Verdicts on a source log."""
 
 
 @dataclass(slots=True)
@@ -41,6 +44,7 @@ class PartitionStarts:
     # Ledger records to commit once a partition that was stopped for its log goes on again: the last record
     # seen was recognized (truncated), or what could not be read was read (corrupt).
     doubtful: dict[SourcePartition, list[LedgerRecord]] = field(default_factory=dict)
+    lost: str = ""  # what this source has lost: of a pool, another node may have it
 
 
 def open_lanes(
@@ -53,6 +57,7 @@ def open_lanes(
 ) -> PartitionStarts:
     """Judge the waiting partitions. Raises CausewayError if the source does not respond."""
     waiting = dict(consumer.waiting)
+    positions = _on_node(positions, consumer)
     try:
         denied: set[str] = set()
         topics = {lane.place.topic for lane in waiting.values()}
@@ -83,6 +88,7 @@ def open_lanes(
         )
         position, finding, before = settled.position, settled.finding, stopped_before.get(source)
         if settled.gaps:
+            starts.lost = starts.lost or settled.gaps[0].why
             task.unreadable.pop(source, None)  # it was for another offset, or for another log
             task.holes.pop(source, None)
             task.explained.pop(source, None)
@@ -96,6 +102,7 @@ def open_lanes(
             finding = _no_access(order, lane, "WRITE", position)
         if finding is not None:
             _close(starts, order, lane, finding, position, task)
+            starts.lost = starts.lost or lost_on_node(finding)
             continue
         if position is None:
             if facts.log_start < 0:
@@ -103,6 +110,7 @@ def open_lanes(
             position = first(
                 lane, facts.log_start, _end(ends, lane.place), order.slice.generation, order.slice.lease, at
             )
+            position = replace(position, node=consumer.node)
             starts.records.append(position)
         elif settled.gaps:
             position = replace(position, lease=order.slice.lease)
@@ -114,7 +122,8 @@ def open_lanes(
                 continue
         if (known := with_ids(position, facts)) != position:
             position = replace(known, lease=order.slice.lease)
-            starts.records.append(position)
+            # On another node of a pool only with its first commit, when its content is proved.
+            starts.records += [position] if not consumer.node else []
         if position.place != lane.place:
             position = _moved(position, lane.place, _end(ends, lane.place))
         if before is not None and before.verdict == "refused":
@@ -128,8 +137,26 @@ def open_lanes(
         report_each = task.single or lane.shared or source in task.report_each
         quarantine = order.quarantine if _quarantines(order, source, task) else ""
         resumed = resume(position, facts.log_start, compacted=source in task.compacted)
-        starts.lanes.append(PartitionState(lane, position, report_each, poison, quarantine, resumed, hole))
+        proof = known_record(position, facts.log_start)
+        resumed = (proof.offset, -1) if proof is not None else resumed
+        starts.lanes.append(
+            PartitionState(lane, position, report_each, poison, quarantine, resumed, hole, proof)
+        )
     return starts
+
+
+def lost_on_node(finding: Finding) -> str:
+    """What the source has lost, if that is why a partition stops; of a pool, another node may have it."""
+    return finding.what if finding.verdict in OF_ONE_NODE else ""
+
+
+def _on_node(
+    positions: Mapping[SourcePartition, Position], consumer: SourceConsumer
+) -> Mapping[SourcePartition, Position]:
+    """The positions for the node that the consumer reads, if it reads a pool."""
+    if not consumer.node:
+        return positions
+    return {source: on_node(position, consumer.node) for source, position in positions.items()}
 
 
 def _close(

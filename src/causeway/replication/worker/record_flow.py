@@ -17,9 +17,11 @@ from causeway.kafka.task_errors import Again, Fenced, Refused, Unfit
 from causeway.replication.rules.pacing import Pace, first_pace, next_pace
 from causeway.replication.rules.throttle import Throttle
 from causeway.replication.worker.fetch_watch import FetchWatch
+from causeway.replication.worker.node_proof import note_last, unproved
 from causeway.replication.worker.record_filter import RecordFilter
 from causeway.replication.worker.small_batches import SmallBatches
 from causeway.replication.worker.source_checks import look_ahead
+from causeway.replication.worker.source_nodes import SourceNodes
 from causeway.replication.worker.task_state import TaskState
 from causeway.rules.repeats import raised
 
@@ -41,12 +43,14 @@ class RecordFlow:
         task: TaskState,
         producer: DestinationProducer,
         fetching: FetchWatch,
+        nodes: SourceNodes,
         commit: Callable[[], None],
     ) -> None:
         self._order = order
         self._task = task
         self._producer = producer
         self._fetching = fetching
+        self._nodes = nodes
         self._commit = commit
         self._polled_at: list[tuple[float, int]] = []  # when records of the open transaction came; how many
         self._average_size = 1_000.0
@@ -114,6 +118,8 @@ class RecordFlow:
 
     def _replicate(self, consumer: SourceConsumer, polled: Polled, step: Step) -> bool:
         """Produce what was polled; returns whether there were records."""
+        if consumer.node:
+            polled = self._prove(consumer, polled)
         if self._producer.visible_at_once:
             self._look_ahead(consumer, polled)
         if polled.records:
@@ -125,6 +131,21 @@ class RecordFlow:
             state.advance_to(offset)
         step.failed.extend((consumer, failed) for failed in polled.failed)
         return bool(polled.records)
+
+    def _prove(self, consumer: SourceConsumer, polled: Polled) -> Polled:
+        """A source pool: use only what comes from a node that has what was read before."""
+        try:
+            polled, why = unproved(consumer, polled, self._task)
+            if why:
+                raise self._nodes.rejected(consumer.cluster_id, why)
+            if polled.records:
+                note_last(consumer, polled.records)
+        except BaseException as error:
+            consumer.release(polled.records)  # a consumer cannot close before its messages are released
+            if isinstance(error, CausewayError):
+                raise Again(str(error)) from None
+            raise
+        return polled
 
     def _look_ahead(self, consumer: SourceConsumer, polled: Polled) -> None:
         """Check a hole before producing the records after it, since they are visible at once."""

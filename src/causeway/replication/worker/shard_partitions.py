@@ -12,18 +12,22 @@ from causeway.errors import CausewayError
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.partition_state import PartitionState
 from causeway.kafka.polled import FailedPartition
-from causeway.kafka.source_consumer import SourceConsumer
+from causeway.kafka.source_consumer import OtherCluster, SourceConsumer
 from causeway.replication.worker.hanging_transactions import must_be_checked
-from causeway.replication.worker.partition_start import open_lanes, stopped
+from causeway.replication.worker.partition_start import PartitionStarts, lost_on_node, open_lanes, stopped
 from causeway.replication.worker.source_checks import is_cut_off
+from causeway.replication.worker.source_nodes import SourceNodes
 from causeway.replication.worker.task_state import TaskState
 from causeway.rules.unreadable import unread
 
 
 class ShardPartitions:
-    def __init__(self, order: TaskOrder, task: TaskState, destination: ClusterView) -> None:
+    def __init__(
+        self, order: TaskOrder, task: TaskState, destination: ClusterView, nodes: SourceNodes
+    ) -> None:
         self._order = order
         self._task = task
+        self._nodes = nodes
         self._destination = destination
         self.consumers: list[SourceConsumer] = []
         self.open: dict[SourcePartition, PartitionState] = {}
@@ -85,11 +89,24 @@ class ShardPartitions:
             starts = open_lanes(
                 self._order, consumer, self._destination, self.positions, self._stopped_before, self._task
             )
-        except CausewayError as error:
-            if str(error) != consumer.trouble:
-                self._task.add_event("warning", f'source "{consumer.cluster.alias}" cannot be read: {error}')
-            consumer.postpone(str(error))
+        except OtherCluster as error:
+            if consumer.node:
+                raise self._nodes.rejected(consumer.cluster_id, str(error)) from None
+            self._retry_later(consumer, error)
             return
+        except CausewayError as error:
+            self._retry_later(consumer, error)
+            return
+        self._nodes.refuse(consumer.cluster_id, starts.lost, self.positions)
+        self._accept(consumer, starts, commit)
+
+    def _retry_later(self, consumer: SourceConsumer, error: CausewayError) -> None:
+        if str(error) != consumer.trouble:
+            self._task.add_event("warning", f'source "{consumer.cluster.alias}" cannot be read: {error}')
+        consumer.postpone(str(error))
+
+    def _accept(self, consumer: SourceConsumer, starts: PartitionStarts, commit: Callable[[], None]) -> None:
+        """Assign the partitions that may go on, once the ledger has their first positions."""
         self.records += starts.records
         if self.records:
             commit()  # a first position is in the ledger before the first fetch
@@ -135,6 +152,7 @@ class ShardPartitions:
                     del self.open[state.lane.source]
                     consumer.drop(state, wait=True)
                 elif state.finding is not None:
+                    self._nodes.refuse(consumer.cluster_id, lost_on_node(state.finding), self.positions)
                     self.records.append(stopped(self._order, state.lane, state.finding, state.position))
                     self._task.stopped[state.lane.source] = state.finding
                     consumer.drop(state, wait=False)

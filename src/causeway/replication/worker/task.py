@@ -20,12 +20,20 @@ import pyarrow as pa
 
 from causeway.core.receipt import Outcome, Receipt, TaskError
 from causeway.core.task_order import TaskOrder
-from causeway.errors import CausewayError, ConfigError, IntegrityError, SecretMissing, Superseded
+from causeway.errors import (
+    CausewayError,
+    ConfigError,
+    IntegrityError,
+    PoolExhausted,
+    SecretMissing,
+    Superseded,
+)
 from causeway.kafka.carrier import carrier
-from causeway.kafka.task_errors import Again, Fenced, Refused, Unfit
+from causeway.kafka.task_errors import Again, Fenced, NodeLeft, Refused, Unfit
 from causeway.replication.worker.attempt import Attempt, record_inspection
 from causeway.replication.worker.reasons import Reasons
 from causeway.replication.worker.slice_handover import ended
+from causeway.replication.worker.source_nodes import SourceNodes
 from causeway.replication.worker.task_state import TaskState
 
 RECEIPTS = pa.schema([("shard", pa.int32()), ("receipt", pa.string())])
@@ -82,6 +90,16 @@ def warm_up(order: TaskOrder) -> None:
 def serve_order(order: TaskOrder, pause: Callable[[float], None] = time.sleep) -> Receipt:
     """Serve an order to its end, however many attempts it takes."""
     task = TaskState()
+    nodes = SourceNodes(order, task.add_event)
+    try:
+        return _serve_attempts(order, task, nodes, pause)
+    finally:
+        nodes.close()
+
+
+def _serve_attempts(
+    order: TaskOrder, task: TaskState, nodes: SourceNodes, pause: Callable[[float], None]
+) -> Receipt:
     reasons = Reasons(order, task)
     parent = os.getppid()
     ends_at = None if order.tail is None else task.began + order.tail
@@ -91,7 +109,7 @@ def serve_order(order: TaskOrder, pause: Callable[[float], None] = time.sleep) -
     while True:
         records = task.records
         try:
-            return _receipt(order, task, _serve(Attempt(order, task, ends_at), order))
+            return _receipt(order, task, _serve(Attempt(order, task, nodes, ends_at), order))
         except Fenced as error:
             return _receipt(order, task, "fenced", str(error))
         except Superseded as error:
@@ -103,8 +121,13 @@ def serve_order(order: TaskOrder, pause: Callable[[float], None] = time.sleep) -
             if now - missed_at > patience:
                 return _receipt(order, task, "unready", str(error))
             pause(FIRST_BACKOFF_SECONDS)
-        except (IntegrityError, ConfigError) as error:
+        except (IntegrityError, ConfigError, PoolExhausted) as error:
             return _receipt(order, task, "broken", error=TaskError.of(error))
+        except NodeLeft as left:
+            task.restarts += 1
+            task.forget_logs()
+            task.add_event("warning", str(left))
+            reasons.failed(str(left))
         except Exception as error:  # noqa: BLE001 - a failed task ends the other tasks of its job
             if os.getppid() != parent:
                 # Its executor is dead. Fencing again would disturb the task that serves the shard now.

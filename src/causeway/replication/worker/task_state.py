@@ -59,6 +59,12 @@ class TaskState:
         if (level, what) not in self.events:
             self.events = [*self.events[-EVENTS_WAITING:], (level, what)]
 
+    def forget_logs(self) -> None:
+        """Forget what was found in source logs: they are read from another node of a pool now."""
+        for found in (self.truncated, self.compacted, self.compacted_topics, self.holes, self.explained):
+            found.clear()
+        self.unreadable.clear()
+
     def count_failure(self, failure: RecordFailure) -> bool:
         """One record made an attempt fail; returns whether it has its verdict now.
 

@@ -1,0 +1,82 @@
+"""Source pools of a mirror: views of them, and what the ledger knows of their nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from causeway.config import Settings
+from causeway.core.clock import now_ms
+from causeway.core.cluster import Cluster
+from causeway.core.control_records import PoolMembers
+from causeway.core.position import SourcePartition
+from causeway.core.source_pool import SourcePool
+from causeway.errors import IntegrityError
+from causeway.kafka.admin import ClusterView
+from causeway.kafka.ledger import read_image
+from causeway.kafka.pool_view import PoolView
+from causeway.planning.clusters import cluster_of, pool_of
+from causeway.rules.pool_members import NotThePool, settle_pool
+
+
+def source_view(settings: Settings, alias: str) -> ClusterView:
+    """A view of a source, which is a cluster or a pool."""
+    pool = pool_of(settings, alias)
+    return PoolView(pool) if pool is not None else ClusterView(cluster_of(settings, alias))
+
+
+@dataclass(frozen=True, slots=True)
+class SettledPools:
+    records: tuple[PoolMembers, ...] = ()  # to be written to the ledger
+    refused: tuple[str, ...] = ()  # nodes that may not be read, and why
+
+
+def settle_pools(views: Iterable[ClusterView], destination: Cluster, mirror: str) -> SettledPools:
+    """Give the pools their ids and members, by the ledger and by the nodes that respond."""
+    pools = [view for view in views if isinstance(view, PoolView)]
+    if not pools:
+        return SettledPools()
+    image = read_image(destination, mirror)
+    replicated = {source.cluster for source in image.positions}
+    records: list[PoolMembers] = []
+    refused: list[str] = []
+    for view in pools:
+        try:
+            settled = settle_pool(
+                view.pool,
+                image.pools.get(view.pool.name),
+                view.node_ids(),
+                view.cluster.alias,
+                replicated,
+                now_ms(),
+            )
+        except NotThePool as error:
+            raise IntegrityError(
+                f"the ledger's positions are of one cluster ({error}), not of the pool {view.pool.name}",
+                where=f'mirror "{mirror}"',
+                why="whether the other nodes have the same records at the same offsets was not checked",
+                todo="`causeway adopt CONFIG --from pool` compares the nodes, and makes them a pool",
+            ) from None
+        view.settle(settled.pool)
+        records += [settled.record] if settled.record is not None else []
+        refused += [f"pool {view.pool.name}: {why}" for why in settled.refused]
+    return SettledPools(tuple(records), tuple(refused))
+
+
+def pool_in(view: ClusterView) -> SourcePool | None:
+    """The pool that a view is of, if it is of one."""
+    return view.pool if isinstance(view, PoolView) else None
+
+
+def furthest_ends(
+    views: Mapping[str, ClusterView], ends: Mapping[SourcePartition, int]
+) -> dict[SourcePartition, int]:
+    """The ends, for partitions of a pool the furthest on any node that responds."""
+    furthest = dict(ends)
+    for view in views.values():
+        if isinstance(view, PoolView):
+            mine = [source for source in ends if source.cluster == view.cluster_id()]
+            found = view.furthest([(source.topic, source.partition) for source in mine], "stable")
+            for source in mine:
+                furthest[source] = max(ends[source], found.get((source.topic, source.partition), 0))
+    return furthest

@@ -1,0 +1,174 @@
+"""The choice among the nodes of one source pool, while a task runs."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Mapping
+
+from causeway.core.control_records import NodeRequest
+from causeway.core.pool_health import PoolDecision, PoolMemory
+from causeway.core.position import Position, SourcePartition
+from causeway.core.source_pool import PoolNode, SourcePool
+from causeway.core.topic import Spot
+from causeway.errors import PoolExhausted
+from causeway.kafka.pool_watch import PoolWatch
+from causeway.kafka.task_errors import NodeLeft
+from causeway.rules.failover import decide, move, progressed
+from causeway.rules.pool_health import READABLE, judge_nodes
+
+DECIDE_SECONDS, QUIET_SECONDS = 0.1, 1.0
+"""How often to decide: after new reports, and without any."""
+AGAIN_SECONDS = 0.25
+"""How soon all nodes are checked again while none can be read from."""
+
+
+class NodeChoice:
+    def __init__(
+        self,
+        pool: SourcePool,
+        preferred: str,
+        handled: int,
+        spots: frozenset[Spot],
+        say: Callable[[str, str], None],
+    ) -> None:
+        self.pool = pool
+        self.node = ""  # the one in use; none before the first attempt
+        self._preferred = preferred or None
+        self._handled = handled  # time of the latest request that earlier tasks have executed
+        self._say = say
+        self._watch = PoolWatch(pool, spots)
+        self._waits = False  # whether no node can be read from; the one in use is kept meanwhile
+        self._memory = PoolMemory()
+        self._records = 0  # committed at the last decision
+        self._decided_at, self._decided_on = 0.0, -1  # time of the last decision, and version of the reports
+        self._checked_again_at = 0.0
+        # Positions of one check ago and more: log ends that were fetched before a position was reached would
+        # make a node look short.
+        self._positions: Mapping[Spot, int] = {}
+        self._noted: Mapping[Spot, int] = {}
+        self._noted_at = 0.0
+
+    def current(self) -> PoolNode:
+        """The node to read from. If none can be read from at the start, the pool's first one is tried."""
+        if not self.node:
+            if self._preferred is None:  # otherwise the first decision may come later
+                self._watch.wait_checked(self.pool.request_timeout + DECIDE_SECONDS)
+            decision = self._decide(None, {})
+            self._memory, self._waits = decision.memory, decision.node is None
+            self.node = decision.node or self.pool.nodes[0].name
+            if self._waits:
+                self._say("warning", decision.reason)
+        return self.pool.node(self.node)
+
+    def check(
+        self, positions: Mapping[SourcePartition, Position], records: int, request: NodeRequest | None
+    ) -> None:
+        """Decide again, if it is time to. Raises NodeLeft if another node is to be read from."""
+        now, version = time.monotonic(), self._watch.version
+        requested = request is not None and request.at > self._handled
+        rests = DECIDE_SECONDS if version != self._decided_on else QUIET_SECONDS
+        if now - self._decided_at < rests and not requested:
+            return
+        self._decided_at, self._decided_on = now, version
+        current = self._offsets(positions)
+        if now - self._noted_at > self.pool.healthcheck_interval:
+            self._positions, self._noted, self._noted_at = self._noted, current, now
+        if records > self._records:
+            self._memory, self._records = progressed(self._memory), records
+        if request is not None and requested:
+            self._execute(request, current)
+            return
+        active = None if self._waits else self.node
+        decision = self._decide(active, self._positions)
+        if decision.node != active or decision.kind in ("wait", "exhausted"):
+            fresh = self._decide_on_fresh_checks(active, current)
+            if fresh is None:
+                return
+            decision = fresh
+        self._follow(decision)
+
+    def check_node(self) -> None:
+        """The client of the node in use reported an error."""
+        self._watch.check_now(self.node)
+
+    def is_gone(self) -> bool:
+        report = self._watch.reports[self.node]
+        return report.disconnected or report.failures > 1
+
+    def reject(self, why: str) -> NodeLeft:
+        """The content of the node in use is not the pool's. Returns what to raise."""
+        self._watch.reject(self.node, why)
+        self._decided_at = 0.0
+        return NodeLeft(f"node {self.node} of the pool {self.pool.name} is not read from any more: {why}")
+
+    def has_other(self, positions: Mapping[SourcePartition, Position]) -> bool:
+        """Whether another node has what comes after these positions."""
+        self._watch.check_all(self.pool.request_timeout, leaving=self.node)
+        verdicts = judge_nodes(self.pool, self._watch.reports, self._offsets(positions), time.monotonic())
+        return any(verdict.state in READABLE for name, verdict in verdicts.items() if name != self.node)
+
+    def close(self) -> None:
+        self._watch.close()
+
+    def _decide_on_fresh_checks(
+        self, active: str | None, positions: Mapping[Spot, int]
+    ) -> PoolDecision | None:
+        """Decide on the nodes as they are now: the last reports may end before what was read since.
+
+        None if that was done a moment ago.
+        """
+        now = time.monotonic()
+        if now < self._checked_again_at:
+            return None
+        self._checked_again_at = now + AGAIN_SECONDS
+        self._watch.check_all(self.pool.request_timeout, leaving=self.node)
+        return self._decide(active, positions)
+
+    def _execute(self, request: NodeRequest, positions: Mapping[Spot, int]) -> None:
+        """An operator wants another node."""
+        self._handled = request.at
+        self._watch.check_all(self.pool.request_timeout)
+        decision = move(
+            self.pool, self.node, request.node or None, self._watch.reports, positions, self._memory,
+            time.monotonic(), force=request.force,
+        )  # fmt: skip
+        if decision.kind == "refused":
+            self._say("warning", f"pool {self.pool.name}: not moved to another node: {decision.reason}")
+        self._follow(decision)
+
+    def _follow(self, decision: PoolDecision) -> None:
+        self._memory = decision.memory
+        if decision.kind == "exhausted":
+            switches = [
+                f"{switch.left} → {switch.to}: {switch.reason}" for switch in decision.memory.switches
+            ]
+            raise PoolExhausted(
+                f"the nodes of the pool {self.pool.name} were left too often without a record in between",
+                why="; ".join(switches[-10:]),
+                todo="see why each node was left, and start again",
+            )
+        if decision.node is None:
+            if not self._waits:
+                self._waits = True
+                self._say("warning", decision.reason)
+            return
+        self._waits = False
+        if decision.node != self.node:
+            left, self.node = self.node, decision.node
+            raise NodeLeft(
+                f"pool {self.pool.name}: reading from {self.node} instead of {left}: {decision.reason}"
+            )
+
+    def _decide(self, active: str | None, positions: Mapping[Spot, int]) -> PoolDecision:
+        return decide(
+            self.pool, active, self._watch.reports, positions, self._memory, time.monotonic(),
+            preferred=self._preferred, chance=random.random(),
+        )  # fmt: skip
+
+    def _offsets(self, positions: Mapping[SourcePartition, Position]) -> dict[Spot, int]:
+        return {
+            (source.topic, source.partition): position.offset
+            for source, position in positions.items()
+            if source.cluster == self.pool.id
+        }

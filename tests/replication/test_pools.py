@@ -1,0 +1,263 @@
+"""A source pool: nodes die, hang, lag and disagree; every record arrives once and in order all the same."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from causeway.local_kafka import EmbeddedCluster
+from support.node_pool import NAMES, NodePool, started_nodes
+from support.process import Causeway
+
+
+@pytest.fixture(scope="module")
+def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, EmbeddedCluster]]:
+    with started_nodes(tmp_path_factory.mktemp("nodes")) as started:
+        yield started
+
+
+@pytest.fixture
+def pool(
+    nodes: dict[str, EmbeddedCluster], destination: EmbeddedCluster, tmp_path: Path
+) -> Iterator[NodePool]:
+    pool = NodePool(nodes, destination, tmp_path)
+    yield pool
+    pool.close()
+
+
+class Traffic:
+    """Writes to all nodes in the background, until it is told to end."""
+
+    def __init__(self, pool: NodePool, topic: str, start: int = 0) -> None:
+        self._pool, self._topic, self._next = pool, topic, start
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._write, daemon=True)
+        self._thread.start()
+
+    def _write(self) -> None:
+        while not self._ending.wait(0.02):
+            records = self._pool.world.numbers(20, 2, self._next)
+            self._pool.send(self._topic, records)
+            self._next += 20
+
+    def end(self) -> int:
+        """Returns how many records were written to the topic."""
+        self._ending.set()
+        self._thread.join()
+        return len(self._pool.written[self._topic])
+
+
+def _arrived(run: Causeway, pool: NodePool, records: int, what: str) -> None:
+    run.until(lambda: pool.delivered() >= records, what)
+
+
+def test_the_first_node_is_read_and_everything_arrives(pool: NodePool) -> None:
+    topic = pool.topic()
+    pool.write(topic, pool.world.numbers(2_000, 2))
+    pool.world.carry_all(pool.config([topic]))
+    assert pool.reading_from() == {"n1"}
+    pool.assert_delivered(topic)
+    pool.write(topic, pool.world.numbers(500, 2, 2_000))
+    pool.world.carry_all(pool.config([topic]))
+    pool.assert_delivered(topic)
+
+
+@pytest.mark.parametrize("fault", ["kill", "pause"])
+def test_a_node_that_dies_or_hangs_is_left(pool: NodePool, fault: str) -> None:
+    topic = pool.topic()
+    pool.write(topic, pool.world.numbers(1_000, 2))
+    run = pool.world.run(pool.config([topic]))
+    _arrived(run, pool, 1_000, "what is there has arrived")
+    traffic = Traffic(pool, topic, 1_000)
+    _arrived(run, pool, 1_500, "new records arrive")
+
+    getattr(pool, fault)("n1")
+    before = pool.delivered()
+    _arrived(run, pool, before + 1_000, "records arrive from another node")
+    run.until(lambda: pool.reading_from() <= {"n2", "n3"}, "no shard reads n1 any more")
+    written = traffic.end()
+    _arrived(run, pool, written, "all of them have arrived")
+    assert run.stop() == 0, run.output
+    pool.assert_delivered(topic)
+
+
+def test_the_next_node_dies_while_the_mirror_moves_to_it(pool: NodePool) -> None:
+    topic = pool.topic()
+    pool.write(topic, pool.world.numbers(1_000, 2))
+    run = pool.world.run(pool.config([topic]))
+    _arrived(run, pool, 1_000, "what is there has arrived")
+    traffic = Traffic(pool, topic, 1_000)
+    pool.kill("n1")
+    pool.kill("n2")
+    _arrived(run, pool, pool.delivered() + 1_000, "records arrive from the third node")
+    run.until(lambda: pool.reading_from() == {"n3"}, "all shards read n3")
+    _arrived(run, pool, traffic.end(), "all of them have arrived")
+    assert run.stop() == 0, run.output
+    pool.assert_delivered(topic)
+
+
+def test_all_nodes_are_gone_and_one_comes_back(pool: NodePool) -> None:
+    topic = pool.topic()
+    pool.write(topic, pool.world.numbers(1_000, 2))
+    run = pool.world.run(pool.config([topic]))
+    _arrived(run, pool, 1_000, "what is there has arrived")
+    pool.write(topic, pool.world.numbers(200, 2, 1_000))
+    for node in NAMES:
+        pool.kill(node)
+    run.until(lambda: "no node of the pool" in run.output, "it says that no node can be read from")
+    pool.nodes["n3"].start_brokers()
+    pool.write(topic, pool.world.numbers(300, 2, 1_200), to=["n3"])
+    _arrived(run, pool, 1_500, "records arrive from the node that came back")
+    assert run.stop() == 0, run.output
+    pool.assert_delivered(topic)
+
+
+def test_a_node_that_lags_is_left_and_one_before_the_position_is_not_chosen(pool: NodePool) -> None:
+    """n2 has less than what was replicated: the mirror goes past it, to n3."""
+    topic = pool.topic()
+    pool.write(topic, pool.world.numbers(1_000, 2))
+    config = pool.config([topic], {"lag_threshold": "100"})
+    run = pool.world.run(config)
+    _arrived(run, pool, 1_000, "what is there has arrived")
+    pool.write(topic, pool.world.numbers(200, 2, 1_000), to=["n1", "n3"])
+    _arrived(run, pool, 1_200, "n1 has more than n2")
+    pool.write(topic, pool.world.numbers(800, 2, 1_200), to=["n3"])
+    _arrived(run, pool, 2_000, "n3 is read, which has more than n1")
+    run.until(lambda: pool.reading_from() == {"n3"}, "all shards read n3")
+    assert "n1 is lagging" in run.output
+    assert run.stop() == 0, run.output
+    pool.assert_delivered(topic)
+
+
+def test_a_node_that_is_ahead_in_sum_and_short_on_one_partition_is_not_chosen(pool: NodePool) -> None:
+    topic = pool.topic()
+    pool.write(topic, pool.world.numbers(1_000, 2))
+    run = pool.world.run(pool.config([topic]))
+    _arrived(run, pool, 1_000, "what is there has arrived")
+    records = pool.world.numbers(400, 2, 1_000)
+    pool.write(topic, records, to=["n1"])
+    _arrived(run, pool, 1_400, "n1 has more than the others")
+    more = [(0, rec) for _, rec in pool.world.numbers(3_000, 1, 10_000)]
+    ahead = [(partition, rec) for partition, rec in records if partition == 0] + more
+    pool.only(topic, ahead, to="n2")  # 3,200 records more on partition 0, 200 less on partition 1
+    pool.kill("n1")
+    run.until(lambda: "n2 is short" in run.output, "n2 is called short")
+    assert pool.delivered() == 1_400
+    pool.only(topic, records + more, to="n3")
+    _arrived(run, pool, 4_400, "n3 has everything")
+    run.until(lambda: pool.reading_from() == {"n3"}, "all shards read n3")
+    assert run.stop() == 0, run.output
+    pool.written[topic] += more
+    pool.assert_delivered(topic)
+
+
+def test_a_node_with_other_data_at_the_same_offsets_is_refused(pool: NodePool) -> None:
+    topic = pool.topic()
+    records = pool.world.numbers(1_000, 2)
+    other = [(partition, rec._replace(value=b"x" + (rec.value or b""))) for partition, rec in records]
+    pool.write(topic, records, to=["n1"])
+    pool.only(topic, other, to="n2")
+    pool.catch_up("n3")
+    pool.finish("n3")
+    run = pool.world.run(pool.config([topic]))
+    _arrived(run, pool, 1_000, "what is there has arrived")
+    pool.kill("n1")
+    run.until(lambda: "has another record at offset" in run.output, "n2 is refused, with coordinates")
+    pool.write(topic, pool.world.numbers(200, 2, 1_000), to=["n3"])
+    _arrived(run, pool, 1_200, "n3 is read")
+    run.until(lambda: pool.reading_from() == {"n3"}, "all shards read n3")
+    assert run.stop() == 0, run.output
+    pool.assert_delivered(topic)
+
+
+def test_a_node_whose_log_begins_after_the_position_is_not_chosen(pool: NodePool) -> None:
+    topic = pool.topic()
+    pool.write(topic, pool.world.numbers(1_000, 2))
+    pool.world.carry_all(pool.config([topic]))
+    pool.write(topic, pool.world.numbers(1_000, 2, 1_000))
+    pool.delete_records(topic, "n2", {0: 900, 1: 900})
+    pool.kill("n1")
+    pool.world.carry_all(pool.config([topic]))
+    assert pool.reading_from() == {"n3"}
+    pool.assert_delivered(topic)
+
+
+def test_slow_responses_are_no_reason_to_move(pool: NodePool) -> None:
+    topic = pool.topic()
+    pool.write(topic, pool.world.numbers(1_000, 2))
+    config = pool.config([topic], {"request_timeout": '"10ms"', "lag_threshold": "100000"})
+    run = pool.world.run(config)
+    _arrived(run, pool, 1_000, "what is there has arrived")
+    traffic = Traffic(pool, topic, 1_000)
+    for start in (2_000, 3_000, 4_000):
+        with pool.suspended("n1"):  # for less than a check interval
+            pass
+        _arrived(run, pool, start, "records arrive")
+    _arrived(run, pool, traffic.end(), "all of them have arrived")
+    assert pool.reading_from() == {"n1"}
+    assert run.stop() == 0, run.output
+    pool.assert_delivered(topic)
+
+
+@pytest.mark.parametrize("step", ["before-fence", "after-flush", "after-ledger"])
+def test_the_mirror_is_killed_while_it_moves(pool: NodePool, step: str, tmp_path: Path) -> None:
+    topic = pool.topic()
+    pool.write(topic, pool.world.numbers(3_000, 2))
+    config = pool.config([topic], max_transaction_records=300)
+    first = pool.world.run(config, env={"CAUSEWAY_FAILPOINT": f"{step}:4:driver:{tmp_path / 'flag'}"})
+    first.until(lambda: pool.delivered() >= 300, "it replicates")
+    pool.kill("n1")
+    pool.write(topic, pool.world.numbers(3_000, 2, 3_000), to=["n2", "n3"])
+    first.process.wait(60)
+    pool.world.carry_all(config)
+    pool.assert_delivered(topic)
+
+
+def test_a_topic_that_grows_on_one_node_first(pool: NodePool) -> None:
+    topic = pool.topic()
+    pool.write(topic, pool.world.numbers(1_000, 2))
+    run = pool.world.run(pool.config([topic]))
+    _arrived(run, pool, 1_000, "what is there has arrived")
+    pool.grow(topic, 3, "n1")
+    late = [(2, rec) for _, rec in pool.world.numbers(100, 1, 1_000)]
+    pool.write(topic, late, to=["n1"])
+    _arrived(run, pool, 1_100, "the new partition is replicated")
+    pool.kill("n1")
+    run.until(lambda: "n2 is short" in run.output, "a node without the partition is not read")
+    for node in ("n2", "n3"):
+        pool.grow(topic, 3, node)
+        pool.catch_up(node)
+        pool.finish(node)
+    pool.write(topic, pool.world.numbers(100, 2, 1_100), to=["n2", "n3"])
+    _arrived(run, pool, 1_200, "a node that has it now is read")
+    assert run.stop() == 0, run.output
+    pool.assert_delivered(topic)
+
+
+def test_positions_of_one_cluster_do_not_become_a_pools_silently(pool: NodePool) -> None:
+    topic = pool.topic()
+    pool.write(topic, pool.world.numbers(100, 2))
+    single = pool.world.config([topic], source="n1")
+    pool.world.carry_all(single)
+    run = pool.world.run(pool.config([topic]), "--stop-at-end")
+    assert run.wait() == 6, run.output
+    assert "causeway adopt CONFIG --from pool" in run.output
+    pool.world.carry_all(single)
+    pool.assert_delivered(topic)
+
+
+def test_another_cluster_under_a_nodes_name_is_not_read(pool: NodePool) -> None:
+    topic = pool.topic()
+    pool.write(topic, pool.world.numbers(100, 2))
+    pool.world.carry_all(pool.config([topic]))
+    servers = pool.world.servers
+    servers["n1"], servers["n2"] = servers["n2"], servers["n1"]
+    pool.world.servers = servers
+    pool.write(topic, pool.world.numbers(100, 2, 100))
+    run = pool.world.carry_all(pool.config([topic]))
+    assert '"n1" is another cluster than before' in run.output
+    assert pool.reading_from() == {"n3"}
+    pool.assert_delivered(topic)

@@ -1,0 +1,194 @@
+"""Three clusters that one writer feeds with the same records in the same order: a source pool."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import NewPartitions, NewTopic
+
+from causeway.local_kafka import EmbeddedCluster
+from support.records import Rec, end_offsets
+from support.world import UNBOUNDED, World
+
+NAMES = ("n1", "n2", "n3")
+POOL = "exchange"
+Records = Sequence[tuple[int, Rec]]
+
+
+@contextmanager
+def started_nodes(directory: Path) -> Iterator[dict[str, EmbeddedCluster]]:
+    with ExitStack() as stack:
+        yield {
+            name: stack.enter_context(EmbeddedCluster.start(name, directory=directory / name))
+            for name in NAMES
+        }
+
+
+class Feed:
+    """Writes records to one node, in order, as fast as the node takes them; the rest when it is back."""
+
+    def __init__(self, servers: str) -> None:
+        self._producer = Producer(
+            {
+                "bootstrap.servers": servers,
+                "enable.idempotence": True,
+                "linger.ms": 5,
+                "message.timeout.ms": 300_000,
+                "reconnect.backoff.max.ms": 200,
+                "queue.buffering.max.messages": 1_000_000,
+                "error_cb": lambda _error: None,
+                "log_level": 0,
+            }
+        )
+
+    def add(self, topic: str, records: Records) -> None:
+        for partition, rec in records:
+            self._producer.produce(
+                topic,
+                rec.value,
+                rec.key,
+                partition,
+                timestamp=rec.timestamp,
+                headers=list(rec.headers) or None,
+            )
+        self._producer.poll(0)
+
+    def finish(self, seconds: float = 30.0) -> None:
+        assert self._producer.flush(seconds) == 0
+
+
+class NodePool:
+    """The nodes, the mirror that reads from them, and what was written."""
+
+    def __init__(
+        self, nodes: Mapping[str, EmbeddedCluster], destination: EmbeddedCluster, directory: Path
+    ) -> None:
+        self.nodes = nodes
+        self.world = World(nodes["n1"], destination, directory)
+        self.world.servers = {
+            "destination": destination.bootstrap_servers,
+            **{name: node.bootstrap_servers for name, node in nodes.items()},
+        }
+        self.written: dict[str, list[tuple[int, Rec]]] = {}
+        self._missing: dict[str, list[tuple[str, tuple[int, Rec]]]] = {name: [] for name in NAMES}
+        self._feeds = {name: Feed(node.bootstrap_servers) for name, node in nodes.items()}
+
+    def topic(self, suffix: str = "t", partitions: int = 2) -> str:
+        name = self.world.name(suffix)
+        for node in NAMES:
+            topic = NewTopic(name, partitions, 1, config=UNBOUNDED)
+            for future in self.world.admin(node).create_topics([topic]).values():
+                future.result()
+        self.written[name] = []
+        return name
+
+    def config(self, topics: Sequence[str], pool: Mapping[str, str] | None = None, **mirror: Any) -> Path:
+        settings = {
+            "nodes": '["n1", "n2", "n3"]', "healthcheck_interval": '"1s"', "request_timeout": '"1s"',
+            "hysteresis": '"2s"', "backoff_min": '"500ms"', **(pool or {}),
+        }  # fmt: skip
+        path = self.world.config(topics, source=POOL, **mirror)
+        lines = [f"[pools.{POOL}]", *(f"{key} = {value}" for key, value in settings.items())]
+        path.write_text(path.read_text() + "\n".join(lines) + "\n")
+        return path
+
+    def write(self, topic: str, records: Records, to: Sequence[str] = NAMES) -> None:
+        """Write to these nodes, and wait until they have it; `catch_up` writes it to the others."""
+        self.send(topic, records, to)
+        for name in to:
+            self._feeds[name].finish()
+
+    def send(self, topic: str, records: Records, to: Sequence[str] = NAMES) -> None:
+        """Like `write`, without waiting."""
+        self.written[topic] += records
+        for name in NAMES:
+            self._missing[name] += [(topic, record) for record in records]
+            if name in to:
+                self.catch_up(name)
+
+    def catch_up(self, node: str) -> None:
+        """Write to a node what it has not got yet."""
+        for topic, record in self._missing[node]:
+            self._feeds[node].add(topic, [record])
+        self._missing[node] = []
+
+    def only(self, topic: str, records: Records, to: str) -> None:
+        """Write to one node what the pool need not have."""
+        self._missing[to] = [each for each in self._missing[to] if each[0] != topic]
+        self._feeds[to].add(topic, records)
+        self.finish(to)
+
+    def finish(self, node: str) -> None:
+        self._feeds[node].finish()
+
+    def grow(self, topic: str, partitions: int, node: str) -> None:
+        for future in self.world.admin(node).create_partitions([NewPartitions(topic, partitions)]).values():
+            future.result()
+
+    def delete_records(self, topic: str, node: str, before: Mapping[int, int]) -> None:
+        wanted = [TopicPartition(topic, number, offset) for number, offset in before.items()]
+        for future in self.world.admin(node).delete_records(wanted).values():
+            future.result()
+
+    @contextmanager
+    def suspended(self, node: str, seconds: float = 0.5) -> Iterator[None]:
+        """The node does not respond for a moment."""
+        self.pause(node)
+        try:
+            time.sleep(seconds)  # the fault itself: shorter than what counts as dead
+            yield
+        finally:
+            self.nodes[node].brokers[0].resume()
+
+    def ends(self, topic: str, node: str) -> dict[int, int]:
+        partitions = self.world.admin(node).list_topics(topic, timeout=10).topics[topic].partitions
+        return end_offsets(self.world.servers[node], topic, len(partitions))
+
+    def delivered(self) -> int:
+        return self.world.carried()
+
+    def assert_delivered(self, topic: str) -> None:
+        """Each record that was written, once, in order, unchanged."""
+        wanted: dict[int, list[Rec]] = {}
+        for partition, rec in self.written[topic]:
+            wanted.setdefault(partition, []).append(rec)
+        arrived = self.world.read(topic)
+        for partition, records in wanted.items():
+            found = arrived[partition]
+            if found != records:
+                pairs = zip(records, found, strict=False)
+                at = next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(found), len(records)))
+                raise AssertionError(
+                    f"{topic}[{partition}]: {len(records)} written, {len(found)} delivered,"
+                    f" first difference at {at}: {records[at : at + 1]} became {found[at : at + 1]}"
+                )
+        for source, position in self.world.ledger().positions.items():
+            assert position.offset - position.start == position.tally.offsets, f"{source}: {position}"
+
+    def reading_from(self) -> set[str]:
+        """The nodes that the shards read from, by the ledger."""
+        beats = self.world.ledger().heartbeats.values()
+        return {node for beat in beats for node in beat.nodes.values()}
+
+    def kill(self, node: str) -> None:
+        self.nodes[node].brokers[0].kill()
+
+    def pause(self, node: str) -> None:
+        self.nodes[node].brokers[0].pause()
+
+    def restore(self) -> None:
+        """Every node runs again."""
+        for node in self.nodes.values():
+            if node.brokers[0].is_up:
+                node.brokers[0].resume()
+            else:
+                node.start_brokers()
+
+    def close(self) -> None:
+        self.world.close()
+        self.restore()
