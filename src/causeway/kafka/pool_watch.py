@@ -143,7 +143,7 @@ class _NodeThread(threading.Thread):
         try:
             starts, ends = self._log_bounds(began + self._pool.request_timeout)
         except (KafkaException, TimeoutError) as exception:
-            refused = self._lost and _refuses(self._node.cluster)
+            refused = self._refused()
             why = "every bootstrap server refuses the connection" if refused else _text(exception)
             self._failed(began, why, disconnected=refused)
             return
@@ -160,12 +160,18 @@ class _NodeThread(threading.Thread):
         starts, ends = (self._ask(spec) for spec in (OffsetSpec.earliest(), OffsetSpec.latest()))
         while not all(future.done() for future in (*starts.values(), *ends.values())):
             self._admin.poll(POLL_SECONDS / 10)
-            if time.monotonic() > deadline or (self._lost and _refuses(self._node.cluster)):
+            if time.monotonic() > deadline or self._refused():
                 break
         found = _offsets(starts), _offsets(ends)
         if self._spots and not found[1] and not self._responds():
             raise TimeoutError(f"no response within {self._pool.request_timeout:g} s")
         return found
+
+    def _refused(self) -> bool:
+        """Whether the client has lost a connection, and no broker process listens any more."""
+        if self._lost:
+            self._lost = _refuses(self._node.cluster)
+        return self._lost
 
     def _ask(self, spec: OffsetSpec) -> dict[TopicPartition, Future[Any]]:
         requests: dict[TopicPartition, Future[Any]] = self._admin.list_offsets(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from causeway.config import Settings
@@ -31,13 +31,15 @@ class SettledPools:
     refused: tuple[str, ...] = ()  # nodes that may not be read, and why
 
 
-def settle_pools(views: Iterable[ClusterView], destination: Cluster, mirror: str) -> SettledPools:
+def settle_pools(views: Collection[ClusterView], destination: Cluster, mirror: str) -> SettledPools:
     """Give the pools their ids and members, by the ledger and by the nodes that respond."""
     pools = [view for view in views if isinstance(view, PoolView)]
     if not pools:
         return SettledPools()
     image = read_image(destination, mirror)
-    replicated = {source.cluster for source in image.positions}
+    others = {view.cluster_id() for view in views if not isinstance(view, PoolView)}
+    others |= {record.id for record in image.pools.values()}
+    replicated = {source.cluster for source in image.positions} - others
     records: list[PoolMembers] = []
     refused: list[str] = []
     for view in pools:

@@ -30,7 +30,13 @@ from causeway.replication.mirror_setup import MirrorSetup
 from causeway.replication.mirror_state import MirrorState
 from causeway.replication.open_ledger import OpenLedger
 from causeway.replication.replanning import Planner
-from causeway.replication.start_checks import refuse_at_start, refuse_paused, refuse_timeout, refuse_twins
+from causeway.replication.start_checks import (
+    refuse_at_start,
+    refuse_paused,
+    refuse_single_node,
+    refuse_timeout,
+    refuse_twins,
+)
 from causeway.rules.ledger_state import LedgerState
 from causeway.rules.sharding import shard_of
 
@@ -104,6 +110,7 @@ def _begin(
     mirror = setup.mirror
     ledger.reader.read_to_end(LEDGER_SECONDS)
     ledger.reader.watch()
+    refuse_single_node(setup.name, setup.sources, ledger.state.pools.values())
     ledger.record(pools.records)
     if mirror.delivery == "exactly-once":
         refuse_older(setup.destination, setup.name, ledger.state)

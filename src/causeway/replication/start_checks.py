@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from causeway.config import MirrorSettings
-from causeway.core.ledger_record import Paused
+from causeway.core.ledger_record import Paused, PoolMembers
 from causeway.core.offsets import when
 from causeway.core.plan import Refusal
 from causeway.core.plural import counted
 from causeway.errors import AccessDenied, CausewayError, IntegrityError, PlanRefused, UsageError
 from causeway.kafka.admin import ClusterView
+from causeway.kafka.pool_view import PoolView
 from causeway.planning.rules.readiness import timeout_too_long
 
 
@@ -26,6 +27,21 @@ def refuse_twins(name: str, views: Mapping[str, ClusterView]) -> None:
                 why=f"both have the id {view.cluster_id()}",
                 todo="name it once; topics of both can be chosen there",
             )
+
+
+def refuse_single_node(name: str, views: Mapping[str, ClusterView], pools: Iterable[PoolMembers]) -> None:
+    """Refuse a cluster as a source where the ledger's positions are those of a pool.
+
+    They may be of another node, whose topic ids and leader epochs say nothing about this cluster.
+    """
+    for alias, view in views.items():
+        for pool in pools:
+            if not isinstance(view, PoolView) and view.cluster_id() == pool.id:
+                raise IntegrityError(
+                    f"the ledger's positions are of the pool {pool.name}, not of one cluster",
+                    where=f'mirror "{name}", source "{alias}"',
+                    todo=f"name the pool as the source; [pools.{pool.name}] may have a single node",
+                )
 
 
 def refuse_timeout(mirror: MirrorSettings, destination: ClusterView) -> None:

@@ -31,28 +31,36 @@ def settle_pool(
     """Compare the pool's nodes with the ledger's record of them.
 
     `responded` are cluster ids by the nodes' names; `first` is the node that a new pool begins with;
-    `replicated` are cluster ids in the ledger's positions. Raises NotThePool if the ledger has positions of a
-    node without a record of the pool: whether the other nodes have the same records is not known then.
+    `replicated` are cluster ids in the ledger's positions that are of no other source. Raises NotThePool if
+    they may be a node's, and there is no record of the pool: whether the other nodes have the same records is
+    not known then.
     """
-    if known is None and (of_nodes := sorted(set(responded.values()) & set(replicated))):
-        raise NotThePool(", ".join(name for name, its_id in responded.items() if its_id in of_nodes))
+    if known is None and replicated:
+        of_nodes = [name for name, its_id in responded.items() if its_id in replicated]
+        silent = [node.name for node in pool.nodes if node.name not in responded]
+        if of_nodes or silent:
+            raise NotThePool(", ".join(of_nodes or silent))
     pool_id = known.id if known is not None else responded[first]
     before = known.members if known is not None else {}
     members: dict[str, str] = {}
-    refused: list[str] = []
+    refused: dict[str, str] = {}
     for node in pool.nodes:
         its_id = responded.get(node.name, "")
         other = next((name for name, taken in members.items() if taken == its_id and its_id), "")
         if before.get(node.name, its_id) != its_id and its_id:
-            refused.append(
+            members[node.name] = before[node.name]
+            refused[node.name] = (
                 f'"{node.name}" is another cluster than before (id {its_id} now, {before[node.name]} then):'
                 " give a new cluster a new alias"
             )
         elif other:
-            refused.append(f'"{node.name}" is the same cluster as "{other}"')
+            refused[node.name] = f'"{node.name}" is the same cluster as "{other}"'
         elif its_id or node.name in before:
             members[node.name] = its_id or before[node.name]
-    nodes = tuple(replace(node, cluster_id=members.get(node.name, "")) for node in pool.nodes)
+    readable = {name: its_id for name, its_id in members.items() if name not in refused}
+    nodes = tuple(replace(node, cluster_id=readable.get(node.name, "")) for node in pool.nodes)
     record = PoolMembers(pool.name, pool_id, members, at)
     same = known is not None and known.members == members
-    return SettledPool(replace(pool, id=pool_id, nodes=nodes), None if same else record, tuple(refused))
+    return SettledPool(
+        replace(pool, id=pool_id, nodes=nodes), None if same else record, tuple(refused.values())
+    )
