@@ -20,6 +20,7 @@ from causeway.errors import ConfigError
 from causeway.go_filters import go_filter
 from causeway.go_filters.plugin_file import digest_of
 from causeway.planning.filters import MadeFilter, make
+from causeway.replication.worker.record_filter import RecordFilter
 from support.go_plugins import PAGE, SHOPS, build, filter_of
 from support.process import eventually
 
@@ -183,6 +184,35 @@ def test_the_process_ends_when_its_filter_is_closed_or_forgotten(probe: Path) ->
     del forgotten
     gc.collect()
     assert not pids & set(psutil.pids())
+
+
+def test_a_process_that_dies_while_it_loads_the_plugin_is_started_again(probe: Path, tmp_path: Path) -> None:
+    plugin = filter_of(probe, {"once": str(tmp_path / "a")})
+    assert (tmp_path / "a").exists()
+    assert plugin.judge([b"a", b"drop"]) == [True, False]
+    plugin.close()
+
+
+def test_a_child_of_the_plugin_may_live_on(probe: Path, tmp_path: Path) -> None:
+    """It has the plugin's output, not the connection: the end of the process is seen."""
+    plugin = filter_of(probe)
+    pid = tmp_path / "pid"
+    assert plugin.judge([f"child:{pid}".encode()]) == [True]
+    os.kill(plugin.pid, signal.SIGKILL)
+    assert plugin.judge([b"a", b"drop"]) == [True, False]
+    os.kill(int(pid.read_text()), signal.SIGKILL)
+    plugin.close()
+
+
+def test_a_shards_end_ends_its_filters_processes(probe: Path) -> None:
+    before = set(psutil.pids())
+    digest = digest_of(probe.read_bytes())
+    specs = [FilterSpec(f"{probe}:probe", {}, on_error, digest=digest) for on_error in ("keep", "drop")]
+    record_filter = RecordFilter(specs, None)
+    started = {child.pid for child in psutil.Process().children()} - before
+    assert len(started) == 2
+    record_filter.close()
+    assert not started & set(psutil.pids())
 
 
 @pytest.mark.parametrize(

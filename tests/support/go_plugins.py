@@ -82,6 +82,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"os/exec"
 	"runtime/debug"
 	"strings"
 )
@@ -102,6 +103,10 @@ func New(b []byte) (interface{}, error) {
 		os.Exit(4)
 	case bytes.Contains(b, []byte("other type")):
 		return 5, nil
+	case bytes.Contains(b, []byte("once")):
+		if once(strings.Split(string(b), `"`)[3]) {
+			os.Exit(5)
+		}
 	}
 	return &probe{config: b}, nil
 }
@@ -152,6 +157,13 @@ func (p *probe) IsAllowed(msg []byte) bool {
 	case "spin":
 		for once(path); ; {
 		}
+	case "child":
+		child := exec.Command("sleep", "60")
+		child.Stdout, child.Stderr = os.Stdout, os.Stderr
+		if err := child.Start(); err != nil {
+			panic(err)
+		}
+		return os.WriteFile(path, []byte(fmt.Sprint(child.Process.Pid)), 0o600) == nil
 	case "print":
 		for n := 0; n < 10000; n++ {
 			fmt.Println(strings.Repeat("text ", 20))

@@ -21,7 +21,7 @@ _DROPPED, _KEPT, _PANICKED = range(3)
 _NULL = 0xFFFFFFFF
 _CHUNK = 64 * 1024
 _PRINTED = 256 * 1024
-_END_SECONDS = 5.0
+_END_SECONDS = 1.0
 _FATAL = re.compile(r"^(?:fatal error|panic): .*", re.M)
 _TEXT_LENGTH = 500
 
@@ -109,7 +109,7 @@ class HostProcess:
         """How the process ended, and the line in its output that gives the reason."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_END_SECONDS)
-        self._printing.join(_END_SECONDS)  # a child of the plugin may still hold the output open
+        self._printing.join(_END_SECONDS)
         code = self._process.poll()
         if code is None:
             how = "its process closed the connection"
@@ -125,7 +125,7 @@ class HostProcess:
 
 def _collect(output: IO[bytes], printed: bytearray) -> None:
     """Keep the end of what the plugin prints, for the error if it ends its process."""
-    with contextlib.suppress(OSError, ValueError):
+    with output:
         while chunk := os.read(output.fileno(), _CHUNK):
             printed += chunk
             del printed[:-_PRINTED]
@@ -137,6 +137,4 @@ def _end(process: subprocess.Popen[bytes], printing: threading.Thread, *pipes: I
     for pipe in pipes:
         with contextlib.suppress(OSError):
             pipe.close()
-    printing.join(_END_SECONDS)
-    if process.stdout is not None and not printing.is_alive():
-        process.stdout.close()
+    printing.join(_END_SECONDS)  # a child of the plugin may still hold the output open

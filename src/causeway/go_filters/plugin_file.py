@@ -39,10 +39,10 @@ def kept_plugin(path: str, digest: str) -> Path:
             "the file differs from the driver's",
             "copy the driver's to this path on every executor; if it was built again, start the mirror again",
         )
-    with writable(path, plugins), tempfile.NamedTemporaryFile(dir=plugins, delete=False) as unfinished:
-        unfinished.write(content)
-        unfinished.flush()
-        Path(unfinished.name).replace(kept)
+    with writable(path, plugins), tempfile.TemporaryDirectory(dir=plugins) as directory:
+        unfinished = Path(directory) / digest
+        unfinished.write_bytes(content)
+        unfinished.replace(kept)
     return kept
 
 
