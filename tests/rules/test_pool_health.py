@@ -205,6 +205,16 @@ def test_a_node_lags_exactly_if_one_partition_of_it_is_over_the_threshold(
         assert (verdicts[name].worst_lag > threshold) == over
 
 
+@given(st.tuples(numbers, numbers), st.tuples(numbers, numbers), st.integers(0, 3))
+def test_a_sum_over_partitions_decides_nothing(
+    a: tuple[int, int], b: tuple[int, int], threshold: int
+) -> None:
+    verdicts = judge_nodes(pool("ab", lag_threshold=threshold), {"a": report(*a), "b": report(*b)}, {}, NOW)
+    assert (verdicts["a"].state == "lagging") == any(
+        theirs - mine > threshold for mine, theirs in zip(a, b, strict=True)
+    )
+
+
 @given(three, positions_drawn)
 def test_nothing_in_one_partition_makes_up_for_another(
     drawn: dict[str, NodeReport], positions: dict[Spot, int]
