@@ -24,10 +24,11 @@ def test_a_consumer_that_cannot_be_closed_keeps_no_other_client_open() -> None:
 
     attempt: Any = object.__new__(Attempt)
     attempt._task, attempt._producer, attempt._ledger = TaskState(), client("producer"), client("ledger")
+    attempt._flow = client("filters")
     attempt._partitions = SimpleNamespace(consumers=[client("one"), client("two", fails=True)])
 
     with pytest.raises(RuntimeError):
         attempt.close()
 
-    assert sorted(closed) == ["ledger", "one", "producer", "two"]
+    assert sorted(closed) == ["filters", "ledger", "one", "producer", "two"]
     assert attempt._task.denied == {"t"}
