@@ -190,7 +190,12 @@ class CausewayMirror:
         return [row for _, _, row in sorted(found, key=lambda one: one[:2])]
 
     def _has(self, topic: str) -> bool:
-        return topic in AdminClient({"bootstrap.servers": self._destination}).list_topics(timeout=10).topics
+        return (
+            topic
+            in AdminClient({"bootstrap.servers": self._destination, "log_level": 0})
+            .list_topics(timeout=10)
+            .topics
+        )
 
 
 def failing(point: str, hit: int, action: str, flag: Path) -> dict[str, str]:

@@ -113,7 +113,7 @@ def backlog(scenario: Scenario, topic: str, megabytes: float, *, record_bytes: i
     random = Random(scenario.seed)
     count = int(megabytes * 1_000_000 / record_bytes)
     name = f"backlog-{uuid.uuid4().hex[:6]}"
-    producer = Producer({"bootstrap.servers": scenario.servers["source"], "linger.ms": 5})
+    producer = Producer({"bootstrap.servers": scenario.servers["source"], "linger.ms": 5, "log_level": 0})
     reported = 0
 
     def report(token_of: str) -> Callable[[Any, Any], None]:

@@ -195,7 +195,9 @@ def _send(scenario: Scenario, topic: str, size: int) -> int:
     sent = content(None, value, headers, at, "create")
     scenario.journal.add(Sent(scenario.journal.now(), name, topic, 0, sent, "", scenario.ids[topic]))
     offsets: list[int] = []
-    producer = Producer({"bootstrap.servers": scenario.servers["source"], "message.max.bytes": 10 * size})
+    producer = Producer(
+        {"bootstrap.servers": scenario.servers["source"], "message.max.bytes": 10 * size, "log_level": 0}
+    )
     producer.produce(
         topic, value=value, partition=0, timestamp=at, headers=headers,
         on_delivery=lambda error, message: offsets.append(-1 if error else message.offset()),

@@ -46,7 +46,7 @@ class Ledger:
         new = NewTopic(self.topic, len(copy), 1, config={"cleanup.policy": "compact"})
         admin.create_topics([new])[self.topic].result()
         new_id = topic_ids(admin, [self.topic])[self.topic]
-        producer = Producer({"bootstrap.servers": self.scenario.servers["destination"]})
+        producer = Producer({"bootstrap.servers": self.scenario.servers["destination"], "log_level": 0})
         for partition, records in copy.items():
             for rec in records:
                 value = _disguised(rec.value, new_id) if disguised else rec.value

@@ -122,7 +122,7 @@ class Scene:
         self.destination = destination
         self.mirror = CausewayMirror(directory, source, destination, shards=1, partitions=placement)
         self.topic = f"{self.mirror.name}.t"
-        self._sender = Producer({"bootstrap.servers": source.bootstrap_servers})
+        self._sender = Producer({"bootstrap.servers": source.bootstrap_servers, "log_level": 0})
         assert look(source).create_topic(self.topic, 1, 1, {})
         self.send(b"before")
         self.replicate()
@@ -156,7 +156,7 @@ class Scene:
         )
 
     def commit(self, *entries: Entry) -> None:
-        producer = Producer({"bootstrap.servers": self.destination.bootstrap_servers})
+        producer = Producer({"bootstrap.servers": self.destination.bootstrap_servers, "log_level": 0})
         for topic, partition, key, value in entries:
             producer.produce(topic, value, key, partition)
         assert producer.flush(10) == 0

@@ -41,7 +41,7 @@ def view(line: ProxiedCluster, monkeypatch: pytest.MonkeyPatch) -> ClusterView:
 
 
 def fill(line: ProxiedCluster, topic: str, *records: tuple[bytes | None, bytes]) -> None:
-    producer = Producer({"bootstrap.servers": line.cluster.bootstrap_servers})
+    producer = Producer({"bootstrap.servers": line.cluster.bootstrap_servers, "log_level": 0})
     for key, value in records:
         producer.produce(topic, value, key, 1)
     assert producer.flush(10) == 0

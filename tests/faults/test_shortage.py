@@ -100,7 +100,7 @@ def test_a_quota_makes_it_slow_and_costs_nothing_else(
             quota(clusters[side], side),
         ):
             with data_faults.while_mirror_is(when):
-                producer = Producer({"bootstrap.servers": scenario.servers["source"]})
+                producer = Producer({"bootstrap.servers": scenario.servers["source"], "log_level": 0})
                 for n in range(40):
                     data_faults.send("t", n % 2, 100_000, producer=producer)
                 scenario.write(scenario.topics)

@@ -264,13 +264,15 @@ def test_compaction_makes_holes_and_loses_nothing_that_counts(
 
 
 def create(cluster: EmbeddedCluster, topic: str, partitions: int, config: dict[str, str]) -> None:
-    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
     admin.create_topics([NewTopic(topic, partitions, 1, config=config)])[topic].result()
 
 
 def overwrite(data_faults: DataFaults, suffix: str, partitions: int, records: int) -> int:
     """Few keys, again and again."""
-    producer = Producer({"bootstrap.servers": data_faults.scenario.servers["source"], "linger.ms": 0})
+    producer = Producer(
+        {"bootstrap.servers": data_faults.scenario.servers["source"], "linger.ms": 0, "log_level": 0}
+    )
     for n in range(records):
         data_faults.send(suffix, n % partitions, 30, key=f"k{n % 20}".encode(), producer=producer)
     return records

@@ -24,7 +24,7 @@ def test_the_ledger_is_written_although_the_map_has_no_leader(tmp_path: Path) ->
     with EmbeddedCluster.start("unled", brokers=3, directory=tmp_path / "unled") as cluster:
         first, second, _third = cluster.brokers
         servers = f"127.0.0.1:{first.port}"
-        admin = AdminClient({"bootstrap.servers": servers})
+        admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
         wanted = [
             NewTopic("ledger", 1, replica_assignment=[[first.id]]),
             NewTopic("offsets", 1, replica_assignment=[[second.id]]),

@@ -26,7 +26,7 @@ def test_the_last_entry_of_each_place_is_found_at_any_distance_from_the_end(
     view = ClusterView(Cluster("destination", {"bootstrap.servers": world.servers["destination"]}))
     ensure_topics(view, world.mirror, 1, 1)
     spot = (offset_map_topic(world.mirror), 1)
-    producer = Producer({"bootstrap.servers": world.servers["destination"]})
+    producer = Producer({"bootstrap.servers": world.servers["destination"], "log_level": 0})
     for number in range(40):
         to = ["there", "id", 0 if number < 2 else 1 + number % 2]
         entry = {"v": 1, "topic_id": "T", "to": to, "runs": [[0, 0, 1], [10 * number, 100 * number, 7]]}

@@ -22,7 +22,7 @@ def test_a_topic_whose_partitions_have_no_leader_is_absent_from_the_offsets(tmp_
     with EmbeddedCluster.start("unled", brokers=3, directory=tmp_path / "unled") as cluster:
         first, second, _third = cluster.brokers
         servers = f"127.0.0.1:{first.port}"
-        admin = AdminClient({"bootstrap.servers": servers})
+        admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
         wanted = NewTopic("t", 1, replica_assignment=[[second.id]])
         for future in admin.create_topics([wanted]).values():
             future.result()

@@ -74,7 +74,7 @@ def pump(one: socket.socket, other: socket.socket) -> None:
 
 
 def create_topic(servers: str, topic: str, replicas: int = 1, config: dict[str, str] | None = None) -> None:
-    admin = AdminClient({"bootstrap.servers": servers})
+    admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
     new = NewTopic(topic, num_partitions=1, replication_factor=replicas, config=config or {})
     for created in admin.create_topics([new], operation_timeout=DEADLINE).values():
         created.result(DEADLINE)
@@ -153,7 +153,9 @@ def test_clients_of_the_proxy_listener_stay_with_the_proxy(single: EmbeddedClust
     with Forwarder(single.proxied_servers, target) as proxy:
         produce(single.proxied_servers, topic_name, ["one"])
         seen = (
-            AdminClient({"bootstrap.servers": single.proxied_servers}).list_topics(timeout=DEADLINE).brokers
+            AdminClient({"bootstrap.servers": single.proxied_servers, "log_level": 0})
+            .list_topics(timeout=DEADLINE)
+            .brokers
         )
         assert [f"{one.host}:{one.port}" for one in seen.values()] == [single.proxied_servers]
     # The bootstrap connection and the one to the advertised address, which is the proxy's again.
@@ -173,7 +175,7 @@ def test_three_brokers_go_on_without_one(triple: EmbeddedCluster, topic_name: st
     produce(servers, topic_name, ["two"])
     triple.brokers[0].start()
     triple.wait_ready(DEADLINE)
-    seen = AdminClient({"bootstrap.servers": servers}).list_topics(timeout=DEADLINE).brokers
+    seen = AdminClient({"bootstrap.servers": servers, "log_level": 0}).list_topics(timeout=DEADLINE).brokers
     assert set(seen) == {0, 1, 2}
     assert {f"{HOST}:{one.port}" for one in seen.values()} == set(servers.split(","))
     assert consume(servers, topic_name, 2) == ["one", "two"]

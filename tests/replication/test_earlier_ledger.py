@@ -41,7 +41,7 @@ def sharded_alike(world: World, earlier: EarlierLedger) -> str:
 
 def write(world: World, ledger: EarlierLedger, names: dict[str, str]) -> None:
     """The earlier version's records, in their logs' order."""
-    producer = Producer({"bootstrap.servers": world.servers["destination"], "acks": "all"})
+    producer = Producer({"bootstrap.servers": world.servers["destination"], "acks": "all", "log_level": 0})
     for log, name in names.items():
         for row in ledger.of(log):
             producer.produce(name, key=row.key, value=row.value, partition=row.partition)

@@ -254,7 +254,7 @@ def test_the_offset_map_is_exact_although_others_write_too(world: World) -> None
     world.topic("t", 1, on="destination")
     run = world.run(world.config(on_existing_records="append"))
     run.until(lambda: world.ledger().positions, "it runs")
-    stranger = Producer({"bootstrap.servers": world.servers["destination"], "linger.ms": 0})
+    stranger = Producer({"bootstrap.servers": world.servers["destination"], "linger.ms": 0, "log_level": 0})
     for n in range(40):
         world.produce(topic, world.numbers(50, 1, n * 50), transaction="abort" if n % 5 == 4 else None)
         stranger.produce(topic, value=b"stranger", partition=0)

@@ -29,7 +29,7 @@ class Follower:
 
     def __init__(self, servers: str, topic: str) -> None:
         self._servers, self._topic = servers, topic
-        self._admin = AdminClient({"bootstrap.servers": servers})
+        self._admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
         self._consumer: Consumer | None = None
         self.values: set[bytes | None] = set()
 

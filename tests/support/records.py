@@ -77,7 +77,7 @@ def _rec(message: Any) -> Rec:
 
 def end_offsets(servers: str, topic: str, partitions: int, *, seconds: float = 30.0) -> dict[int, int]:
     """The current log ends. Retries while there is no leader: of a new topic, or after a broker's death."""
-    admin = AdminClient({"bootstrap.servers": servers})
+    admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
     wanted = {TopicPartition(topic, n): OffsetSpec.latest() for n in range(partitions)}
     deadline = time.monotonic() + seconds
     while True:

@@ -36,7 +36,7 @@ class Rights:
 
     def __init__(self, cluster: EmbeddedCluster) -> None:
         self.cluster = cluster
-        self._admin = AdminClient({"bootstrap.servers": cluster.internal_servers})
+        self._admin = AdminClient({"bootstrap.servers": cluster.internal_servers, "log_level": 0})
         for kind in (ResourceType.TOPIC, ResourceType.GROUP, TRANSACTIONAL_ID):
             self._create(kind, "*", AclOperation.ALL, AclPermissionType.ALLOW)
         self._create(

@@ -72,7 +72,7 @@ class World:
     def admin(self, on: str = "source") -> AdminClient:
         """Kept: futures of a client that is gone never end."""
         if on not in self._admins:
-            self._admins[on] = AdminClient({"bootstrap.servers": self.servers[on]})
+            self._admins[on] = AdminClient({"bootstrap.servers": self.servers[on], "log_level": 0})
         return self._admins[on]
 
     def produce(

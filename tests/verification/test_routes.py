@@ -219,7 +219,7 @@ class Stage:
         )
 
     def write(self, ledger: str, record: LedgerRecord) -> None:
-        producer = Producer({"bootstrap.servers": self.world.servers["destination"]})
+        producer = Producer({"bootstrap.servers": self.world.servers["destination"], "log_level": 0})
         key, value = encode(record)
         producer.produce(ledger, value, key, partition=0 if isinstance(record, Adopted) else 1)
         assert producer.flush(30) == 0

@@ -176,7 +176,7 @@ class Stage:
             )
 
     def write(self, record: LedgerRecord) -> None:
-        producer = Producer({"bootstrap.servers": self.world.servers["destination"]})
+        producer = Producer({"bootstrap.servers": self.world.servers["destination"], "log_level": 0})
         key, value = encode(record)
         producer.produce(ledger_topic(self.world.mirror), value, key, partition=1)
         assert producer.flush(30) == 0
