@@ -25,7 +25,9 @@ from causeway.core.ledger_record import (
     Hidden,
     Lease,
     LedgerRecord,
+    NodeMoved,
     NodeRequest,
+    NodeRequestDone,
     Paused,
     PoolMembers,
     RouteClaim,
@@ -36,6 +38,7 @@ from causeway.core.ledger_record import (
 )
 from causeway.core.position import NO_LATENCY, KnownRecord, Place, Position, SourcePartition, Tally
 from causeway.core.receipt import Outcome, Receipt, TaskError
+from causeway.core.shard_records import NodeRequestOutcome
 from causeway.core.task_order import (
     Lane,
     Limits,
@@ -97,6 +100,17 @@ records: dict[type[Any], st.SearchStrategy[Any]] = {
     ),
     PoolMembers: st.builds(PoolMembers, texts, texts, st.dictionaries(texts, texts, max_size=3), numbers),
     NodeRequest: st.builds(NodeRequest, texts, texts, texts, numbers, st.booleans()),
+    NodeMoved: st.builds(NodeMoved, counts, texts, texts, texts, texts, texts, numbers, numbers),
+    NodeRequestDone: st.builds(
+        NodeRequestDone,
+        counts,
+        texts,
+        numbers,
+        st.sampled_from(get_args(NodeRequestOutcome)),
+        texts,
+        texts,
+        numbers,
+    ),
     Event: st.builds(Event, counts, counts, numbers, texts, texts),
     Stopped: st.builds(
         Stopped,
@@ -186,10 +200,12 @@ def test_kinds_do_not_share_keys(stopped: Stopped, position: Position) -> None:
             CreatedTopic("t", "id", 0),
             RouteClaim("c", "t", "to", "id", False, True, 0),
             Event(1, 1, 0, "info", "w"),
+            NodeMoved(1, "p", "a", "b", "dead", "w", 0),
+            NodeRequestDone(1, "p", 1, "moved", "b", "w", 0),
             Adopted(1, "u@h", "group g", "", {}, {}, {}, 0),
         )
     }
-    assert len(keys) == 10
+    assert len(keys) == 12
 
 
 @given(counts, counts)

@@ -22,7 +22,16 @@ from causeway.core.control_records import (
     RouteClaim,
 )
 from causeway.core.position import Position
-from causeway.core.shard_records import EVENTS_KEPT, Event, Gap, Heartbeat, Hidden, Stopped
+from causeway.core.shard_records import (
+    EVENTS_KEPT,
+    Event,
+    Gap,
+    Heartbeat,
+    Hidden,
+    NodeMoved,
+    NodeRequestDone,
+    Stopped,
+)
 
 __all__ = [
     "CONTROL",
@@ -39,7 +48,9 @@ __all__ = [
     "Hidden",
     "Lease",
     "LedgerRecord",
+    "NodeMoved",
     "NodeRequest",
+    "NodeRequestDone",
     "Paused",
     "PoolMembers",
     "RouteClaim",
@@ -61,7 +72,8 @@ class UnknownRecord(ValueError):
 
 LedgerRecord = (
     Lease | Heartbeat | Generation | Cut | Paused | CreatedTopic | RouteClaim | Event
-    | Stopped | Gap | Hidden | Adopted | PoolMembers | NodeRequest | Position
+    | Stopped | Gap | Hidden | Adopted | PoolMembers | NodeRequest | NodeMoved | NodeRequestDone
+    | Position
 )  # fmt: skip
 
 _KINDS: dict[str, type[Any]] = {
@@ -81,10 +93,12 @@ _KINDS: dict[str, type[Any]] = {
         Adopted,
         PoolMembers,
         NodeRequest,
+        NodeMoved,
+        NodeRequestDone,
     )
 }
 
-_WITH_TEXTS = (Event, Stopped, Gap, Cut)
+_WITH_TEXTS = (Event, Stopped, Gap, Cut, NodeMoved, NodeRequestDone)
 _TEXTS = ("what", "todo", "why", "reason")
 
 

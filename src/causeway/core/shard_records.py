@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from causeway.core.position import SourcePartition
+
+NodeRequestOutcome = Literal["moved", "unchanged", "refused"]
 
 EVENTS_KEPT = 32
 """Events rotate through this many keys for each shard, so compaction keeps the latest."""
@@ -153,3 +155,41 @@ class Hidden:
 
     def key(self) -> str:
         return f"{self.kind}|{self.to_topic}|{self.to_partition}"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeMoved:
+    """A shard reads a source pool from another node; with an empty `to`, no node can be read from.
+
+    Written again with the pause when it is known. The newest of each shard and pool is kept.
+    """
+
+    kind: ClassVar[str] = "node-moved"
+    shard: int
+    pool: str
+    left: str  # empty if no node could be read from before
+    to: str
+    reason: str  # a pool_health.DecisionKind
+    what: str  # the reason, for an operator
+    at: int
+    pause_ms: int = -1  # from the last commit with records before to the first one after; -1: not known yet
+
+    def key(self) -> str:
+        return f"{self.kind}|{self.shard}|{self.pool}"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRequestDone:
+    """A shard executed an operator's request for a node (`control_records.NodeRequest`), or refused it."""
+
+    kind: ClassVar[str] = "node-request-done"
+    shard: int
+    pool: str
+    request: int  # the time of the request
+    outcome: str  # a NodeRequestOutcome
+    node: str  # the one that is read from now
+    what: str  # for an operator
+    at: int
+
+    def key(self) -> str:
+        return f"{self.kind}|{self.shard}|{self.pool}"

@@ -71,7 +71,10 @@ class LedgerReader:
     def seen(self, shard: int) -> SeenLedger:
         """Return what was read of a shard's and the control partition, so that a task can resume there."""
         state = self.state
-        control = [record for record in (state.lease, state.generation, state.cut, state.paused) if record]
+        control: list[LedgerRecord] = [
+            record for record in (state.lease, state.generation, state.cut, state.paused) if record
+        ]
+        control += state.node_requests.values()
         own: list[LedgerRecord] = [
             position for (number, _), position in state.by_partition.items() if number == shard
         ]

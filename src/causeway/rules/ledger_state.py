@@ -15,7 +15,9 @@ from causeway.core.ledger_record import (
     Hidden,
     Lease,
     LedgerRecord,
+    NodeMoved,
     NodeRequest,
+    NodeRequestDone,
     Paused,
     PoolMembers,
     RouteClaim,
@@ -40,6 +42,8 @@ class LedgerState:
     adopted: dict[str, Adopted] = field(default_factory=dict)
     pools: dict[str, PoolMembers] = field(default_factory=dict)  # by name
     node_requests: dict[str, NodeRequest] = field(default_factory=dict)  # by pool
+    node_moves: dict[tuple[int, str], NodeMoved] = field(default_factory=dict)  # by shard and pool
+    node_results: dict[tuple[int, str], NodeRequestDone] = field(default_factory=dict)  # by shard and pool
     events: dict[str, Event] = field(default_factory=dict)
     verdicts_by: dict[tuple[int, SourcePartition], Stopped] = field(default_factory=dict)
     gaps: dict[str, Gap] = field(default_factory=dict)
@@ -101,6 +105,10 @@ class LedgerState:
                 self.pools[record.name] = record
             case NodeRequest():
                 self.node_requests[record.pool] = record
+            case NodeMoved():
+                self.node_moves[record.shard, record.pool] = record
+            case NodeRequestDone():
+                self.node_results[record.shard, record.pool] = record
             case Event():
                 self.events[record.key()] = record
             case Gap():
@@ -110,6 +118,17 @@ class LedgerState:
                 self.hidden_by[partition, record.key()] = record
             case Stopped():
                 self.verdicts_by[partition, record.source] = record
+
+    def executed_requests(self, shard: int) -> dict[str, int]:
+        """The time of the latest request for a node that this shard has executed, by pool.
+
+        Requests from before the sharding in force count as executed: the shard may be a new one.
+        """
+        before = self.generation.at if self.generation else 0
+        return {
+            pool: max(before, done.request if (done := self.node_results.get((shard, pool))) else 0)
+            for pool in self.node_requests
+        }
 
     def newest_lease(self) -> int:
         return self.lease.number if self.lease else 0
