@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import time
 from pathlib import Path
 
 import psutil
@@ -39,12 +40,17 @@ def kept(rec: Rec) -> bool:
     return json.loads(rec.value or b"{}").get("shop") in ("a", "c")
 
 
-def hosts(directory: Path) -> list[int]:
-    """The processes that run programs of this cache."""
+def hosts(directory: Path, age: float = 0) -> list[int]:
+    """The processes that run programs of this cache, for so many seconds already."""
     found = []
-    for process in psutil.process_iter(["cmdline", "status"]):
-        command = process.info["cmdline"] or [""]
-        if command[0].startswith(str(directory)) and process.info["status"] != psutil.STATUS_ZOMBIE:
+    for process in psutil.process_iter(["cmdline", "status", "create_time"]):
+        info = process.info
+        command = info["cmdline"] or [""]
+        if (
+            command[0].startswith(str(directory))
+            and info["status"] != psutil.STATUS_ZOMBIE
+            and time.time() - info["create_time"] >= age
+        ):
             found.append(process.pid)
     return found
 
@@ -62,10 +68,9 @@ def test_kills_of_the_plugins_process_and_of_the_mirror(world: World, plugin: Pa
         first = world.run(config, env={"CAUSEWAY_FAILPOINT": f"after-ledger:4:driver:{flag}"})
         killed: set[int] = set()
         while first.alive:
-            for pid in hosts(tmp_path):
-                if pid not in killed:
-                    killed.add(pid)
-                    os.kill(pid, signal.SIGKILL)
+            for pid in hosts(tmp_path, age=0.3):
+                killed.add(pid)
+                os.kill(pid, signal.SIGKILL)
         assert first.wait() == -9, first.output
     assert len(killed) > 2
     eventually(lambda: not hosts(tmp_path), "the plugin's processes end with their workers")

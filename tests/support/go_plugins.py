@@ -138,6 +138,10 @@ func (p *probe) IsAllowed(msg []byte) bool {
 		return path == string(p.config)
 	case "panic":
 		panic("not this one")
+	case "panic with a colour":
+		panic("\\x1b[31mred\\n" + path)
+	case "append":
+		_ = append(msg, "over the next value"...)
 	case "index":
 		return msg[len(msg)+len(p.config)] == 1
 	case "exit":
