@@ -116,3 +116,15 @@ def test_records_skipped_before_the_topic_had_an_id_count_as_skipped() -> None:
     other, began = begun_again(replace(nameless, topic_id="here"), "other", 0, FIRST.place, 0, "", 1)
     other = replace(other, offset=40)
     assert coverage_of(other, [gap, began]).skipped() == (), "of another topic of the name"
+
+
+def test_on_a_source_pool_gaps_count_whichever_node_they_were_found_on() -> None:
+    """Each node has a topic id of its own."""
+    of_pool, gap = move(replace(FIRST, node="n1"), 30)
+    on_another = replace(of_pool, topic_id="id on n2", node="n2", offset=60)
+    assert coverage_of(on_another, [gap]).skipped() == ((20, 30),)
+    restarted, began = begun_again(on_another, "new on n2", 0, FIRST.place, 0, "", 1)
+    assert coverage_of(replace(restarted, offset=10), [began]).within(0, 10) == 10
+    later, skipped = move(restarted, 5)
+    coverage = coverage_of(replace(later, topic_id="new on n1", node="n1", offset=9), [began, skipped])
+    assert coverage.skipped() == ((0, 5),)

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from causeway.core.choices import OnGap, OnRecreate
 from causeway.core.offsets import describe_gap
-from causeway.core.position import Place, Position, SourcePartition, Tally
+from causeway.core.position import KnownRecord, Place, Position, SourcePartition, Tally
 from causeway.core.task_order import Lane
 from causeway.rules.gaps import Settled, moved, settle
 from causeway.rules.integrity import LogFacts
+from causeway.rules.positions import known_record
 
 SOURCE = SourcePartition("cluster", "orders", 3)
 LANE = Lane(SOURCE, "a", Place("copy", "p", 3), None)
@@ -111,3 +112,12 @@ def test_gaps_of_one_partition_do_not_hide_each_other() -> None:
     _, once_more = moved(back, 20, verdict="skip", by="me", why="", at=3)
     assert len({gap.key(), again.key(), once_more.key(), replace(gap, partition=4).key()}) == 4
     assert "moved back from offset 20 to 10" in describe_gap(again)
+
+
+@pytest.mark.parametrize("to", [5, 40])
+def test_after_a_move_the_record_before_the_position_is_another_one(to: int) -> None:
+    """With the digest of the old one, a node would be read from there: over what was skipped, say."""
+    of_pool = replace(position(20), node="n1", known=KnownRecord(19, "digest"))
+    new, _ = moved(of_pool, to, verdict="skip", by="me", why="", at=AT)
+    assert (new.offset, new.node) == (to, "n1")
+    assert known_record(new, 0) is None

@@ -54,6 +54,7 @@ def verify(
     mirrors: Iterable[str] | str | None = None,
     wait: bool = False,
     timeout: float | None = None,
+    node: str = "",
     spark: object | None = None,
     on_step: Callable[[str], None] | None = None,
     on_progress: Callable[[int, int], None] | None = None,
@@ -61,6 +62,7 @@ def verify(
     """Compare both sides of mirrors, up to the log ends at the start.
 
     With `wait` a running mirror may first catch up with these ends, for `timeout` seconds at most.
+    Of a source pool `node` is compared, or else the first node that has everything the ledger counts.
     Differences are part of the result, not errors. `on_step` gets a line for each step, `on_progress` the
     compared offsets and their total, 0 if it is unknown; if one of them raises, the comparison ends with that
     exception.
@@ -68,6 +70,8 @@ def verify(
     check_seconds("timeout", timeout)
     check_callable("on_step", on_step)
     check_callable("on_progress", on_progress)
+    if not isinstance(node, str):
+        raise TypeError(f"node must be a name, not {type(node).__name__}")
     names = names_of(mirrors)
     settings = settings_of(config)
     chosen(settings, names)
@@ -83,6 +87,7 @@ def verify(
                 names,
                 wait=wait,
                 timeout=timeout,
+                node=node,
                 say=on_step or _ignore,
                 progress=on_progress or _ignore,
                 stopping=stopping,

@@ -37,6 +37,10 @@ def verify(
     timeout: Annotated[
         str | None, typer.Option(metavar="DURATION", help="Wait no longer than this, like 30s or 5m.")
     ] = None,
+    node: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="Of a source pool: compare this node, whatever it has."),
+    ] = "",
     output: Annotated[
         VerifyOutput, typer.Option("-o", "--output", help="What to print.")
     ] = VerifyOutput.table,
@@ -51,6 +55,7 @@ def verify(
             mirrors=mirror or None,
             wait=wait,
             timeout=seconds,
+            node=node,
             on_step=watch.say,
             on_progress=watch.progress,
         )

@@ -132,6 +132,7 @@ class VerifyReport:
     partitions: tuple[PartitionVerdict, ...]
     notes: tuple[str, ...] = ()
     aliases: Mapping[str, str] = field(default_factory=dict)  # of the sources, by cluster id
+    nodes: Mapping[str, str] = field(default_factory=dict)  # the node that was read, by the pool's name
 
     @property
     def equal(self) -> bool:
@@ -156,6 +157,7 @@ class VerifyReport:
             "mirror": self.mirror,
             "sources": list(self.sources),
             "destination": self.destination,
+            "nodes": dict(self.nodes),
             "equal": self.equal,
             "at": self.at,
             "seconds": round(self.seconds, 3),

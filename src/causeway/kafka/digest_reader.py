@@ -238,6 +238,11 @@ def _timestamp(message: Any) -> int:
     return int(milliseconds) if kind else _NULL
 
 
+def digest_of(message: Any) -> str:
+    """The digest of one record, as positions have it of the last record read."""
+    return record_digests([message], timestamps=True)[0].hex()
+
+
 def record_digests(messages: Sequence[Any], *, timestamps: bool) -> list[bytes]:
     """Hot loop: runs for every record of both sides."""
     made: list[bytes] = []

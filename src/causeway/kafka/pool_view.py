@@ -37,8 +37,21 @@ class PoolView(ClusterView):
         return self.pool.id or self._current.cluster_id()
 
     def settle(self, pool: SourcePool) -> None:
-        """From now on the pool has its id, and its nodes those that the ledger knows."""
+        """From now on the pool has its id, and nodes without a cluster id are not read."""
         self.pool = pool
+        usable = self._usable()
+        if self._current not in usable:
+            responding = [view for view in usable if view._cluster_id]
+            if responding:
+                self._use(responding[0])
+
+    def node_views(self) -> dict[str, ClusterView]:
+        """Views of the nodes that may be read, by name."""
+        return {view.cluster.alias: view for view in self._usable()}
+
+    def use(self, node: str) -> None:
+        """Queries go to this node from now on."""
+        self._use(self.node_views()[node])
 
     def node_ids(self) -> dict[str, str]:
         """Return the cluster ids of the nodes that respond, by name."""
@@ -57,7 +70,10 @@ class PoolView(ClusterView):
         if failed != self.cluster.alias:
             return False
         start = self._nodes.index(self._current)
+        usable = self._usable()
         for view in self._nodes[start + 1 :] + self._nodes[:start]:
+            if view not in usable:
+                continue
             try:
                 view.connect(OTHERS_SECONDS)
             except CausewayError:
@@ -83,13 +99,13 @@ class PoolView(ClusterView):
 
         furthest: dict[Spot, int] = {}
         with ThreadPoolExecutor(len(self._nodes), thread_name_prefix="nodes") as asking:
-            for offsets in asking.map(ask, self._nodes):
+            for offsets in asking.map(ask, self._usable()):
                 furthest |= {spot: max(end, furthest.get(spot, end)) for spot, end in offsets.items()}
         return furthest
 
     def _connect_to_one(self, seconds: float) -> None:
         failure: CausewayError | None = None
-        for view in [self._current, *(view for view in self._nodes if view is not self._current)]:
+        for view in [self._current, *(view for view in self._usable() if view is not self._current)]:
             try:
                 view.connect(min(seconds, OTHERS_SECONDS) if len(self._nodes) > 1 else seconds)
             except CausewayError as error:
@@ -103,6 +119,11 @@ class PoolView(ClusterView):
             why=str(failure),
             cluster=self.cluster.alias,
         )
+
+    def _usable(self) -> list[ClusterView]:
+        """Nodes that may be read: a settled pool knows their cluster ids."""
+        known = {node.name for node in self.pool.nodes if node.cluster_id or not self.pool.id}
+        return [view for view in self._nodes if view.cluster.alias in known]
 
     def _use(self, view: ClusterView) -> None:
         """Queries go to this node from now on."""

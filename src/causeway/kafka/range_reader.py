@@ -1,6 +1,6 @@
-"""Reads ranges of many partitions, each from one offset to another: what `adopt` compares.
+"""Reads ranges of many partitions, each from one offset to another: what `adopt` and `check` compare.
 
-Each record is passed to a function and not kept: callers need only a fingerprint of it.
+Each record is passed to a function and not kept: callers need only a fingerprint or a digest of it.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ from confluent_kafka import KafkaError, TopicPartition
 
 from causeway.core.cluster import Cluster
 from causeway.core.filtering import FilterRecord
+from causeway.core.position import KnownRecord
 from causeway.core.topic import Spot
 from causeway.errors import CausewayError, IntegrityError, Unreachable
 from causeway.kafka import clients
 from causeway.kafka.admin import ClusterView
+from causeway.kafka.digest_reader import digest_of
 from causeway.kafka.failures import as_user_error, is_denied, is_gone
 from causeway.kafka.native.consumer_handle import ObjectConsumer
 from causeway.kafka.records import record_of
@@ -81,23 +83,53 @@ def last_records(
                 todo="stop the old tool; the brokers abort its open transaction after its timeout, by "
                 "default a minute",
             )
-    found: dict[Spot, Ending[T]] = {}
-    waiting = dict.fromkeys(spots, most)  # how many offsets before the end to begin
-    while waiting:
-        spans = {spot: (max(starts[spot], ends[spot] - back), ends[spot]) for spot, back in waiting.items()}
-        for spot, seen in read_spans(
+    return _last(
+        {spot: (starts[spot], ends[spot]) for spot in spots},
+        most,
+        lambda spans: read_spans(
             view.cluster, spans, lambda record: (record.offset, see(record)), progress=progress
-        ).items():
+        ),
+    )
+
+
+def last_digests(
+    cluster: Cluster, limits: Mapping[Spot, OffsetRange], most: int, progress: ReadProgress = no_progress
+) -> dict[Spot, Ending[KnownRecord]]:
+    """Return the last committed records within these limits, up to `most` of each partition."""
+    return _last(
+        limits,
+        most,
+        lambda spans: {
+            spot: [(record.offset, record) for record in records]
+            for spot, records in read_digests(cluster, spans, progress).items()
+        },
+    )
+
+
+def _last(
+    limits: Mapping[Spot, OffsetRange],
+    most: int,
+    read: Callable[[Mapping[Spot, OffsetRange]], Mapping[Spot, Sequence[tuple[int, T]]]],
+) -> dict[Spot, Ending[T]]:
+    """The last of what `read` returns, with its offset. Reads further back until it is `most`."""
+    found: dict[Spot, Ending[T]] = {}
+    waiting = dict.fromkeys(limits, most)  # how many offsets before the end to begin
+    while waiting:
+        spans = {
+            spot: (max(limits[spot][0], limits[spot][1] - back), limits[spot][1])
+            for spot, back in waiting.items()
+        }
+        for spot, seen in read(spans).items():
             begin, end = spans[spot]
             if len(seen) > most:
                 seen = seen[-most:]
                 begin = seen[0][0]
-            found[spot] = Ending([record for _, record in seen], begin, end, starts[spot])
+            found[spot] = Ending([record for _, record in seen], begin, end, limits[spot][0])
         # Markers and compaction leave fewer records than offsets.
         waiting = {
             spot: 4 * back
             for spot, back in waiting.items()
-            if len(found[spot].seen) < most and spans[spot][0] > starts[spot]
+            if len(found[spot].seen) < most and spans[spot][0] > limits[spot][0]
         }
     return found
 
@@ -131,6 +163,29 @@ def visit_spans(
     progress: ReadProgress = no_progress,
 ) -> None:
     """Call `take` for each record in these spans; keeps none of them."""
+    _visit(cluster, spans, lambda spot, message: take(spot, record_of(message)), committed, progress)
+
+
+def read_digests(
+    cluster: Cluster, spans: Mapping[Spot, OffsetRange], progress: ReadProgress = no_progress
+) -> dict[Spot, list[KnownRecord]]:
+    """Return offsets and digests of the committed records in these spans. The logs must reach their ends."""
+    found: dict[Spot, list[KnownRecord]] = {spot: [] for spot in spans}
+
+    def take(spot: Spot, message: Any) -> None:
+        found[spot].append(KnownRecord(message.offset(), digest_of(message)))
+
+    _visit(cluster, spans, take, committed=True, progress=progress)
+    return found
+
+
+def _visit(
+    cluster: Cluster,
+    spans: Mapping[Spot, OffsetRange],
+    take: Callable[[Spot, Any], None],
+    committed: bool,
+    progress: ReadProgress,
+) -> None:
     todo = [spot for spot, (begin, end) in spans.items() if begin < end]
     total, before = sum(end - begin for begin, end in (spans[spot] for spot in todo)), 0
     for first in range(0, len(todo), AT_ONCE):
@@ -159,7 +214,7 @@ class _Reading:
             queued_max_messages_kbytes=16 * 1024,
         )
 
-    def read(self, take: Callable[[Spot, FilterRecord], None], report: Callable[[int], None]) -> None:
+    def read(self, take: Callable[[Spot, Any], None], report: Callable[[int], None]) -> None:
         """Read all spans; calls `report` now and then with the number of offsets read."""
         try:
             self._consumer.assign([TopicPartition(*spot, begin) for spot, (begin, _) in self._open.items()])
@@ -177,7 +232,7 @@ class _Reading:
         finally:
             self._consumer.close()
 
-    def _handle(self, message: Any, take: Callable[[Spot, FilterRecord], None]) -> None:
+    def _handle(self, message: Any, take: Callable[[Spot, Any], None]) -> None:
         spot = (message.topic(), message.partition())
         error, offset = message.error(), message.offset()
         if error is not None and error.code() != KafkaError._PARTITION_EOF:
@@ -188,7 +243,7 @@ class _Reading:
             return
         _, end = self._open[spot]
         if error is None and offset < end:
-            take(spot, record_of(message))
+            take(spot, message)
             self._next[spot] = offset + 1
         if offset >= (end if error is not None else end - 1):
             del self._open[spot]
@@ -214,7 +269,7 @@ class _Reading:
                 "records were deleted while they were read",
                 where=where,
                 why=error.str(),
-                todo="run adopt again",
+                todo="run the command again",
             )
         cluster = self._cluster
         return as_user_error(error, cluster.alias, cluster.bootstrap_servers, f"reading {where}")

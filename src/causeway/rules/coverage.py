@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -63,13 +63,19 @@ class Coverage:
             yield begin, end, times
 
 
-def ids_of(position: Position, gaps: Iterable[Gap]) -> set[str]:
-    """The topic ids under which the gaps and quarantine labels of a position were written.
+def of_topic(position: Position, gaps: Iterable[Gap]) -> Callable[[str], bool]:
+    """Whether a gap or a quarantine label with this topic id is of the position's topic.
 
-    A position that began without a topic id got one later, unless it restarted with a recreated topic.
+    A position that began without a topic id got one later, unless it restarted with a recreated topic. The
+    nodes of a source pool have an id each, so there any id counts, except those of topics before a restart.
     """
-    began_again = any(gap.topic_id != gap.to_topic_id == position.topic_id for gap in gaps)
-    return {position.topic_id} if began_again else {position.topic_id, NO_TOPIC_ID}
+    restarts = [gap for gap in gaps if gap.topic_id != gap.to_topic_id]
+    if position.node:
+        before = {gap.topic_id for gap in restarts}
+        return lambda topic_id: topic_id not in before
+    began_again = any(gap.to_topic_id == position.topic_id for gap in restarts)
+    ids = {position.topic_id} if began_again else {position.topic_id, NO_TOPIC_ID}
+    return ids.__contains__
 
 
 def coverage_of(position: Position, gaps: Iterable[Gap]) -> Coverage:
@@ -77,9 +83,9 @@ def coverage_of(position: Position, gaps: Iterable[Gap]) -> Coverage:
     steps = Counter({position.start: 1})
     steps[position.offset] -= 1
     gaps = list(gaps)
-    ids = ids_of(position, gaps)
+    counts = of_topic(position, gaps)
     for gap in gaps:
-        if gap.topic_id == gap.to_topic_id and gap.topic_id in ids:
+        if gap.topic_id == gap.to_topic_id and counts(gap.topic_id):
             steps[gap.end] += 1
             steps[gap.begin] -= 1
     offsets = sorted(steps)

@@ -54,8 +54,10 @@ def moved(position: Position, to: int, *, verdict: str, by: str, why: str, at: i
     """The position at another offset of the same topic; its tally counts the skipped offsets."""
     tally = position.tally
     skipped = tally.skipped + to - position.offset
-    # The epoch belongs to the record before the position, and that is a different record now.
-    new = replace(position, offset=to, epoch=-1, seen=to, at=at, tally=replace(tally, skipped=skipped))
+    # Epoch and digest belong to the record before the position, and that is a different record now.
+    new = replace(
+        position, offset=to, epoch=-1, seen=to, known=None, at=at, tally=replace(tally, skipped=skipped)
+    )
     return new, _gap(position, new, verdict, by, why)
 
 

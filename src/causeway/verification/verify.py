@@ -25,17 +25,20 @@ def verify(
     *,
     wait: bool = False,
     timeout: float | None = None,
+    node: str = "",
     say: SayLine = lambda text: None,
     progress: CompareProgress = lambda done, total: None,
     stopping: threading.Event,
     open_executor: Callable[[int], Executor],
 ) -> list[VerifyReport]:
-    """Compare both sides of the mirrors with these names, or of all.
+    """Compare both sides of the mirrors with these names, or of all; `node` of their source pools.
 
     `open_executor` is called with the number of slots that are useful. Raises KeyboardInterrupt soon after
     `stopping` is set.
     """
-    plans = [VerifyPlan(settings, mirror, say, stopping, progress) for mirror in chosen(settings, names)]
+    plans = [
+        VerifyPlan(settings, mirror, say, stopping, progress, node) for mirror in chosen(settings, names)
+    ]
     for plan in plans:
         plan.read(wait, timeout)
     comparisons = sum(plan.comparisons for plan in plans)
@@ -95,5 +98,6 @@ def _report(plan: VerifyPlan, partitions: list[PartitionVerdict], seconds: float
         seconds=seconds,
         partitions=tuple(sorted(partitions, key=lambda partition: partition.source)),
         notes=tuple(plan.notes),
-        aliases={cluster_id: cluster.alias for cluster_id, cluster in plan.clusters.items()},
+        aliases=dict(plan.aliases),
+        nodes=dict(plan.nodes),
     )

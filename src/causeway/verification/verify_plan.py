@@ -32,7 +32,8 @@ from causeway.planning import filters
 from causeway.planning.clusters import cluster_of, filters_of
 from causeway.planning.routing import routes
 from causeway.planning.rules.selection import absent, select
-from causeway.rules.coverage import ids_of
+from causeway.planning.source_pools import source_view
+from causeway.rules.coverage import of_topic
 from causeway.rules.ledger_state import LedgerState
 from causeway.verification.catch_up import SayLine, wait_until_caught_up
 from causeway.verification.comparison_job import CompareProgress
@@ -45,6 +46,7 @@ from causeway.verification.destination_bounds import (
 )
 from causeway.verification.rules.grouping import group_pairs
 from causeway.verification.rules.pairing import Bounds, pair_of
+from causeway.verification.source_nodes_read import SourceNodesRead
 
 
 class VerifyPlan:
@@ -57,15 +59,19 @@ class VerifyPlan:
         say: SayLine,
         stopping: threading.Event,
         progress: CompareProgress = lambda done, total: None,
+        node: str = "",  # of a source pool: compare this one
     ) -> None:
         self.mirror = mirror
+        self._node = node
         self._say = say
         self._progress = progress
         self._stopping = stopping
-        self._views = {alias: ClusterView(cluster_of(settings, alias)) for alias in mirror.source}
+        self._views = {alias: source_view(settings, alias) for alias in mirror.source}
         self.destination = cluster_of(settings, mirror.destination)
         self._view = ClusterView(self.destination)
-        self.clusters: dict[str, Cluster] = {}  # the sources by their ids
+        self.clusters: dict[str, Cluster] = {}  # the sources by their ids; of a pool the node that is read
+        self.aliases: dict[str, str] = {}  # of the sources, by their ids
+        self.nodes: dict[str, str] = {}  # the node that is read, by the pool's name
         self.filtering = Filtering()
         self.pairs: list[Pair] = []
         self.pools: list[Pool] = []
@@ -83,10 +89,15 @@ class VerifyPlan:
         filters.try_out(self._filters)  # an invalid filter fails here, not in every comparison
         for view in (*self._views.values(), self._view):
             view.connect()
+        pools = SourceNodesRead(mirror, self._views, self.destination, self._node)
+        self.nodes = pools.nodes
+        self.notes += pools.notes
         self.clusters = {view.cluster_id(): view.cluster for view in self._views.values()}
+        self.aliases = {view.cluster_id(): alias for alias, view in self._views.items()}
         self.filtering = Filtering(self._filters, self._view.cluster_id() if mirror.provenance else None)
         source_topics = {key: route.source for key, route in routes(mirror, self._views, self._view).items()}
         sources = self._source_partitions(source_topics)
+        pools.refuse_missing(sources)
         self.at = now_ms()
         log_starts = self._on_source(sources, "earliest")
         ends = self._on_source(sources, "stable")
@@ -100,6 +111,7 @@ class VerifyPlan:
         topics = self._view.describe({position.place.topic for position in positions.values()})
         place_bounds, notes = read_bounds(self._view, positions.values(), topics, self._pause)
         self.notes += notes
+        pools.wait_for_replicated(lambda: self._on_source(sources, "stable"), self._pause)
         now = self._on_source(sources, "stable")
         compacted, compacted_on_destination = self._compacted(source_topics, topics)
         pairs = []
@@ -165,12 +177,13 @@ class VerifyPlan:
             self.notes.append(note)
         return ledger
 
-    def _labels(self) -> dict[tuple[SourcePartition, str], Counter[int]]:
+    def _labels(self) -> dict[SourcePartition, dict[str, Counter[int]]]:
         """Offsets of quarantined records, by their partition and the id of its topic."""
         quarantine = read_labels(self._view, self.mirror.name)
-        labels: dict[tuple[SourcePartition, str], Counter[int]] = {}
+        labels: dict[SourcePartition, dict[str, Counter[int]]] = {}
         for label in quarantine.labels:
-            labels.setdefault((label.source, label.topic_id), Counter())[label.offset] += 1
+            by_topic = labels.setdefault(label.source, {})
+            by_topic.setdefault(label.topic_id, Counter())[label.offset] += 1
         name = quarantine_topic(self.mirror.name)
         if count := quarantine.unlabelled:
             self.notes.append(f"{name} holds {counted(count, 'record')} without a readable label")
@@ -218,9 +231,11 @@ def _compacted_among(configs: Mapping[str, Mapping[str, str]]) -> set[str]:
 
 
 def _labels_of(
-    position: Position, gaps: Sequence[Gap], labels: Mapping[tuple[SourcePartition, str], Counter[int]]
+    position: Position, gaps: Sequence[Gap], labels: Mapping[SourcePartition, Mapping[str, Counter[int]]]
 ) -> Counter[int]:
     offsets: Counter[int] = Counter()
-    for topic_id in ids_of(position, gaps):
-        offsets += labels.get((position.source, topic_id), Counter())
+    counts = of_topic(position, gaps)
+    for topic_id, offsets_labelled in labels.get(position.source, {}).items():
+        if counts(topic_id):
+            offsets += offsets_labelled
     return offsets

@@ -10,7 +10,7 @@ from typing import Any
 
 from causeway.core.position import KnownRecord
 from causeway.core.topic import Spot
-from causeway.kafka.digest_reader import record_digests
+from causeway.kafka.digest_reader import digest_of
 from causeway.kafka.partition_state import PartitionState
 from causeway.kafka.polled import Polled
 from causeway.kafka.source_consumer import SourceConsumer
@@ -50,10 +50,6 @@ def unproved(consumer: SourceConsumer, polled: Polled, task: TaskState) -> tuple
         if state.proof is not None and (why := _absent(consumer, state, instead, task)):
             return polled, why
     return polled._replace(ends=ends), ""
-
-
-def digest_of(message: Any) -> str:
-    return record_digests([message], timestamps=True)[0].hex()
 
 
 def _compare(
