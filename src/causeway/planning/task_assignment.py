@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from causeway.config import MirrorSettings
 from causeway.core.cluster import Cluster
-from causeway.core.control_records import NodeRequest
 from causeway.core.filtering import FilterSpec
 from causeway.core.plan import Plan
 from causeway.core.position import Position, SourcePartition
@@ -53,12 +52,12 @@ def make_orders(
     until: Mapping[SourcePartition, int] | None = None,
     after: int | None = None,
     nodes: Mapping[int, Mapping[str, str]] | None = None,
-    requests: Mapping[str, NodeRequest] | None = None,
+    executed: Callable[[int], Mapping[str, int]] = lambda _shard: {},
 ) -> list[TaskOrder]:
     """Make an order for each shard that has a partition. With `until` shards end there and do not tail.
 
     `nodes`: the node that each shard has read a pool from, by shard and the pool's name.
-    `requests`: for another node, which the tasks until now have executed.
+    `executed`: the time of the latest request for a node that a shard has executed, by the pool's name.
     """
     nodes = nodes or {}
     mirror = run.mirror
@@ -74,7 +73,7 @@ def make_orders(
             shard=shard,
             lanes=tuple(mine),
             tail=None if until is not None else mirror.slice,
-            sources=_on_nodes(run.sources, nodes.get(shard, {}), requests or {}),
+            sources=_on_nodes(run.sources, nodes.get(shard, {}), executed(shard)),
             destination=run.destination,
             ledger_id=run.ledger_id,
             limits=_limits(mirror, plan, mine, len(lanes)),
@@ -104,15 +103,14 @@ def _own_topics(mirror: MirrorSettings) -> tuple[str, str]:
 
 
 def _on_nodes(
-    sources: Mapping[str, SourceCluster], nodes: Mapping[str, str], requests: Mapping[str, NodeRequest]
+    sources: Mapping[str, SourceCluster], nodes: Mapping[str, str], executed: Mapping[str, int]
 ) -> dict[str, SourceCluster]:
     """The sources, pools with the node to go on with."""
     result = dict(sources)
     for cluster_id, source in sources.items():
         if source.pool is not None:
             name = source.pool.name
-            executed = requests[name].at if name in requests else 0
-            result[cluster_id] = replace(source, node=nodes.get(name, ""), request=executed)
+            result[cluster_id] = replace(source, node=nodes.get(name, ""), request=executed.get(name, 0))
     return result
 
 

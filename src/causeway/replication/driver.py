@@ -111,7 +111,7 @@ class Driver:
             until=self._ready.until,
             after=after,
             nodes={shard: beat.nodes for shard, beat in reader.state.heartbeats.items()},
-            requests=reader.state.node_requests,
+            executed=reader.state.executed_requests,
         )
         self._state.ordered({order.shard for order in orders})
         return orders

@@ -15,6 +15,7 @@ from causeway.kafka.offset_map import decode_entry
 from causeway.kafka.partition_state import PartitionState
 from causeway.kafka.task_errors import Again
 from causeway.replication.worker.commit import Committer
+from causeway.replication.worker.node_log import NodeLog
 from causeway.replication.worker.source_nodes import SourceNodes
 from causeway.replication.worker.task_state import TaskState
 from causeway.rules.ledger_consistency import MapEntry
@@ -23,7 +24,7 @@ from support.plain_order import plain_order
 SOURCE = SourcePartition("c", "t", 0)
 PLACE = Place("to", "there", 0)
 ORDER = plain_order(ledger_id="books")
-NO_POOLS = SourceNodes(ORDER, lambda level, what: None)
+NO_POOLS = SourceNodes(ORDER, NodeLog(1, TaskState()))
 
 
 class View:

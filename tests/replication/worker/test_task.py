@@ -8,6 +8,7 @@ import pytest
 
 from causeway.kafka.task_errors import Again
 from causeway.replication.worker.attempt import Attempt
+from causeway.replication.worker.node_log import NodeLog
 from causeway.replication.worker.source_nodes import SourceNodes
 from causeway.replication.worker.task import serve_order
 from causeway.replication.worker.task_state import TaskState
@@ -59,12 +60,12 @@ def test_a_tasks_own_commits_must_be_in_the_ledger(world: World) -> None:
     order = order_of(world, topic, 10)
     (lane,) = order.lanes
     memory = TaskState()
-    first = Attempt(order, memory, SourceNodes(order, memory.add_event), None)
+    first = Attempt(order, memory, SourceNodes(order, NodeLog(order.shard, memory)), None)
     assert first.run() == "done"
     first.close()
     assert memory.positions[lane.source].offset == 10
     memory.positions[lane.source] = replace(memory.positions[lane.source], offset=11)
-    second = Attempt(order, memory, SourceNodes(order, memory.add_event), None)
+    second = Attempt(order, memory, SourceNodes(order, NodeLog(order.shard, memory)), None)
     try:
         with pytest.raises(Again, match="at 10, it was at 11 before"):
             second.run()

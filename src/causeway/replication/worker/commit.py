@@ -68,7 +68,7 @@ class Committer:
     @property
     def due(self) -> bool:
         """Whether a heartbeat or an event must be committed although no record was produced."""
-        return time.monotonic() >= self._heartbeat_at or bool(self._task.events)
+        return time.monotonic() >= self._heartbeat_at or bool(self._task.events) or self._nodes.log.due
 
     def commit(
         self,
@@ -111,7 +111,8 @@ class Committer:
             for number, runs in landed.items()
             for first in range(0, len(runs), RUNS_TOGETHER)
         ]
-        entries += [self._entry(record) for record in (*records, *self._signs_of_life(at, final))]
+        signs = [*self._signs_of_life(at, final), *self._nodes.log.records(at, delivered=count > 0)]
+        entries += [self._entry(record) for record in (*records, *signs)]
         if entries or producer.open:
             seconds = producer.seconds if producer.open else 0.0
             began = time.monotonic()
@@ -119,6 +120,7 @@ class Committer:
             task.transactions += 1
             task.transaction_seconds += seconds + time.monotonic() - began
         task.events = []
+        self._nodes.log.committed(at, delivered=count > 0)
         task.records += count
         task.bytes += size
         for state, position, _ in settled:

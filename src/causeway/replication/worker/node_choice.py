@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from typing import cast
 
 from causeway.core.control_records import NodeRequest
-from causeway.core.pool_health import PoolDecision, PoolMemory
+from causeway.core.pool_health import DecisionKind, NodeSwitch, PoolDecision, PoolMemory
 from causeway.core.position import Position, SourcePartition
+from causeway.core.shard_records import NodeRequestOutcome
 from causeway.core.source_pool import PoolNode, SourcePool
 from causeway.core.topic import Spot
 from causeway.errors import PoolExhausted
 from causeway.kafka.pool_watch import PoolWatch
 from causeway.kafka.task_errors import NodeLeft
+from causeway.replication.worker.node_log import NodeLog
 from causeway.rules.failover import decide, move, progressed
-from causeway.rules.pool_health import READABLE, judge_nodes
+from causeway.rules.pool_health import READABLE, UNREADABLE, judge_nodes
 
 DECIDE_SECONDS, QUIET_SECONDS = 0.1, 1.0
 """How often to decide: after new reports, and without any."""
@@ -30,13 +33,13 @@ class NodeChoice:
         preferred: str,
         handled: int,
         spots: frozenset[Spot],
-        say: Callable[[str, str], None],
+        log: NodeLog,
     ) -> None:
         self.pool = pool
         self.node = ""  # the one in use; none before the first attempt
         self._preferred = preferred or None
         self._handled = handled  # time of the latest request that earlier tasks have executed
-        self._say = say
+        self._log = log
         self._watch = PoolWatch(pool, spots)
         self._waits = False  # whether no node can be read from; the one in use is kept meanwhile
         self._memory = PoolMemory()
@@ -57,8 +60,9 @@ class NodeChoice:
             decision = self._decide(None, {})
             self._memory, self._waits = decision.memory, decision.node is None
             self.node = decision.node or self.pool.nodes[0].name
+            self._note_start(decision)
             if self._waits:
-                self._say("warning", decision.reason)
+                self._log.say("warning", decision.reason)
         return self.pool.node(self.node)
 
     def check(
@@ -134,10 +138,29 @@ class NodeChoice:
             time.monotonic(), force=request.force,
         )  # fmt: skip
         if decision.kind == "refused":
-            self._say("warning", f"pool {self.pool.name}: not moved to another node: {decision.reason}")
+            self._log.say("warning", f"pool {self.pool.name}: not moved to another node: {decision.reason}")
+            self._log.executed(request, "refused", self.node, decision.reason)
+        else:
+            moved = decision.node is not None and decision.node != self.node
+            outcome: NodeRequestOutcome = "moved" if moved else "unchanged"
+            self._log.executed(request, outcome, decision.node or self.node, decision.reason)
         self._follow(decision)
 
+    def _note_start(self, decision: PoolDecision) -> None:
+        """The first node of this task is another one than the task before has read."""
+        if self._preferred is None or self._preferred not in decision.verdicts:
+            return
+        left = decision.verdicts[self._preferred]
+        if decision.node != self._preferred and (left.state in UNREADABLE or left.state == "lagging"):
+            kind = cast(DecisionKind, left.state)
+            reason = f"{self._preferred} is {left.state} ({left.why})"
+            switch = NodeSwitch(time.monotonic(), self._preferred, decision.node, kind, reason)
+            self._log.switched(self.pool.name, switch)
+
     def _follow(self, decision: PoolDecision) -> None:
+        last = decision.memory.switches[-1:]
+        if last and last != self._memory.switches[-1:]:
+            self._log.switched(self.pool.name, last[0])
         self._memory = decision.memory
         if decision.kind == "exhausted":
             switches = [
@@ -151,7 +174,7 @@ class NodeChoice:
         if decision.node is None:
             if not self._waits:
                 self._waits = True
-                self._say("warning", decision.reason)
+                self._log.say("warning", decision.reason)
             return
         self._waits = False
         if decision.node != self.node:

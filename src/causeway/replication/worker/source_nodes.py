@@ -14,16 +14,18 @@ from causeway.core.source_pool import PoolNode
 from causeway.core.task_order import TaskOrder
 from causeway.kafka.task_errors import NodeLeft
 from causeway.replication.worker.node_choice import NodeChoice
+from causeway.replication.worker.node_log import NodeLog
 
 
 class SourceNodes:
-    def __init__(self, order: TaskOrder, say: Callable[[str, str], None]) -> None:
+    def __init__(self, order: TaskOrder, log: NodeLog) -> None:
+        self.log = log
         self._choices: dict[str, NodeChoice] = {}  # by the pool's id
         for pool_id, source in order.sources.items():
             if source.pool is not None:
                 lanes = [lane.source for lane in order.lanes if lane.source.cluster == pool_id]
                 spots = frozenset((source.topic, source.partition) for source in lanes)
-                self._choices[pool_id] = NodeChoice(source.pool, source.node, source.request, spots, say)
+                self._choices[pool_id] = NodeChoice(source.pool, source.node, source.request, spots, log)
 
     @property
     def names(self) -> dict[str, str]:

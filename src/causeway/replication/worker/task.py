@@ -31,6 +31,7 @@ from causeway.errors import (
 from causeway.kafka.carrier import carrier
 from causeway.kafka.task_errors import Again, Fenced, NodeLeft, Refused, Unfit
 from causeway.replication.worker.attempt import Attempt, record_inspection
+from causeway.replication.worker.node_log import NodeLog
 from causeway.replication.worker.reasons import Reasons
 from causeway.replication.worker.slice_handover import ended
 from causeway.replication.worker.source_nodes import SourceNodes
@@ -90,7 +91,7 @@ def warm_up(order: TaskOrder) -> None:
 def serve_order(order: TaskOrder, pause: Callable[[float], None] = time.sleep) -> Receipt:
     """Serve an order to its end, however many attempts it takes."""
     task = TaskState()
-    nodes = SourceNodes(order, task.add_event)
+    nodes = SourceNodes(order, NodeLog(order.shard, task))
     try:
         return _serve_attempts(order, task, nodes, pause)
     finally:
