@@ -9,6 +9,8 @@
 
 ARGS ?=
 BIN := .venv/bin
+# Compiled tests are kept, whatever the environment says: each pytest worker would compile all of them.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest
 
 .PHONY: demo test test-fast faults faults-mm2 soak bench check setup lock clean
 
@@ -19,15 +21,16 @@ test: check
 	@scripts/browser
 	@scripts/promtool
 	@$(BIN)/python -m compileall -q src tests  # once, and not by each of the hundreds of processes
-	$(BIN)/pytest -n 3 --dist worksteal $(ARGS)
+	@$(BIN)/python -m causeway.local_kafka.class_data_sharing || echo "Brokers will start without an archive of their classes." >&2
+	$(PYTEST) -n 3 --dist worksteal $(ARGS)
 
 test-fast: setup
 	@mkdir -p build
-	$(BIN)/pytest -n 3 --dist worksteal -m "not integration and not deep" --cov --cov-report= $(ARGS)
+	$(PYTEST) -n 3 --dist worksteal -m "not integration and not deep" --cov --cov-report= $(ARGS)
 	@echo "coverage of these tests: $$($(BIN)/coverage report --format=total) % of the lines in src"
 
 faults: setup
-	$(BIN)/pytest tests/faults -m "deep or not deep" --spark $(ARGS)
+	$(PYTEST) tests/faults -m "deep or not deep" --spark $(ARGS)
 
 faults-mm2: setup
 	PYTHONPATH=tests $(BIN)/python -m faults.against_mm2 build/faults-mm2 $(ARGS)

@@ -98,6 +98,11 @@ def names(directory: Path) -> set[str]:
     return {file.name for file in directory.iterdir()}
 
 
+def printed(text: str) -> list[str]:
+    """Without the log of Kafka clients that an earlier test of this process has left."""
+    return [line for line in text.splitlines() if not line.startswith("%")]
+
+
 def assert_nothing_half_filled(cache: Path) -> None:
     assert names(cache / "jars") == {".lock"}
     assert not (cache / "ivy").exists()
@@ -111,13 +116,13 @@ def test_a_module_comes_with_all_it_needs_and_only_once(
     assert (jars / "leaf-1.0.jar").read_text() == "leaf"
     said = capfd.readouterr()
     assert said.out == ""
-    assert said.err.startswith("downloading org.example:top:1.0")
+    assert printed(said.err)[0].startswith("downloading org.example:top:1.0")
     assert "downloaded 2 jars" in said.err
 
     repository.downloads.clear()
     assert resolve(GROUP, "top", "1.0") == jars
     assert repository.downloads == []
-    assert capfd.readouterr().err == ""
+    assert printed(capfd.readouterr().err) == []
 
 
 def test_what_logs_through_slf4j_gets_a_voice(repository: Repository, cache: Path) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import signal
 import time
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -67,7 +68,8 @@ class Broker:
         if self.is_up:
             return
         java, jars = find_java(), kafka_jars(self._version)
-        kafka = [*self._java_options.split(), *_LOGGING, "-cp", f"{jars}/*", "kafka.Kafka"]
+        options = [*shared_classes(java, jars), *self._java_options.split(), *_LOGGING]
+        kafka = [*options, "-cp", f"{jars}/*", "kafka.Kafka"]
         self._log_start = self.log.stat().st_size if self.log.exists() else 0
         running = process.spawn([str(java), *kafka, SETTINGS], self.directory, self.log)
         if not self._detached:
@@ -172,6 +174,18 @@ class Broker:
             where=f"log {self.log}",
             why="\n     ".join(meaningful(lines)) or "it wrote nothing",
         )
+
+
+def class_archive(java: Path, jars: Path) -> Path:
+    """The archive of Kafka's parsed classes for this Java (class_data_sharing.py)."""
+    binary = java.resolve()
+    return jars / f"classes-{zlib.crc32(f'{binary} {binary.stat().st_mtime_ns}'.encode()):08x}.jsa"
+
+
+def shared_classes(java: Path, jars: Path) -> list[str]:
+    """The JVM options for that archive, if it exists."""
+    path = class_archive(java, jars)
+    return [f"-XX:SharedArchiveFile={path}", "-Xshare:auto", "-Xlog:cds=off"] if path.is_file() else []
 
 
 def meaningful(lines: list[str], most: int = 5) -> list[str]:
