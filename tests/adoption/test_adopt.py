@@ -35,7 +35,6 @@ from support.old_tool import (
     begins,
     by_fnv1a,
     by_murmur2,
-    causeway,
     copied_topic,
     fill,
     same,
@@ -43,6 +42,7 @@ from support.old_tool import (
 from support.process import eventually
 from support.records import Rec
 from support.terminal import in_terminal
+from support.typed import causeway
 from support.verifying import run_verify
 from support.world import World, now_ms
 

@@ -164,6 +164,7 @@ def takeover(seed: int) -> Takeover:
     return Takeover(Lists(sources, places, draw.choice([SIZE, 20])), copied, hints, draw.random() < 0.3)
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("first", range(0, 4_000, 1_000))
 def test_no_claim_about_a_handoff_is_wrong(first: int) -> None:
     """And with the advised window everything that can be known is known."""

@@ -11,12 +11,16 @@ from pathlib import Path
 
 import pytest
 
+from causeway.spark import session
 from support.process import descendants, interruptible, send
 
 WITHOUT_SPARK = """\
 from support.without_spark import replace_spark
 replace_spark()
 """
+QUICK_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+"""For sessions that programs create themselves, as for those of Causeway: they live for seconds."""
+
 Program = Callable[..., subprocess.Popen[str]]
 
 
@@ -33,7 +37,12 @@ def program(tmp_path: Path) -> Iterator[Program]:
             subprocess.Popen(
                 [sys.executable, "-W", "error", str(path)],
                 cwd=tmp_path,
-                env={**os.environ, "PYTHONPATH": search, "PYSPARK_PYTHON": sys.executable},
+                env={
+                    **os.environ,
+                    "PYTHONPATH": search,
+                    "PYSPARK_PYTHON": sys.executable,
+                    "JDK_JAVA_OPTIONS": f"{QUICK_JVM} {session.shared_classes()}",
+                },
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 text=True,

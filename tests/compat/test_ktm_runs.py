@@ -10,7 +10,7 @@ import pytest
 
 from support.door import Follower, committed, door
 from support.placing import assert_all_in_order, sarama
-from support.process import eventually
+from support.process import eventually, without_spark
 from support.records import Rec, end_offsets
 from support.world import World, now_ms
 
@@ -70,7 +70,10 @@ def test_the_tools_environment_replicates_every_record_once(world: World, follow
     world.produce(
         topic, [(n % PARTITIONS, Rec(b"late", f"late {n}".encode(), (), now_ms())) for n in range(9)]
     )
-    with door(world.directory, "ktm", "--stop-at-end", "--env-file", file, env=environ) as again:
+    with (
+        without_spark(),
+        door(world.directory, "ktm", "--stop-at-end", "--env-file", file, env=environ) as again,
+    ):
         assert again.wait() == 0, again.output
 
     arrived = world.read(copy)

@@ -10,6 +10,7 @@ import pytest
 from causeway.local_kafka import EmbeddedCluster
 from support.door import committed, door
 from support.placing import assert_all_in_order, sarama
+from support.process import without_spark
 from support.records import Rec, end_offsets
 from support.world import World, now_ms
 
@@ -83,7 +84,7 @@ def test_the_run_line_of_its_page_replicates_two_clusters_despite_a_kill(
     mirror = f"mirrormaker-{groups['source']}"
 
     slowly = ("-X", "mirrors.0.max_records_per_second=2000", "-X", "mirrors.0.max_transaction_records=150")
-    with door(world.directory, *line, *slowly, env={}) as first:
+    with without_spark(), door(world.directory, *line, *slowly, env={}) as first:
         first.until(lambda: delivered(world, mirror) > 500, "some of it is replicated")
         first.kill()
         assert "note: --num.streams: 2 parallel tasks (shards)\n" in first.output

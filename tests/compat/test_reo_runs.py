@@ -6,7 +6,7 @@ import pytest
 
 from support.door import committed, door
 from support.placing import assert_all_in_order, java
-from support.process import eventually
+from support.process import eventually, without_spark
 from support.records import Rec, end_offsets
 from support.world import World, now_ms
 
@@ -79,7 +79,10 @@ def test_the_tools_configuration_replicates_every_record_once(world: World) -> N
     other = "localhost" if host == "127.0.0.1" else "127.0.0.1"
     environ["KAFKA_CLUSTERS_SOURCE_BOOTSTRAP_SERVERS"] = f"{other}:{port},{host}:{port},{other}:{port}"
     world.produce(topic, records(600, 60))
-    with door(world.directory, "reo", f"--config={file}", "--stop-at-end", env=environ) as again:
+    with (
+        without_spark(),
+        door(world.directory, "reo", f"--config={file}", "--stop-at-end", env=environ) as again,
+    ):
         assert again.wait() == 0, again.output
 
     arrived = world.read(copy)

@@ -17,6 +17,7 @@ from confluent_kafka import Producer
 
 from causeway.cli.child import kill_tree, living
 from causeway.local_kafka import registry
+from support.forked_command import PROGRAM
 from support.process import eventually, interruptible
 from support.records import read_all
 
@@ -28,7 +29,7 @@ MARK = "CAUSEWAY_TEST_MARK"
 class Demo:
     """A running demo, and its descendants: the mark is in their environment."""
 
-    def __init__(self, tmp_path: Path, *arguments: str, **env: str) -> None:
+    def __init__(self, tmp_path: Path, *arguments: str, spark: bool = True, **env: str) -> None:
         self.mark = f"{MARK}={uuid.uuid4().hex}"
         self.temporary = tmp_path / "tmp"
         self.temporary.mkdir(parents=True)
@@ -38,7 +39,7 @@ class Demo:
         environment = {**os.environ, **env, name: value, "TMPDIR": str(self.temporary)}
         with self._messages.open("wb") as messages, self._printed.open("wb") as printed:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "causeway", "demo", *arguments],
+                [sys.executable, *(["-m", "causeway"] if spark else [str(PROGRAM)]), "demo", *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=printed,
                 stderr=messages,
@@ -148,7 +149,7 @@ def test_a_mirror_that_cannot_start_is_one_error_with_its_logs(
 
 
 def test_a_kept_demo_continues(tmp_path: Path, state_directory: Path, demos: list[Demo]) -> None:
-    demo = Demo(tmp_path, "--records", "1000", "--warm-up", "0", "--keep")
+    demo = Demo(tmp_path, "--records", "1000", "--warm-up", "0", "--keep", spark=False)
     demos.append(demo)
     pid = state_directory / "demo" / "mirror.pid"
     try:
@@ -168,7 +169,7 @@ def test_a_kept_demo_continues(tmp_path: Path, state_directory: Path, demos: lis
         )
 
         # A second one would replace it: refused.
-        again = Demo(tmp_path / "again", "--keep")
+        again = Demo(tmp_path / "again", "--keep", spark=False)
         demos.append(again)
         assert again.wait() == 2
         assert f"kill {pid.read_text()}" in again.messages

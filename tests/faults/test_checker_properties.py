@@ -20,6 +20,8 @@ from faults.history import History
 from faults.history_builder import TO, TOPIC, HistoryBuilder, WorkloadStep, records_of, replaced
 from faults.trace import trace
 
+pytestmark = pytest.mark.no_cover  # they run nothing of src/
+
 few = settings(max_examples=40)
 EVERY = [f"I{n}" for n in range(1, 17)]
 ALWAYS_THERE = [

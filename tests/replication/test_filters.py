@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from support.process import without_spark
 from support.records import Rec
 from support.world import World, now_ms
 
@@ -38,7 +39,8 @@ def test_the_example_drops_counts_and_resumes_exactly(world: World, tmp_path: Pa
     config = world.config([topic], prefix="eu.", max_transaction_records=300)
     config.write_text(config.read_text() + TABLE)
     flag = tmp_path / "flag"
-    first = world.run(config, env={"CAUSEWAY_FAILPOINT": f"after-ledger:4:driver:{flag}"})
+    with without_spark():
+        first = world.run(config, env={"CAUSEWAY_FAILPOINT": f"after-ledger:4:driver:{flag}"})
     assert first.wait() == -9, first.output
     world.produce(topic, travellers(1_000, start=6_000))
     world.carry_all(config)

@@ -14,7 +14,7 @@ from causeway.errors import IntegrityError, PlanRefused
 from causeway.kafka.ledger_access import who
 from causeway.local_kafka.ports import free_ports
 from causeway.operations.pause import write_pause
-from support.process import Causeway
+from support.process import Causeway, without_spark
 from support.typed import causeway
 from support.world import World
 
@@ -44,7 +44,8 @@ def test_a_pause_in_the_ledger_holds_across_a_restart_until_it_is_resumed(world:
     topic = world.topic("t", 2)
     world.produce(topic, world.numbers(1_000, 2))
     config = world.config()
-    run = world.run(config)
+    with without_spark():
+        run = world.run(config)
     replicates(world, run, topic, 1_000)
     assert run.stop() == 0, run.output
     url, served = serving()

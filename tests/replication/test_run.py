@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import pty
 import re
-import subprocess
-import sys
 import time
 from datetime import UTC, datetime
 from functools import partial
@@ -20,6 +15,7 @@ from confluent_kafka.admin import NewPartitions
 from causeway.spark.session import class_archive
 from support.process import Causeway, descendants
 from support.records import Rec, read_all
+from support.terminal import in_terminal
 from support.world import World, now_ms
 
 
@@ -144,16 +140,15 @@ def test_two_mirrors_of_two_shards_each_share_two_cores(world: World) -> None:
     for n in range(3):
         for topic in (here, there):
             world.produce(topic, world.numbers(1_000, 2, n * 1_000))
-        for topic in (here, there):
-            run.until(partial(_holds, world, topic, (n + 1) * 1_000), f"{topic} keeps up")
+        for mirror in (world.mirror, f"{world.mirror}-b"):
+            run.until(partial(_delivered, world, mirror, (n + 1) * 1_000), f"{mirror} keeps up")
 
     assert run.stop() == 0, run.output
     world.assert_mirrored(here, there)
 
 
-def _holds(world: World, topic: str, records: int) -> bool:
-    topics = world.admin("destination").list_topics(timeout=10).topics
-    return topic in topics and sum(map(len, world.read(topic).values())) == records
+def _delivered(world: World, mirror: str, records: int) -> bool:
+    return sum(position.tally.delivered for position in world.ledger(mirror).positions.values()) == records
 
 
 def test_without_a_terminal_there_are_plain_lines(world: World) -> None:
@@ -166,25 +161,13 @@ def test_without_a_terminal_there_are_plain_lines(world: World) -> None:
     assert "Spark's own log is" in run.output
 
 
+@pytest.mark.spark
 def test_a_terminal_shows_a_live_table_and_no_noise(world: World) -> None:
     topic = world.topic("t", 1)
     world.produce(topic, world.numbers(1_234))
     config = world.config()
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "causeway", "run", config, "--stop-at-end"],
-        stdout=theirs,
-        stderr=theirs,
-        env={**os.environ, "COLUMNS": "160", "TERM": "xterm"},
-    )
-    os.close(theirs)
-    shown = b""
-    with contextlib.suppress(OSError):  # the terminal is gone when the last process that had it is
-        while some := os.read(ours, 65536):
-            shown += some
-    os.close(ours)
-    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode())
-    assert process.wait(30) == 0, text
+    code, text = in_terminal("run", config, "--stop-at-end", spark=True)
+    assert code == 0, text
     assert re.search(r"mirror +topic +records +records/s +MB/s +lag +p50 +p99 +state", text)
     assert re.search(rf"{world.mirror} +{topic} +1,234 .* done", text)
     assert "WARN" not in text

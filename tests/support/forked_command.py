@@ -1,4 +1,4 @@
-"""Commands without Spark, forked from one process that has imported Causeway.
+"""Commands that are forked from one process that has imported Causeway.
 
 A pytest worker starts one such template when it first needs it. A command that is forked from it has its own
 session, environment, directory and output, as one that is started by itself. It imports nothing anew, so what
@@ -20,11 +20,21 @@ import time
 from collections.abc import Mapping, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 PROGRAM = Path(__file__).with_name("without_spark.py")
 IMPORTED = ("CAUSEWAY_FAILPOINT", "PYTHON", "NUMBA")
 """Prefixes of variables that are read at an import."""
+
+
+class Command(NamedTuple):
+    """What the template gets for each command."""
+
+    arguments: list[str]
+    environment: dict[str, str]
+    directory: str
+    files: tuple[str, str, str]
+    spark: bool
 
 
 class ForkedCommand:
@@ -72,11 +82,9 @@ class Template:
         self._requests = itertools.count()
         self._ended: dict[int, int] = {}  # request → exit code
 
-    def fork(
-        self, arguments: Sequence[str], env: Mapping[str, str], stdout: Path, stderr: Path
-    ) -> ForkedCommand:
+    def fork(self, command: Command) -> ForkedCommand:
         with self._lock:
-            self._line.send((list(arguments), dict(env), str(Path.cwd()), str(stdout), str(stderr)))
+            self._line.send(command)
             while not isinstance(reply := self._line.recv(), int):
                 self._ended.update([reply])
             return ForkedCommand(self, next(self._requests), reply)
@@ -97,5 +105,14 @@ def can_be_forked(env: Mapping[str, str]) -> bool:
     return all(os.environ.get(name) == value for name, value in env.items() if name.startswith(IMPORTED))
 
 
-def start(arguments: Sequence[str], env: Mapping[str, str], stdout: Path, stderr: Path) -> ForkedCommand:
-    return _template().fork(arguments, env, stdout, stderr)
+def start(
+    arguments: Sequence[str],
+    env: Mapping[str, str],
+    stdout: Path,
+    stderr: Path,
+    *,
+    stdin: Path = Path(os.devnull),
+    spark: bool,
+) -> ForkedCommand:
+    files = (str(stdin), str(stdout), str(stderr))
+    return _template().fork(Command(list(arguments), dict(env), str(Path.cwd()), files, spark))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -12,16 +11,12 @@ from confluent_kafka import Consumer, TopicPartition
 
 from support.placing import assert_all_in_order, java, sarama
 from support.records import Rec
+from support.typed import causeway
 from support.world import World, now_ms
 
 RECORDS = 300  # of each source partition, of which the old tool copies some
 WINDOW = "60"
 Partitions = Mapping[int, Sequence[Rec]]
-
-
-def causeway(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "causeway", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 
 def adopt(config: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import psutil
@@ -22,11 +22,18 @@ LINES = {"CAUSEWAY__LOG__FORMAT": "text"}
 
 
 def eventually(condition: Callable[[], object], what: str, seconds: float = 60.0) -> None:
-    """Wait until a condition holds; say what was waited for when it does not."""
+    """Wait until a condition holds; say what was waited for when it does not.
+
+    A condition that takes long is evaluated less often: what is waited for needs the same cores.
+    """
     deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"not within {seconds:.0f} s: {what}"
-        time.sleep(0.05)
+    while True:
+        began = time.monotonic()
+        if condition():
+            return
+        now = time.monotonic()
+        assert now < deadline, f"not within {seconds:.0f} s: {what}"
+        time.sleep(min(max(0.05, now - began), 0.5))
 
 
 def processes() -> dict[int, int]:
@@ -72,6 +79,17 @@ def use_spark(wanted: bool) -> None:
     _on_spark = wanted
 
 
+@contextlib.contextmanager
+def without_spark() -> Iterator[None]:
+    """For the part of a test on Spark that is about something else."""
+    before = _on_spark
+    use_spark(False)
+    try:
+        yield
+    finally:
+        use_spark(before)
+
+
 def causeway_command(*arguments: str | Path) -> list[str]:
     """The command line of `causeway` with these arguments."""
     program = ["-m", "causeway"] if _on_spark else [str(forked_command.PROGRAM)]
@@ -87,8 +105,8 @@ def start_command(
     arguments: Sequence[str], env: Mapping[str, str], stdout: Path, stderr: Path
 ) -> ForkedCommand | subprocess.Popen[bytes]:
     """Start `causeway` in a session of its own; its output is appended to these files."""
-    if not _on_spark and forked_command.can_be_forked(env):
-        return forked_command.start(arguments, env, stdout, stderr)
+    if forked_command.can_be_forked(env):
+        return forked_command.start(arguments, env, stdout, stderr, spark=_on_spark)
     with stdout.open("ab") as output, stderr.open("ab") as errors:
         return subprocess.Popen(
             causeway_command(*arguments),

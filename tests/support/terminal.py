@@ -6,10 +6,10 @@ import contextlib
 import os
 import pty
 import re
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
+
+from support import forked_command
 
 
 def in_terminal(
@@ -18,15 +18,14 @@ def in_terminal(
     columns: int = 160,
     env: Mapping[str, str] | None = None,
     seconds: float = 60.0,
+    spark: bool = False,
 ) -> tuple[int, str]:
     """Run `causeway` with this input; returns the exit code and what the terminal shows, without styles."""
     ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "causeway", *map(str, arguments)],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        env={**os.environ, "COLUMNS": str(columns), "TERM": "xterm", **(env or {})},
+    terminal = Path(os.ttyname(theirs))
+    environ = {**os.environ, "COLUMNS": str(columns), "TERM": "xterm", **(env or {})}
+    process = forked_command.start(
+        [*map(str, arguments)], environ, terminal, terminal, stdin=terminal, spark=spark
     )
     os.close(theirs)
     os.write(ours, answer)

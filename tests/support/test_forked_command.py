@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from support import forked_command
-from support.process import Causeway, start_command, use_spark
+from support.process import Causeway
 
 CONFIG = """
 [clusters.a]
@@ -28,16 +30,32 @@ topics = ["t"]
     "arguments", [["config", "reference"], ["run", "absent.toml"], ["verify", "--wrong"]]
 )
 def test_a_forked_command_does_what_its_own_process_does(tmp_path: Path, arguments: list[str]) -> None:
-    outcomes = []
-    for on_spark in (False, True):
-        use_spark(on_spark)
-        stdout, stderr = tmp_path / f"{on_spark}.out", tmp_path / f"{on_spark}.err"
-        code = start_command(arguments, dict(os.environ), stdout, stderr).wait(60)
-        outcomes.append(
-            (code, stdout.read_text(), stderr.read_text().replace("without_spark.py", "causeway"))
-        )
-    use_spark(False)
-    assert outcomes[0] == outcomes[1]
+    own = subprocess.run(
+        [sys.executable, "-m", "causeway", *arguments],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    for spark in (False, True):
+        stdout, stderr = tmp_path / f"{spark}.out", tmp_path / f"{spark}.err"
+        forked = forked_command.start(arguments, os.environ, stdout, stderr, spark=spark)
+        assert forked.wait(60) == own.returncode
+        assert stdout.read_text() == own.stdout
+        assert stderr.read_text().replace("without_spark.py", "causeway") == own.stderr
+
+
+def test_its_input_is_a_file(tmp_path: Path) -> None:
+    """Of a terminal, for example."""
+    (tmp_path / "mirror.toml").write_text(CONFIG)
+    out, err = tmp_path / "out", tmp_path / "err"
+    arguments = ["check", "/dev/stdin", "-X", "web.port=x"]
+    forked = forked_command.start(
+        arguments, os.environ, out, err, stdin=tmp_path / "mirror.toml", spark=False
+    )
+    assert forked.wait(60) == 3
+    assert "web.port" in err.read_text()
 
 
 def test_it_has_its_own_session_environment_and_directory(

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from causeway.local_kafka import EmbeddedCluster
+from support.process import without_spark
 from support.verifying import run_verify
 from support.world import World
 
@@ -26,7 +27,8 @@ def test_after_a_run_both_sides_are_equal(world: World) -> None:
     world.produce(topic, world.numbers(3_000, 3))
     world.produce(topic, world.numbers(300, 3, 5_000), transaction="abort")
     config = world.config()
-    world.carry_all(config)
+    with without_spark():
+        world.carry_all(config)
 
     outcome = run_verify(config)
 

@@ -23,6 +23,9 @@ from causeway.local_kafka.process import ProcessId, Watchdog
 KILL_SECONDS = 20.0
 _POLL_SECONDS = 0.02
 
+COMMAND = [sys.executable, "-m", "causeway"]
+"""How a child is started, before its arguments."""
+
 
 class Child:
     """`python -m causeway …` in its own session, so that Ctrl-C reaches this process alone.
@@ -39,7 +42,7 @@ class Child:
         self.name = str(arguments[0])
         with log.open("ab") as said, (output or log).open("ab") as printed:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "causeway", *map(str, arguments)],
+                [*COMMAND, *map(str, arguments)],
                 stdin=subprocess.DEVNULL,
                 stdout=printed,
                 stderr=said,

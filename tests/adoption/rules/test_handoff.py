@@ -132,9 +132,10 @@ def copies(contents: int | None = None, exclusive: bool = False) -> st.SearchStr
     return seeds.map(lambda seed: copy_of(seed, contents, exclusive))
 
 
-often = settings(max_examples=1_000)
+often = settings(max_examples=1_000)  # with `no_cover`, as coverage would double their time
 
 
+@pytest.mark.no_cover
 @often
 @given(copies(exclusive=True))
 def test_with_a_partition_of_its_own_the_handoff_is_where_the_copy_ends(copy: Copy) -> None:
@@ -144,6 +145,7 @@ def test_with_a_partition_of_its_own_the_handoff_is_where_the_copy_ends(copy: Co
             assert (handoff.verdict, handoff.repeat_from, handoff.lose_from) == ("clean", at, at)
 
 
+@pytest.mark.no_cover
 @often
 @given(copies())
 def test_in_any_placement_the_handoff_is_where_the_copy_ends(copy: Copy) -> None:
@@ -155,6 +157,7 @@ def test_in_any_placement_the_handoff_is_where_the_copy_ends(copy: Copy) -> None
             assert holds(handoff, at)
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("contents", [2, 6, 30, 100])
 @often
 @given(seed=seeds)
@@ -164,6 +167,7 @@ def test_contents_that_repeat_give_no_wrong_handoff(contents: int, seed: int) ->
         assert not at or holds(handoff, at)
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("contents", [30, 100, 300])
 @often
 @given(seed=seeds)
