@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from causeway.config import MirrorSettings
-from causeway.core.ledger_record import LedgerRecord, Paused
+from causeway.core.ledger_record import LedgerRecord, NodeRequest, NodeRequestDone, Paused
 from causeway.core.plan import Plan
+from causeway.core.pool_snapshot import SourcePoolView
 from causeway.errors import IntegrityError, PlanRefused, Superseded, Unreachable
 from causeway.kafka.task_errors import Again
 from causeway.replication.cut_reason import CutCause
@@ -34,7 +35,7 @@ class Scene:
         self.waits: list[tuple[str, str]] = []
         self.responses: list[str] = []
         self.written: list[LedgerRecord] = []
-        self.requests: deque[PauseRequest] = deque()
+        self.requests: deque[PauseRequest | NodeRequest] = deque()
         self.liveness = Liveness()
         self.ledger_state = SimpleNamespace(paused=None)
         self.poll: Callable[[float], list[LedgerRecord]] = lambda _seconds: []
@@ -42,6 +43,7 @@ class Scene:
         self.check_topic: Callable[[Any], None] = nothing
         self.check_lease: Callable[[str], None] = nothing
         self.fetch_log_ends: Callable[[Any], None] = nothing
+        self.nodes_changed = ""
         self.changed: Callable[..., bool] = lambda _ledger, *, starting: False
         self.state = SimpleNamespace(
             events=EventLog("m", lambda _mirror, event: self.reported.append(event.what)),
@@ -53,13 +55,16 @@ class Scene:
             responded=self.responses.append,
             wait_for=lambda side, cluster: self.waits.append((side, cluster)),
             waits_for=lambda _side: False,
+            pools=SimpleNamespace(
+                settle=lambda _ledger, _events: self.nodes_changed, without_node=None, apply=nothing
+            ),
         )
 
     def _record(self, records: list[LedgerRecord]) -> None:
         self.written += records
         for record in records:
-            assert isinstance(record, Paused)
-            self.ledger_state.paused = record
+            if isinstance(record, Paused):
+                self.ledger_state.paused = record
 
     def ticker(self) -> Ticker:
         scene = self
@@ -82,7 +87,9 @@ class Scene:
                 scene.check_lease(mirror)
 
         control = SimpleNamespace(heartbeat=nothing, notices=[])
-        setup: Any = SimpleNamespace(name="m", mirror=MIRROR, destination=None, control=control)
+        setup: Any = SimpleNamespace(
+            name="m", mirror=MIRROR, destination=None, control=control, next_node=lambda _cluster: False
+        )
         run = SimpleNamespace(lease=7, shards=2)
         prepared: Any = SimpleNamespace(ledger=Ledger(), run=run, until=None)
         planner: Any = SimpleNamespace(
@@ -166,6 +173,38 @@ def test_changed_topics_cut_the_slice() -> None:
     reason = scene.ticker().tick(0)
     assert reason is not None
     assert (reason.cause, str(reason)) == (CutCause.TOPICS_CHANGED, "topics or partitions changed")
+
+
+def test_a_node_that_was_away_cuts_the_slice_even_if_no_other_one_responds() -> None:
+    scene = Scene()
+    scene.nodes_changed = "pool p: b can be read from now"
+    scene.fetch_log_ends = raises(Unreachable("no response", cluster="a"))
+    reason = scene.ticker().tick(0)
+    assert reason is not None
+    assert (reason.cause, str(reason)) == (CutCause.NODES_CHANGED, "pool p: b can be read from now")
+
+
+def test_a_pool_without_a_node_is_waited_for_although_its_nodes_respond() -> None:
+    scene = Scene()
+    ticker = scene.ticker()
+    why = "no node of the pool p can be read from: a is short (t[0]: …)"
+    scene.state.pools.without_node = SourcePoolView("p", (), no_node=why)
+    assert ticker.tick(0) is None
+    assert (scene.waits, scene.responses, scene.reported) == ([("source", "p")], ["destination"], [why])
+
+
+def test_a_request_for_a_node_is_written_and_its_result_reported() -> None:
+    scene = Scene()
+    request = NodeRequest("p", "b", "ann", 5)
+    scene.requests.append(request)
+    done = NodeRequestDone(2, "p", 5, "refused", "a", "b is dead (no response)", 6)
+    scene.poll = lambda _seconds: [done]
+    assert scene.ticker().tick(0) is None
+    assert scene.written == [request]
+    assert scene.reported == [
+        "pool p: refused, reading from a: b is dead (no response)",
+        "pool p: b requested by ann",
+    ]
 
 
 def test_a_slice_that_ends_anyway_needs_no_source() -> None:

@@ -186,7 +186,7 @@ class NodeRequestDone:
     shard: int
     pool: str
     request: int  # the time of the request
-    outcome: str  # a NodeRequestOutcome
+    outcome: NodeRequestOutcome
     node: str  # the one that is read from now
     what: str  # for an operator
     at: int

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from causeway.core.plan import Unmatched
+from causeway.core.pool_snapshot import SourcePoolView
 from causeway.core.position import NO_LATENCY
 
 EventLevel = Literal["info", "warning", "error"]
@@ -136,11 +137,13 @@ class MirrorView:
     slices: int = 0
     failed_slices: int = 0
     group_commits: int = 0
-    waiting_for: str = ""  # the cluster that does not respond
+    waiting_for: str = ""  # the cluster that does not respond, or the pool of which no node can be read
+    waiting_why: str = ""  # of a pool: why each of its nodes cannot be read from
     blocked: str = ""  # why the destination rejects records although it responds
     blocked_todo: str = ""
     paused_by: str = ""
     unmatched: tuple[Unmatched, ...] = ()  # entries of `topics` that select nothing
+    pools: tuple[SourcePoolView, ...] = ()  # source pools, by name
     configuration: str = ""  # the effective configuration as TOML, without secrets
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from causeway.config import Settings
 from causeway.core.clock import now_ms
@@ -28,7 +28,12 @@ def source_view(settings: Settings, alias: str) -> ClusterView:
 @dataclass(frozen=True, slots=True)
 class SettledPools:
     records: tuple[PoolMembers, ...] = ()  # to be written to the ledger
-    refused: tuple[str, ...] = ()  # nodes that may not be read, and why
+    rejected: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    # by pool and node: nodes that may not be read, and why
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        return tuple(f"pool {name}: {why}" for name, nodes in self.rejected.items() for why in nodes.values())
 
 
 def settle_pools(views: Collection[ClusterView], destination: Cluster, mirror: str) -> SettledPools:
@@ -41,7 +46,7 @@ def settle_pools(views: Collection[ClusterView], destination: Cluster, mirror: s
     others |= {record.id for record in image.pools.values()}
     replicated = {source.cluster for source in image.positions} - others
     records: list[PoolMembers] = []
-    refused: list[str] = []
+    rejected: dict[str, Mapping[str, str]] = {}
     for view in pools:
         try:
             settled = settle_pool(
@@ -61,8 +66,8 @@ def settle_pools(views: Collection[ClusterView], destination: Cluster, mirror: s
             ) from None
         view.settle(settled.pool)
         records += [settled.record] if settled.record is not None else []
-        refused += [f"pool {view.pool.name}: {why}" for why in settled.refused]
-    return SettledPools(tuple(records), tuple(refused))
+        rejected[view.pool.name] = settled.rejected
+    return SettledPools(tuple(records), rejected)
 
 
 def pool_in(view: ClusterView) -> SourcePool | None:

@@ -10,6 +10,7 @@ class CutCause(Enum):
     STOPPED = "stopped"
     PAUSED = "paused"
     TOPICS_CHANGED = "topics or partitions changed"
+    NODES_CHANGED = "the nodes of a source pool changed"
     NO_HEARTBEAT = "a shard sends no heartbeat"
     SHARD_ENDED = "a shard ended early"
     SHARD_OVERDUE = "a shard did not end with its slice"

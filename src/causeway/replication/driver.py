@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 
 from causeway.config import MirrorSettings, Settings
 from causeway.config.effective import effective
-from causeway.core.ledger_record import Stopped
+from causeway.core.ledger_record import NodeRequest, Stopped
 from causeway.core.snapshot import State
 from causeway.core.task_order import TaskOrder
 from causeway.errors import CausewayError
@@ -50,7 +51,7 @@ class Driver:
         self.status = self._state.status
         self.settle = self._state.settle
         self.publish = self._state.publish
-        self._requests: deque[PauseRequest] = deque()  # from other threads
+        self._requests: deque[PauseRequest | NodeRequest] = deque()  # from other threads
         self._prepared: Prepared | None = None
         self._ticker: Ticker | None = None
 
@@ -103,7 +104,7 @@ class Driver:
         self._state.slice_number += 1
         reader = self._ready.ledger.reader
         orders = make_orders(
-            self._ready.run,
+            replace(self._ready.run, sources=self._setup.source_clusters()),
             self._planner.plan,
             self._state.slice_number,
             positions=reader.state.positions,
@@ -133,6 +134,10 @@ class Driver:
         """Request a pause or a resume, in the name of `by`. From any thread; the next tick executes it."""
         self._requests.append(PauseRequest(paused, by))
 
+    def request_node(self, request: NodeRequest) -> None:
+        """Request another node of a source pool. From any thread; the next tick writes it to the ledger."""
+        self._requests.append(request)
+
     def finish(self) -> None:
         """After the last slice: end open transactions on the destination, and read the ledger to its end."""
         assert self._ticker is not None, "not prepared"
@@ -157,6 +162,7 @@ class Driver:
 
     def leave(self) -> None:
         """Close the clients, also if `prepare` failed; the ledger state that was read stays available."""
+        self._state.pools.close()
         self._setup.control.close()
         if self._prepared is not None:
             self._prepared.ledger.close()

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from causeway.config import MirrorSettings, Settings
 from causeway.core.filtering import FilterSpec
+from causeway.core.task_order import SourceCluster
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.lease import Control
 from causeway.kafka.pool_view import PoolView
-from causeway.planning.clusters import cluster_of, filters_of, limits_of
-from causeway.planning.source_pools import source_view
+from causeway.planning.clusters import cluster_of, filters_of, group_of, limits_of
+from causeway.planning.source_pools import pool_in, source_view
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,13 @@ class MirrorSetup:
     @property
     def name(self) -> str:
         return self.mirror.name
+
+    def source_clusters(self) -> dict[str, SourceCluster]:
+        """What orders say of the sources, by cluster id: pools with the nodes that may be read now."""
+        return {
+            view.cluster_id(): SourceCluster(view.cluster, group_of(self.mirror, alias), pool_in(view))
+            for alias, view in self.sources.items()
+        }
 
     def next_node(self, failed: str) -> bool:
         """After a failure of this cluster: if it is a pool's node in use, use the next one that responds."""

@@ -12,6 +12,7 @@ from causeway.core.snapshot import ENDED, MirrorView, State
 from causeway.replication.event_log import EventLog
 from causeway.replication.in_sync import InSync
 from causeway.replication.mirror_setup import MirrorSetup
+from causeway.replication.pools import Pools
 from causeway.replication.replanning import Planner
 from causeway.replication.status import Status
 from causeway.replication.timers import Timers
@@ -29,6 +30,7 @@ class MirrorState:
         self._planner = planner
         self._configuration = configuration
         self.events = events
+        self.pools = Pools(setup.sources.values())
         self.in_sync = InSync(setup.mirror, setup.destination, events)
         self.slice_number = 0  # of the newest orders; 0 before the first
         self.current: State = "starting"
@@ -60,8 +62,10 @@ class MirrorState:
     def wait_for(self, side: Side, cluster: str) -> None:
         """A cluster does not respond. `cluster` is its alias; empty if the error does not name it.
 
-        Planning queries both sides, so the cluster may be on the other one.
+        Planning queries both sides, so the cluster may be on the other one. The node of a pool stands for the
+        pool: no other node responds either.
         """
+        cluster = self.pools.pool_of(cluster) or cluster
         destination = self._setup.destination.cluster.alias
         if cluster == destination:
             side = "destination"
@@ -108,6 +112,7 @@ class MirrorState:
     def measure(self, image: LedgerState, shards: int, until: Mapping[SourcePartition, int] | None) -> None:
         """Publish a complete view: the ledger compared with the log ends."""
         planner = self._planner
+        self.pools.measure(image, planner.plan, shards, self.status.shards.last)
         self.status.measure(
             self._own_view(),
             planner.plan.lanes,
@@ -127,6 +132,12 @@ class MirrorState:
             starts=self._timers.due("log starts", LOG_STARTS_SECONDS),
         )
 
+    def _why_waiting(self) -> str:
+        """Why each node of the pool cannot be read from, if the mirror waits for one."""
+        pool = self.pools.without_node
+        waits = pool is not None and self._waiting_for is not None and self._waiting_for[1] == pool.name
+        return pool.no_node if pool is not None and waits and self.current == WAITING else ""
+
     def _own_view(self) -> MirrorView:
         """The part of the view that only the driver knows."""
         setup, short = self._setup, self.in_sync.short
@@ -145,8 +156,10 @@ class MirrorState:
             events=self.events.kept,
             gaps=(),
             waiting_for=waiting[1] if waiting else "",
+            waiting_why=self._why_waiting(),
             blocked=short.what if short else "",
             blocked_todo=short.todo if short else "",
             unmatched=self._planner.plan.unmatched,
+            pools=self.pools.shown,
             configuration=self._configuration,
         )

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from causeway.core.plan import Plan
 from causeway.core.position import SourcePartition
-from causeway.core.task_order import SourceCluster
 from causeway.errors import Unreachable
 from causeway.kafka.admin import At
 from causeway.kafka.ledger import LedgerReader
@@ -20,8 +19,8 @@ from causeway.kafka.log_ends import nothing_left, target_offsets
 from causeway.kafka.quarantine import ensure_quarantine
 from causeway.kafka.task_errors import Again, Fenced
 from causeway.planning import filters
-from causeway.planning.clusters import group_of, shards_of
-from causeway.planning.source_pools import SettledPools, furthest_ends, pool_in, settle_pools
+from causeway.planning.clusters import shards_of
+from causeway.planning.source_pools import SettledPools, furthest_ends, settle_pools
 from causeway.planning.starts import first_positions, wanted_starts
 from causeway.planning.task_assignment import MirrorRun
 from causeway.planning.topology import UNKNOWN
@@ -84,6 +83,7 @@ def _prepare(setup: MirrorSetup, planner: Planner, state: MirrorState, cores: in
     for view in (*setup.sources.values(), setup.destination):
         view.connect()
     pools = settle_pools(setup.sources.values(), setup.destination.cluster, setup.name)
+    state.pools.reject(pools.rejected)
     for refused in pools.refused:
         state.events.report("error", refused)
     refuse_twins(setup.name, setup.sources)
@@ -147,10 +147,7 @@ def _take_lease(setup: MirrorSetup, state: MirrorState, shards: int) -> tuple[Mi
     state.events.report_all("warning", control.notices)
     run = MirrorRun(
         mirror=mirror,
-        sources={
-            view.cluster_id(): SourceCluster(view.cluster, group_of(mirror, alias), pool_in(view))
-            for alias, view in setup.sources.items()
-        },
+        sources=setup.source_clusters(),
         destination=cluster,
         destination_id=setup.destination.cluster_id(),
         filters=setup.filters,

@@ -78,6 +78,8 @@ class Status:
             state_since=base.state_since,
             events=base.events,
             waiting_for=base.waiting_for,
+            waiting_why=base.waiting_why,
+            pools=base.pools,
             blocked=base.blocked,
             blocked_todo=base.blocked_todo,
         )

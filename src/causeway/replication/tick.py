@@ -14,7 +14,17 @@ from functools import partial
 from typing import TypeVar
 
 from causeway.core.clock import now_ms
-from causeway.core.ledger_record import Event, Gap, Heartbeat, LedgerRecord, Paused, Stopped
+from causeway.core.ledger_record import (
+    Event,
+    Gap,
+    Heartbeat,
+    LedgerRecord,
+    NodeMoved,
+    NodeRequest,
+    NodeRequestDone,
+    Paused,
+    Stopped,
+)
 from causeway.core.offsets import describe_gap
 from causeway.errors import CausewayError, IntegrityError, PlanRefused, Superseded, Unreachable
 from causeway.kafka.task_errors import Again
@@ -37,6 +47,9 @@ WAITING_SECONDS = 30.0
 Checked = TypeVar("Checked")
 
 
+_OUTCOMES = {"moved": "reading from", "unchanged": "still reading from", "refused": "refused, reading from"}
+
+
 @dataclass(frozen=True, slots=True)
 class PauseRequest:
     paused: bool  # pause, or resume
@@ -51,7 +64,7 @@ class Ticker:
         planner: Planner,
         state: MirrorState,
         liveness: Liveness,
-        requests: deque[PauseRequest],
+        requests: deque[PauseRequest | NodeRequest],
     ) -> None:
         self._setup = setup
         self._prepared = prepared
@@ -117,9 +130,13 @@ class Ticker:
             self._state.responded("destination")
 
     def _check_sources(self) -> CutReason | None:
+        # First: a node that was away at the start may be the only one that responds now.
+        if changed := self._state.pools.settle(self._ledger, self._events):
+            return CutReason(CutCause.NODES_CHANGED, changed)
         if self._timers.due("log ends", LOG_ENDS_SECONDS):
             self._state.fetch_log_ends(self._ledger.state)
-            self._state.responded("source")
+            if not self._wait_for_pool():
+                self._state.responded("source")
         if self._ledger.paused_by:
             return CutReason(CutCause.PAUSED)
         if self._state.current != WAITING and self._timers.due("topics", self._setup.mirror.refresh):
@@ -127,6 +144,16 @@ class Ticker:
             if self._planner.changed(self._ledger, starting=starting):
                 return CutReason(CutCause.TOPICS_CHANGED)
         return None
+
+    def _wait_for_pool(self) -> bool:
+        """Wait if no node of a pool can be read from, although some respond; returns whether that is so."""
+        pool = self._state.pools.without_node
+        if pool is None:
+            return False
+        if self._state.current != WAITING:
+            self._events.report("warning", pool.no_node)
+        self._state.wait_for("source", pool.name)
+        return True
 
     def apply(self, record: LedgerRecord) -> None:
         """Report and display what a record of the ledger says."""
@@ -140,6 +167,11 @@ class Ticker:
             case Gap():
                 what = f"{record.source}: {describe_gap(record)}"
                 self._events.report_once("error", what, source=record.source, offset=record.begin)
+            case NodeMoved():
+                self._state.pools.apply(record, self._state.slice_number)
+            case NodeRequestDone():
+                what = f"pool {record.pool}: {_OUTCOMES[record.outcome]} {record.node}: {record.what}"
+                self._events.report("info", what, shard=record.shard, at=record.at)
             case Heartbeat(shard=shard) if shard and record.lease == self._prepared.run.lease:
                 self._liveness.on_heartbeat(shard, record.slice, record.age_ms / 1_000)
                 self._events.report_once("info", f"carrier: {record.carrier}")
@@ -153,7 +185,11 @@ class Ticker:
     def _execute_requests(self) -> None:
         while self._requests:
             request = self._requests[0]
-            if request.paused != bool(self._ledger.paused_by):
+            if isinstance(request, NodeRequest):
+                self._ledger.record([request])
+                wanted = request.node or "the next fit node"
+                self._events.report("info", f"pool {request.pool}: {wanted} requested by {request.by}")
+            elif request.paused != bool(self._ledger.paused_by):
                 self._ledger.record([Paused(request.by if request.paused else "", now_ms())])
                 done = "paused" if request.paused else "resumed"
                 self._events.report("info", f"{done} by {request.by}")

@@ -13,7 +13,11 @@ from causeway.core.source_pool import SourcePool
 class SettledPool:
     pool: SourcePool  # with its id, and the cluster ids of the nodes that may be read
     record: PoolMembers | None  # to be written to the ledger; None if it has this one
-    refused: tuple[str, ...]  # why a node may not be read, one line each
+    rejected: Mapping[str, str]  # nodes that may not be read, and why
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        return tuple(self.rejected.values())
 
 
 class NotThePool(ValueError):
@@ -61,6 +65,4 @@ def settle_pool(
     nodes = tuple(replace(node, cluster_id=readable.get(node.name, "")) for node in pool.nodes)
     record = PoolMembers(pool.name, pool_id, members, at)
     same = known is not None and known.members == members
-    return SettledPool(
-        replace(pool, id=pool_id, nodes=nodes), None if same else record, tuple(refused.values())
-    )
+    return SettledPool(replace(pool, id=pool_id, nodes=nodes), None if same else record, refused)
