@@ -1,31 +1,35 @@
-"""Three clusters that one writer feeds with the same records in the same order: a source pool."""
+"""Clusters that one writer feeds with the same records in the same order: a source pool."""
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Producer, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import NewPartitions, NewTopic
 
 from causeway.local_kafka import EmbeddedCluster
+from support.process import eventually
 from support.records import Rec, end_offsets
 from support.world import UNBOUNDED, World
 
 NAMES = ("n1", "n2", "n3")
+TWO = ("n1", "n2")
 POOL = "exchange"
 Records = Sequence[tuple[int, Rec]]
 
 
 @contextmanager
-def started_nodes(directory: Path) -> Iterator[dict[str, EmbeddedCluster]]:
+def started_nodes(directory: Path, names: Sequence[str] = NAMES) -> Iterator[dict[str, EmbeddedCluster]]:
     with ExitStack() as stack:
         yield {
             name: stack.enter_context(EmbeddedCluster.start(name, directory=directory / name))
-            for name in NAMES
+            for name in names
         }
 
 
@@ -48,15 +52,20 @@ class Feed:
 
     def add(self, topic: str, records: Records) -> None:
         for partition, rec in records:
-            self._producer.produce(
-                topic,
-                rec.value,
-                rec.key,
-                partition,
-                timestamp=rec.timestamp,
-                headers=list(rec.headers) or None,
-            )
+            eventually(partial(self._taken, topic, partition, rec), "the client knows the partition")
         self._producer.poll(0)
+
+    def _taken(self, topic: str, partition: int, rec: Rec) -> bool:
+        headers = list(rec.headers) or None
+        try:
+            self._producer.produce(
+                topic, rec.value, rec.key, partition, timestamp=rec.timestamp, headers=headers
+            )
+        except KafkaException as exception:  # a partition that is new
+            assert exception.args[0].code() == KafkaError._UNKNOWN_PARTITION
+            self._producer.list_topics(topic, timeout=10)
+            return False
+        return True
 
     def finish(self, seconds: float = 30.0) -> None:
         assert self._producer.flush(seconds) == 0
@@ -75,12 +84,12 @@ class NodePool:
             **{name: node.bootstrap_servers for name, node in nodes.items()},
         }
         self.written: dict[str, list[tuple[int, Rec]]] = {}
-        self._missing: dict[str, list[tuple[str, tuple[int, Rec]]]] = {name: [] for name in NAMES}
+        self._missing: dict[str, list[tuple[str, tuple[int, Rec]]]] = {name: [] for name in nodes}
         self._feeds = {name: Feed(node.bootstrap_servers) for name, node in nodes.items()}
 
     def topic(self, suffix: str = "t", partitions: int = 2) -> str:
         name = self.world.name(suffix)
-        for node in NAMES:
+        for node in self.nodes:
             topic = NewTopic(name, partitions, 1, config=UNBOUNDED)
             for future in self.world.admin(node).create_topics([topic]).values():
                 future.result()
@@ -89,7 +98,7 @@ class NodePool:
 
     def config(self, topics: Sequence[str], pool: Mapping[str, str] | None = None, **mirror: Any) -> Path:
         settings = {
-            "nodes": '["n1", "n2", "n3"]', "healthcheck_interval": '"1s"', "request_timeout": '"1s"',
+            "nodes": json.dumps(list(self.nodes)), "healthcheck_interval": '"1s"', "request_timeout": '"1s"',
             "hysteresis": '"2s"', "backoff_min": '"500ms"', **(pool or {}),
         }  # fmt: skip
         path = self.world.config(topics, source=POOL, **mirror)
@@ -97,18 +106,18 @@ class NodePool:
         path.write_text(path.read_text() + "\n".join(lines) + "\n")
         return path
 
-    def write(self, topic: str, records: Records, to: Sequence[str] = NAMES) -> None:
-        """Write to these nodes, and wait until they have it; `catch_up` writes it to the others."""
+    def write(self, topic: str, records: Records, to: Sequence[str] = ()) -> None:
+        """Write to these nodes, or all, and wait until they have it; `catch_up` writes it to the others."""
         self.send(topic, records, to)
-        for name in to:
+        for name in to or self.nodes:
             self._feeds[name].finish()
 
-    def send(self, topic: str, records: Records, to: Sequence[str] = NAMES) -> None:
+    def send(self, topic: str, records: Records, to: Sequence[str] = ()) -> None:
         """Like `write`, without waiting."""
         self.written[topic] += records
-        for name in NAMES:
+        for name in self.nodes:
             self._missing[name] += [(topic, record) for record in records]
-            if name in to:
+            if not to or name in to:
                 self.catch_up(name)
 
     def catch_up(self, node: str) -> None:

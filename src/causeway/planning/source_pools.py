@@ -64,6 +64,13 @@ def settle_pools(views: Collection[ClusterView], destination: Cluster, mirror: s
                 why="whether the other nodes have the same records at the same offsets was not checked",
                 todo="`causeway adopt CONFIG --from pool` compares the nodes, and makes them a pool",
             ) from None
+        if not any(node.cluster_id for node in settled.pool.nodes):
+            raise IntegrityError(
+                f"no node of the pool {view.pool.name} is one of the clusters that the mirror has read",
+                where=f'mirror "{mirror}"',
+                why="; ".join(settled.rejected.values()),
+                todo="correct the addresses of the nodes, or give new clusters new aliases",
+            )
         view.settle(settled.pool)
         records += [settled.record] if settled.record is not None else []
         rejected[view.pool.name] = settled.rejected

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import cast
 
 from causeway.core.control_records import NodeRequest
@@ -35,9 +36,10 @@ class NodeChoice:
         spots: frozenset[Spot],
         log: NodeLog,
     ) -> None:
-        self.pool = pool
+        # A node that never responded, or that is another cluster now, is not read.
+        self.pool = pool = replace(pool, nodes=tuple(node for node in pool.nodes if node.cluster_id))
         self.node = ""  # the one in use; none before the first attempt
-        self._preferred = preferred or None
+        self._preferred = preferred if preferred in [node.name for node in pool.nodes] else None
         self._handled = handled  # time of the latest request that earlier tasks have executed
         self._log = log
         self._watch = PoolWatch(pool, spots)
