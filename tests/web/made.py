@@ -8,6 +8,7 @@ from typing import Any
 
 from causeway.core.job import Job
 from causeway.core.plan import Unmatched
+from causeway.core.pool_snapshot import NodeMoveView, NodeView, SourcePoolView
 from causeway.core.position import NO_LATENCY
 from causeway.core.snapshot import EventView, GapView, MirrorView, PartitionView, ShardView, Snapshot
 from causeway.errors import CausewayError
@@ -144,6 +145,45 @@ def waiting() -> Snapshot:
     return snapshot(mirror(state="waiting", state_since=NOW - 180_000, waiting_for="paris"))
 
 
+def node(name: str = "paris-a", **other: Any) -> NodeView:
+    lag = {("orders", 0): 0, ("orders", 1): 0}
+    return replace(NodeView(name, f"{name}-id", "fit", "", True, NOW - 700, 2_206, lag), **other)
+
+
+def pool(*nodes: NodeView, **other: Any) -> SourcePoolView:
+    """Shard 2 has left a node that died; a third node has never responded."""
+    why = "every bootstrap server refuses the connection"
+    shown = nodes or (
+        node("paris-a", state="dead", why=why, responds=False),
+        node("paris-b", lag={("orders", 0): 12, ("orders", 1): 0}, shards=(1, 2)),
+        node(
+            "paris-c", cluster_id="", state="unknown", why="it has not responded yet", responds=False,
+            checked_at=-1, log_ends=-1, lag={},
+        ),
+    )  # fmt: skip
+    move = NodeMoveView(NOW - 9_000, 2, "paris-a", "paris-b", "dead", f"paris-a is dead ({why})", 1_400)
+    return replace(SourcePoolView("paris", shown, (move,), {("dead", "paris-a"): 1}), **other)
+
+
+def pooled(**other: Any) -> Snapshot:
+    return snapshot(mirror(pools=(pool(),), **other))
+
+
+def without_node() -> Snapshot:
+    """All nodes of the pool are gone."""
+    dead = node("paris-a", state="dead", why="no response", responds=False, shards=(1, 2))
+    short = node("paris-b", state="short", why="orders[0]: the log end 7 is before the position 9")
+    why = (
+        "no node of the pool paris can be read from: paris-a is dead (no response), paris-b is short"
+        " (orders[0]: the log end 7 is before the position 9)"
+    )
+    shown = pool(dead, short, no_node=why)
+    since = NOW - 180_000
+    return snapshot(
+        mirror(state="waiting", state_since=since, waiting_for="paris", waiting_why=why, pools=(shown,))
+    )
+
+
 def starting() -> Snapshot:
     return snapshot(mirror([], state="starting", shards=(), events=()), prepared=False)
 
@@ -210,6 +250,10 @@ class Shown:
 
     def resume(self, mirror: str, by: str) -> None:
         self._ask("resume", mirror, by)
+
+    def failover(self, mirror: str, pool: str, node: str, by: str, *, force: bool) -> int:
+        self._ask("failover", mirror, pool, node, by, "force" if force else "")
+        return NOW
 
     def verify(self, mirror: str) -> str:
         self._ask("verify", mirror)

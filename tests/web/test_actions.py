@@ -9,11 +9,11 @@ from starlette.testclient import TestClient
 
 from causeway.web.actions import BODY_BYTES, NO_TOKEN
 from causeway.web.app import application
-from web.made import TOKEN, Shown, refusal
+from web.made import NOW, TOKEN, Shown, refusal
 
 ONE = "/api/v1/mirrors/paris-to-tokyo"
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
-ACTIONS = ("pause", "resume", "verify")
+ACTIONS = ("pause", "resume", "verify", "failover")
 READS = (
     "/", "/metrics", "/livez", "/readyz", "/startupz", "/api/v1/mirrors", ONE, f"{ONE}/partitions",
     f"{ONE}/layout", f"{ONE}/shards", f"{ONE}/events", f"{ONE}/gaps", f"{ONE}/configuration",
@@ -25,7 +25,13 @@ READS = (
 def test_pause_and_resume(client: TestClient, shown: Shown, what: str) -> None:
     response = client.post(f"{ONE}/{what}", headers=BEARER, json={"by": "ann"})
     assert response.status_code == 202
-    assert response.json() == {"mirror": "paris-to-tokyo", "action": what, "by": "ann", "job": None}
+    assert response.json() == {
+        "mirror": "paris-to-tokyo",
+        "action": what,
+        "by": "ann",
+        "job": None,
+        "request": None,
+    }
     assert shown.asked == [(what, "paris-to-tokyo", "ann")]
 
 
@@ -34,6 +40,27 @@ def test_verify_returns_the_job_that_it_started(client: TestClient, shown: Shown
     assert response.status_code == 202
     assert client.get(f"/api/v1/jobs/{response.json()['job']}").json()["state"] == "running"
     assert shown.asked == [("verify", "paris-to-tokyo")]
+
+
+def test_failover_requests_a_node_and_returns_the_time_of_the_request(
+    client: TestClient, shown: Shown
+) -> None:
+    body = {"by": "ann", "pool": "paris", "node": "paris-b", "force": True}
+    response = client.post(f"{ONE}/failover", headers=BEARER, json=body)
+    assert (response.status_code, response.json()["request"]) == (202, NOW)
+    assert client.post(f"{ONE}/failover", headers=BEARER).status_code == 202
+    assert shown.asked == [
+        ("failover", "paris-to-tokyo", "paris", "paris-b", "ann", "force"),
+        ("failover", "paris-to-tokyo", "", "", "a client at testclient", ""),
+    ]
+
+
+@pytest.mark.parametrize("body", [{"pool": 1}, {"node": None}, {"force": "yes"}])
+def test_a_failover_with_other_types_is_refused(
+    client: TestClient, shown: Shown, body: dict[str, object]
+) -> None:
+    assert client.post(f"{ONE}/failover", headers=BEARER, json=body).status_code == 400
+    assert shown.asked == []
 
 
 def test_a_client_without_a_name_is_known_by_its_address(client: TestClient, shown: Shown) -> None:

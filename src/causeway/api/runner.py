@@ -147,6 +147,23 @@ class Runner:
         """Resume a paused mirror, or all; otherwise like `pause`."""
         self._request(mirror, False, by, timeout)
 
+    def failover(
+        self,
+        mirror: str,
+        *,
+        pool: str = "",
+        to: str = "",
+        force: bool = False,
+        by: str | None = None,
+    ) -> int:
+        """Request that a source pool of this mirror is read from another node: `to`, or the next fit one.
+
+        Returns at once, with the time of the request; the status of the pool has its results. The shards
+        refuse a node that is not fit; `force` allows one that lags, or does not respond.
+        """
+        self._check_running(mirror)
+        return self._run.request_node(mirror, pool, to, who() if by is None else by, force=force)
+
     def __enter__(self) -> Runner:
         self.start()
         return self
@@ -237,12 +254,15 @@ class Runner:
             self._raised = True
             raise self._error
 
-    def _request(self, mirror: str | None, paused: bool, by: str | None, timeout: float) -> None:
-        check_seconds("timeout", timeout)
+    def _check_running(self, mirror: str | None) -> None:
         if mirror is not None and mirror not in self._names:
             raise UsageError(f"this Runner has no mirror {mirror}", todo=f"it has: {', '.join(self._names)}")
         if not self.running:
             raise UsageError("the mirrors do not run")
+
+    def _request(self, mirror: str | None, paused: bool, by: str | None, timeout: float) -> None:
+        check_seconds("timeout", timeout)
+        self._check_running(mirror)
         request = PauseOrResume(self._run, self._names if mirror is None else [mirror], paused)
         request.make(who() if by is None else by)
         if timeout:

@@ -17,6 +17,7 @@ from causeway.config import WebSettings
 from causeway.config.observability import PORT
 from causeway.errors import AccessDenied, CausewayError, ConfigError, Unreachable, UsageError
 from causeway.web.api_schema import (
+    ApiAccepted,
     ApiError,
     ApiEvent,
     ApiEventList,
@@ -108,14 +109,17 @@ class ApiClient:
         """All gaps ever recorded, latest first."""
         return self._get(ApiGapList, _path(mirror, "gaps", {"limit": ALL})).gaps
 
-    def act(self, mirror: str, action: str, by: str) -> None:
+    def act(self, mirror: str, action: str, by: str, **more: object) -> ApiAccepted:
         """Request the action. It may not have taken effect when this returns."""
         if not self._token.isprintable():
             raise ConfigError("the token has characters that cannot be sent", where="[web] token")
-        self._request(_path(mirror, action), json.dumps({"by": by}).encode())
+        body = json.dumps({"by": by, **more}).encode()
+        return self._parsed(ApiAccepted, self._request(_path(mirror, action), body))
 
     def _get(self, model: type[Model], path: str) -> Model:
-        raw = self._request(path)
+        return self._parsed(model, self._request(path))
+
+    def _parsed(self, model: type[Model], raw: bytes) -> Model:
         try:
             return model.model_validate_json(raw)
         except ValidationError:

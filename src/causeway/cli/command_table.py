@@ -17,6 +17,7 @@ COMMANDS = {
     "status": "causeway.cli.status:status",
     "pause": "causeway.cli.pause:pause",
     "resume": "causeway.cli.pause:resume",
+    "failover": "causeway.cli.failover:failover",
     "check": "causeway.cli.check:check",
     "verify": "causeway.cli.verify:verify",
     "adopt": "causeway.cli.adopt:adopt",

@@ -14,6 +14,7 @@ import typer
 
 from causeway.cli.api_client import ApiClient, address_of
 from causeway.cli.options import ConfigFile, Overrides, Url
+from causeway.cli.running_mirror import of_process
 from causeway.config import MirrorSettings, Settings, load
 from causeway.core.offsets import when
 from causeway.core.snapshot import ENDED
@@ -54,7 +55,7 @@ class _Change:
         """Make the change over the API or in the ledger; returns the message to print."""
         try:
             api = ApiClient(address_of(self._settings.web, url), self._settings.web.token)
-            mirror = self._status(api)
+            mirror = of_process(api, self._name)
         except Unreachable as error:
             return self._in_ledger(str(error))
         if mirror.state in ENDED:
@@ -74,20 +75,10 @@ class _Change:
             return f"{self._name} is resumed"
         return f"{self._name} is paused; resume it with `{self._command('resume')}`"
 
-    def _status(self, api: ApiClient) -> ApiMirror:
-        mirrors = api.process().mirrors
-        for mirror in mirrors:
-            if mirror.name == self._name:
-                return mirror
-        running = ", ".join(mirror.name for mirror in mirrors) or "none yet"
-        raise Unreachable(
-            f"the process at {api.address} does not run it: it runs {running}", where=self._name
-        )
-
     def _wait(self, api: ApiClient) -> None:
         """Poll the state until the requested change has taken effect."""
         deadline = time.monotonic() + WAIT_SECONDS
-        while not self._done(mirror := self._status(api)):
+        while not self._done(mirror := of_process(api, self._name)):
             if mirror.state in ENDED or time.monotonic() > deadline:
                 cluster = f" for {mirror.waiting_for}" if mirror.waiting_for else ""
                 raise Unreachable(

@@ -43,6 +43,9 @@ class Served:
     def resume(self, mirror: str, by: str) -> None:
         self._runner.resume(mirror, by=by, timeout=0)
 
+    def failover(self, mirror: str, pool: str, node: str, by: str, *, force: bool) -> int:
+        return self._runner.failover(mirror, pool=pool, to=node, force=force, by=by)
+
     def verify(self, mirror: str) -> str:
         state = next(one.state for one in self.snapshot().mirrors if one.name == mirror)
         return self._comparisons.start(mirror, wait=state != "paused")

@@ -9,6 +9,7 @@ from rich.console import Console, JustifyMethod, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from causeway.cli.pool_output import pool_tables
 from causeway.cli.skipped_summary import skipped_summary
 from causeway.cli.status_report import StatusReport
 from causeway.core.offsets import when
@@ -37,7 +38,7 @@ def sections(report: StatusReport, width: int | None = None) -> list[RenderableT
     shown: list[RenderableType] = [*_findings(report)]
     if report.mirrors:
         shown += [Text(), *_mirrors(report, width), Text(), Text(printable(report.rpo)), *_skipped(report)]
-    for section in (_stopped(report), _shards(report), _events(report)):
+    for section in (_stopped(report), pool_tables(report), _shards(report), _events(report)):
         if lines := list(section):
             shown += [Text(), *lines]
     return [*shown, Text(), _process(report)]

@@ -6,21 +6,9 @@ from typing import NamedTuple
 
 from causeway.config import MirrorSettings, Settings
 from causeway.core.clock import now_ms
-from causeway.core.cluster import Cluster
-from causeway.core.ledger_record import CONTROL, Paused
-from causeway.core.task_order import ledger_topic
-from causeway.errors import PlanRefused, Unreachable
-from causeway.kafka.admin import ClusterView
-from causeway.kafka.lease import Control
-from causeway.kafka.ledger import LedgerReader
-from causeway.kafka.ledger_access import LEDGER_SECONDS, refuse_running
-from causeway.kafka.task_errors import Again, Fenced
-from causeway.planning.clusters import cluster_of, limits_of
-
-RUNNING = (
-    "a running mirror is changed over its API: set `token` under [web] and restart it, or give its address"
-    " with --url"
-)
+from causeway.core.ledger_record import Paused
+from causeway.operations.control_write import find_ledger_topic, read_control, write_control
+from causeway.planning.clusters import cluster_of
 
 
 class PauseChange(NamedTuple):
@@ -36,40 +24,10 @@ def write_pause(settings: Settings, mirror: MirrorSettings, by: str, why: str) -
     `why`: the reason the mirror's API could not be used. Raises IntegrityError with it if the mirror runs.
     """
     destination = cluster_of(settings, mirror.destination)
-    view = ClusterView(destination)
-    view.connect()
-    topic = ledger_topic(mirror.name)
-    ledger = view.describe([topic]).get(topic)
-    if ledger is None:
-        raise PlanRefused(
-            "the mirror has no ledger to write this to: it has never run",
-            where=f'mirror "{mirror.name}", topic {topic} on "{mirror.destination}"',
-            todo="it replicates nothing before `causeway run CONFIG`",
-        )
-    current = _current(destination, mirror.name)
+    ledger = find_ledger_topic(destination, mirror.name)
+    current = read_control(destination, mirror.name).paused
     if bool(current and current.by) == bool(by):
         return PauseChange(current, unchanged=True)
-    refuse_running(destination, mirror, why=why, todo=RUNNING)
     record = Paused(by, now_ms())
-    control = Control(destination, mirror.name, mirror.delivery, limits_of(mirror))
-    try:
-        control.acquire(ledger.topic_id)
-        control.write([(CONTROL, record)])
-    except (Again, Fenced) as error:
-        raise Unreachable(
-            "the change was perhaps not written to the ledger",
-            where=f'mirror "{mirror.name}"',
-            why=str(error),
-            todo="run the same command again: it reports whether it was written",
-        ) from None
-    finally:
-        control.close()
+    write_control(destination, mirror, ledger, record, why)
     return PauseChange(record, unchanged=False)
-
-
-def _current(destination: Cluster, mirror: str) -> Paused | None:
-    reader = LedgerReader(destination, mirror, [CONTROL])
-    try:
-        return reader.read_to_end(LEDGER_SECONDS).paused
-    finally:
-        reader.close()

@@ -134,6 +134,11 @@ class Driver:
         """Request a pause or a resume, in the name of `by`. From any thread; the next tick executes it."""
         self._requests.append(PauseRequest(paused, by))
 
+    @property
+    def pools(self) -> dict[str, list[str]]:
+        """The source pools and their nodes, by name."""
+        return self._state.pools.nodes
+
     def request_node(self, request: NodeRequest) -> None:
         """Request another node of a source pool. From any thread; the next tick writes it to the ledger."""
         self._requests.append(request)

@@ -27,6 +27,7 @@ class Pools:
             if isinstance(view, PoolView)
             for node in view.pool.nodes
         }
+        self._names = [pool.name for pool in self._pools]
         self._planned: tuple[Plan, dict[str, list[SourcePartition]]] | None = None  # the newest, by cluster
 
     def reject(self, rejected: Mapping[str, Mapping[str, str]]) -> None:
@@ -57,6 +58,11 @@ class Pools:
                 by_cluster.setdefault(lane.source.cluster, []).append(lane.source)
             self._planned = plan, by_cluster
         return self._planned[1]
+
+    @property
+    def nodes(self) -> dict[str, list[str]]:
+        """The nodes of each pool, by name."""
+        return {pool: [node for node, its in self._nodes.items() if its == pool] for pool in self._names}
 
     @property
     def shown(self) -> tuple[SourcePoolView, ...]:

@@ -16,6 +16,7 @@ from causeway.core.progress import MirrorProgress
 from causeway.core.snapshot import ENDED, Snapshot
 from causeway.errors import CausewayError, DeliveryFailed, IntegrityError, Superseded, UsageError
 from causeway.planning.clusters import chosen
+from causeway.planning.node_request import node_request
 from causeway.planning.routing import Neighbours
 from causeway.replication.driver import Driver
 from causeway.replication.event_log import SayEvent
@@ -115,6 +116,19 @@ class Run:
                 if driver.state in ENDED:
                     raise UsageError(f"this mirror has {driver.state}", where=f'mirror "{mirror}"')
                 driver.request(paused, by)
+
+    def request_node(self, mirror: str, pool: str, node: str, by: str, *, force: bool) -> int:
+        """Request another node of a source pool; returns the time of the request, which its results name.
+
+        `pool` may be empty if there is one; without a `node`, the next fit one is meant.
+        """
+        driver = next(driver for driver in self._drivers if driver.name == mirror)
+        where = f'mirror "{mirror}"'
+        if driver.state in ENDED:
+            raise UsageError(f"this mirror has {driver.state}", where=where)
+        request = node_request(driver.pools, pool, node, by, force=force, where=where)
+        driver.request_node(request)
+        return request.at
 
     def progress(self) -> Sequence[MirrorProgress]:
         return self._last_progress or [driver.status.progress for driver in self._drivers]

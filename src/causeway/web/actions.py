@@ -1,4 +1,4 @@
-"""Pause, resume, verify: the requests that change something. POST only, with the token.
+"""Pause, resume, verify, failover: the requests that change something. POST only, with the token.
 
 The token is sent in a header, which another site's form or image cannot send: there is nothing to forge. The
 page keeps the token in sessionStorage, and no cookie is ever set.
@@ -10,6 +10,7 @@ import asyncio
 import hmac
 import json
 from collections.abc import Mapping
+from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -29,6 +30,7 @@ BODY_BYTES = 4_096
 BODY_SECONDS = 5.0
 """A body is a name at most: a client that takes longer gets a 408."""
 BY_LENGTH = 100
+FAILOVER = {"pool": "", "node": "", "force": False}
 
 
 class Actions:
@@ -41,29 +43,42 @@ class Actions:
         return [
             Route(f"{mirror}/pause", self.pause, methods=["POST"]),
             Route(f"{mirror}/resume", self.resume, methods=["POST"]),
+            Route(f"{mirror}/failover", self.failover, methods=["POST"]),
             Route(f"{mirror}/verify", self.verify, methods=["POST"]),
         ]
 
     async def pause(self, request: Request) -> Response:
-        name, by = await self._allowed(request)
+        name, by, _ = await self._allowed(request)
         await run_in_threadpool(self._source.pause, name, by)
         return JsonModel(ApiAccepted(mirror=name, action="pause", by=by), 202)
 
     async def resume(self, request: Request) -> Response:
-        name, by = await self._allowed(request)
+        name, by, _ = await self._allowed(request)
         await run_in_threadpool(self._source.resume, name, by)
         return JsonModel(ApiAccepted(mirror=name, action="resume", by=by), 202)
 
+    async def failover(self, request: Request) -> Response:
+        name, by, given = await self._allowed(request)
+        pool, node, force = (given.get(key, default) for key, default in FAILOVER.items())
+        if not isinstance(pool, str) or not isinstance(node, str) or not isinstance(force, bool):
+            raise HTTPException(400, '"pool" and "node" must be names, and "force" true or false')
+        at = await run_in_threadpool(self._source.failover, name, pool, node, by, force=force)
+        return JsonModel(ApiAccepted(mirror=name, action="failover", by=by, request=at), 202)
+
     async def verify(self, request: Request) -> Response:
-        name, by = await self._allowed(request)
+        name, by, _ = await self._allowed(request)
         job = await run_in_threadpool(self._source.verify, name)
         return JsonModel(ApiAccepted(mirror=name, action="verify", by=by, job=job), 202)
 
-    async def _allowed(self, request: Request) -> tuple[str, str]:
-        """The mirror and who requests it. Checks the token first: without it a client learns nothing."""
+    async def _allowed(self, request: Request) -> tuple[str, str, Mapping[str, Any]]:
+        """The mirror, who requests it, and the whole body.
+
+        Checks the token first: without it a client learns nothing.
+        """
         self._check_token(request.headers)
-        by = _by(await _body(request)) or f"a client at {request.client.host if request.client else '?'}"
-        return find_mirror(self._source, request.path_params["name"]).name, by
+        given = _given(await _body(request))
+        by = _by(given) or f"a client at {request.client.host if request.client else '?'}"
+        return find_mirror(self._source, request.path_params["name"]).name, by, given
 
     def _check_token(self, headers: Mapping[str, str]) -> None:
         if not self._token:
@@ -92,15 +107,19 @@ async def _body(request: Request) -> bytes:
     return body
 
 
-def _by(body: bytes) -> str:
-    """Who requests it, as given by the client; printable characters only."""
+def _given(body: bytes) -> Mapping[str, Any]:
     if not body:
-        return ""
+        return {}
     try:
         given = json.loads(body)
     except ValueError:
         raise HTTPException(400, "the body is not JSON") from None
-    by = given.get("by", "") if isinstance(given, dict) else None
+    return given if isinstance(given, dict) else {"by": None}
+
+
+def _by(given: Mapping[str, Any]) -> str:
+    """Who requests it, as given by the client; printable characters only."""
+    by = given.get("by", "")
     if not isinstance(by, str):
         raise HTTPException(400, 'the body must be {"by": "your name"}, or empty')
     return "".join(character for character in by if character.isprintable()).strip()[:BY_LENGTH]

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from causeway.core.snapshot import MirrorView
-from causeway.web import api_responses
+from causeway.web import api_responses, pool_responses
 from causeway.web.api_schema import ApiConfiguration, ApiEventList, ApiModel, ApiShardList
 from causeway.web.source import Source
 from causeway.web.stream import Feed
@@ -42,6 +42,7 @@ class Api:
             Route(f"{mirror}/shards", self.shards),
             Route(f"{mirror}/events", self.events),
             Route(f"{mirror}/gaps", self.gaps),
+            Route(f"{mirror}/node-lags", self.node_lags),
             Route(f"{mirror}/configuration", self.configuration),
             Route("/history", self.history),
             Route("/jobs/{id}", self.job),
@@ -77,6 +78,9 @@ class Api:
 
     async def gaps(self, request: Request) -> Response:
         return JsonModel(api_responses.gaps(self._requested(request).gaps, _limit(request)))
+
+    async def node_lags(self, request: Request) -> Response:
+        return JsonModel(pool_responses.node_lags(self._requested(request), _limit(request)))
 
     async def configuration(self, request: Request) -> Response:
         return JsonModel(ApiConfiguration(configuration=self._requested(request).configuration))

@@ -9,6 +9,7 @@ from typing import Any
 from causeway.core.job import Job
 from causeway.core.position import LATENCY_BOUNDS_MS
 from causeway.core.snapshot import EventView, GapView, MirrorView, PartitionView, ShardView, Snapshot
+from causeway.web import pool_responses
 from causeway.web.api_schema import (
     ApiCatchUp,
     ApiEvent,
@@ -176,6 +177,8 @@ def _mirror(mirror: MirrorView, history: History, now: int) -> dict[str, Any]:
         "waiting_for": mirror.waiting_for,
         "blocked": mirror.blocked,
         "paused_by": mirror.paused_by,
+        "waiting_why": mirror.waiting_why,
+        "pools": [pool_responses.pool(pool) for pool in mirror.pools],
         "unmatched": [ApiUnmatched(**asdict(entry)) for entry in mirror.unmatched],
     }
 

@@ -6,29 +6,70 @@ docs/api.md are generated from them. A test compares the fields that the page's 
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import Field
 
 from causeway.core.job import JobState
 from causeway.core.snapshot import EventLevel, State
+from causeway.web.api_base import ApiModel, FreeText
+from causeway.web.api_pools import (
+    ApiNode,
+    ApiNodeLag,
+    ApiNodeLagList,
+    ApiNodeMove,
+    ApiNodeRequest,
+    ApiNodeResult,
+    ApiPool,
+)
+
+__all__ = [
+    "LEVELS",
+    "ApiAccepted",
+    "ApiCatchUp",
+    "ApiConfiguration",
+    "ApiError",
+    "ApiEvent",
+    "ApiEventList",
+    "ApiFinding",
+    "ApiGap",
+    "ApiGapList",
+    "ApiHistogram",
+    "ApiHistory",
+    "ApiJob",
+    "ApiLayout",
+    "ApiLayoutCell",
+    "ApiLive",
+    "ApiMirror",
+    "ApiMirrorDetail",
+    "ApiModel",
+    "ApiNode",
+    "ApiNodeLag",
+    "ApiNodeLagList",
+    "ApiNodeMove",
+    "ApiNodeRequest",
+    "ApiNodeResult",
+    "ApiPartition",
+    "ApiPartitionList",
+    "ApiPool",
+    "ApiProcess",
+    "ApiProcessState",
+    "ApiReady",
+    "ApiShard",
+    "ApiShardList",
+    "ApiStarted",
+    "ApiStoppedPartition",
+    "ApiStreamEvent",
+    "ApiStreamedMirror",
+    "ApiUnmatched",
+    "ApiVersions",
+    "FreeText",
+    "HealthLevel",
+]
 
 HealthLevel = Literal["error", "warning", "notice", "ok"]
 LEVELS: tuple[HealthLevel, ...] = ("error", "warning", "notice", "ok")
 """From the worst to the best."""
-
-
-def _encodable(text: object) -> object:
-    """Escapes lone surrogates, which UTF-8 cannot encode. Brokers, filters and ledgers may contain them."""
-    return text.encode(errors="backslashreplace").decode() if isinstance(text, str) else text
-
-
-FreeText = Annotated[str, BeforeValidator(_encodable)]
-"""Text that comes from outside: messages of brokers and filters, names that operators type."""
-
-
-class ApiModel(BaseModel):
-    model_config = ConfigDict(frozen=True)
 
 
 class ApiError(ApiModel):
@@ -65,7 +106,7 @@ class ApiMirror(ApiModel):
     delivery: str = Field(description="`exactly-once` or `at-least-once`")
     state: State = Field(
         description="`starting` (until every shard has sent a heartbeat), `running`, `waiting` (a cluster"
-        " does not respond), `paused`, `done`, `stopped` or `failed`"
+        " does not respond, or no node of a pool can be read from), `paused`, `done`, `stopped` or `failed`"
     )
     state_since: int | None = Field(description="when it entered this state")
     findings: list[ApiFinding] = Field(description="as for the process, of this mirror alone")
@@ -90,13 +131,19 @@ class ApiMirror(ApiModel):
     stopped: int = Field(description="number of partitions that are stopped until an operator acts")
     shards: int = Field(description="number of shards")
     gaps: int = Field(description="number of gaps, since the mirror began")
-    waiting_for: str = Field(description="the cluster that does not respond, or empty")
+    waiting_for: str = Field(
+        description="the cluster that does not respond, or the pool without a node to read from, or empty"
+    )
+    waiting_why: FreeText = Field(
+        description="of a pool: why each of its nodes cannot be read from; or empty"
+    )
     blocked: FreeText = Field(
         description="why the destination rejects records although it responds (too few in-sync replicas),"
         " or empty"
     )
     paused_by: FreeText = Field(description="who paused it, or empty")
     unmatched: list[ApiUnmatched] = Field(description="entries of `topics` that select no topic")
+    pools: list[ApiPool] = Field(description="its source pools; empty if its sources are clusters")
 
 
 class ApiProcessState(ApiModel):
@@ -312,9 +359,12 @@ class ApiStreamEvent(ApiProcessState):
 
 class ApiAccepted(ApiModel):
     mirror: str = Field(description="the mirror's name")
-    action: Literal["pause", "resume", "verify"] = Field(description="what was requested")
+    action: Literal["pause", "resume", "verify", "failover"] = Field(description="what was requested")
     by: FreeText = Field(description="who requested it: `by` of the request, or the client's address")
     job: str | None = Field(default=None, description="id of the comparison that `verify` started")
+    request: int | None = Field(
+        default=None, description="the time of the request that `failover` made: `request.at` of the pool"
+    )
 
 
 class ApiJob(ApiModel):

@@ -76,6 +76,8 @@ def _reasons(mirror: MirrorView) -> Iterator[str]:
         yield f"{mirror.name} does not replicate {', '.join(names[:NAMED])}{more}: {what}"
     if mirror.blocked and mirror.state not in ENDED:
         yield f"{mirror.name} waits: {mirror.blocked}"
+    elif mirror.state == "waiting" and mirror.waiting_why:
+        yield f"{mirror.name} waits: {mirror.waiting_why}"
     elif mirror.state == "waiting":
         yield f"{mirror.name} waits for {mirror.waiting_for or 'a cluster'}, which does not respond"
     elif mirror.state in ("stopped", "failed"):

@@ -38,7 +38,7 @@ def findings(mirror: MirrorView, now: int, trend: float | None) -> tuple[HealthF
     """
     problems = [*_ended(mirror), *_stopped(mirror), *_waiting(mirror, now), *_silent_shards(mirror, now)]
     problems += [*_paused(mirror, now), *_lagging(mirror, trend), *_starting(mirror), *_unmatched(mirror)]
-    problems += _quarantined(mirror)
+    problems += [*_quarantined(mirror), *_nodes(mirror)]
     problems.sort(key=lambda finding: LEVELS.index(finding.level))
     return tuple(replace(finding, mirror=mirror.name) for finding in problems or [_healthy((mirror,))])
 
@@ -164,6 +164,12 @@ def _stopped(mirror: MirrorView) -> Iterator[HealthFinding]:
 def _waiting(mirror: MirrorView, now: int) -> Iterator[HealthFinding]:
     if mirror.blocked and mirror.state not in ENDED:
         yield HealthFinding("error", f"Waiting: {mirror.blocked}.", mirror.blocked_todo)
+    elif mirror.state == "waiting" and mirror.waiting_why:
+        yield HealthFinding(
+            "error",
+            f"Waiting{_for(mirror, now)}: {mirror.waiting_why}. The mirror resumes by itself when one can.",
+            "bring back a node that has the mirror's positions: the table of pools shows what each one lacks",
+        )
     elif mirror.state == "waiting":
         cluster = mirror.waiting_for or "a cluster"
         yield HealthFinding(
@@ -256,6 +262,18 @@ def _quarantined(mirror: MirrorView) -> Iterator[HealthFinding]:
             " quarantine, not in the destination topic.",
             "`causeway offsets show CONFIG` lists them with their reasons",
         )
+
+
+def _nodes(mirror: MirrorView) -> Iterator[HealthFinding]:
+    """Nodes of a pool that could not take over, while another one is read."""
+    if mirror.state not in ("running", "paused"):
+        return
+    for pool in mirror.pools:
+        unfit = [node for node in pool.nodes if node.why]
+        if unfit and not pool.no_node:
+            rejected = any(node.state == "rejected" for node in unfit)
+            described = ", ".join(f"{node.name} is {node.state} ({node.why})" for node in unfit)
+            yield HealthFinding("warning" if rejected else "notice", f"Pool {pool.name}: {described}.")
 
 
 def _healthy(mirrors: Sequence[MirrorView]) -> HealthFinding:

@@ -25,6 +25,12 @@ class Source(Protocol):
 
     def resume(self, mirror: str, by: str) -> None: ...
 
+    def failover(self, mirror: str, pool: str, node: str, by: str, *, force: bool) -> int:
+        """Requests another node of a source pool; returns the time of the request.
+
+        `pool` may be empty if there is one, `node` for the next fit one. The snapshot has the results.
+        """
+
     def verify(self, mirror: str) -> str:
         """Starts a comparison of both sides in its own process; returns its id at once."""
 
