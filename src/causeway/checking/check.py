@@ -7,9 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 
 from causeway.checking.checked_mirror import CheckedMirror
+from causeway.checking.checked_sources import (
+    CheckedCluster,
+    CheckedSources,
+    clusters_of,
+    excuse_nodes,
+    read_sources,
+)
 from causeway.checking.topic_checks import remarks
 from causeway.config import MirrorSettings, Settings
 from causeway.core.check_report import CheckReport, Remark, Section, note, ok, problem
@@ -31,34 +37,31 @@ STATE_LOG = "__transaction_state"
 CONNECT_SECONDS = 6.0
 
 
-@dataclass(slots=True)
-class CheckedCluster:
-    """A cluster, as far as it can be read."""
-
-    alias: str
-    remarks: list[Remark] = field(default_factory=list)
-    view: ClusterView | None = None  # None: it cannot be read
-    highest: Mapping[int, int] = field(default_factory=dict)  # API key → highest supported version
-    brokers: int = 0
-
-
 def check_mirrors(settings: Settings, names: list[str]) -> CheckReport:
     """Check the mirrors with these names, or all of them."""
     mirrors = chosen(settings, names)
     aliases = list(
-        dict.fromkeys(alias for mirror in mirrors for alias in (*mirror.source, mirror.destination))
+        dict.fromkeys(
+            alias
+            for mirror in mirrors
+            for alias in (*clusters_of(settings, mirror.source), mirror.destination)
+        )
     )
     # In parallel: it takes seconds to be sure that a cluster does not respond.
     with ThreadPoolExecutor(max(1, len(aliases))) as pool:
         clusters = dict(
             zip(aliases, pool.map(lambda alias: _check_cluster(settings, alias), aliases), strict=True)
         )
-    edges_of = {mirror.name: list(_edges(mirror, clusters)) for mirror in mirrors if len(mirrors) > 1}
+    excuse_nodes(settings, mirrors, clusters)
+    sources = {mirror.name: read_sources(settings, mirror, clusters) for mirror in mirrors}
+    edges_of = {
+        mirror.name: list(_edges(mirror, sources, clusters)) for mirror in mirrors if len(mirrors) > 1
+    }
     return CheckReport(
         (
             *(Section("cluster", alias, tuple(checked.remarks)) for alias, checked in clusters.items()),
             *(
-                Section("mirror", mirror.name, tuple(_mirror(mirror, mirrors, clusters, edges_of)))
+                Section("mirror", mirror.name, tuple(_mirror(mirror, mirrors, clusters, sources, edges_of)))
                 for mirror in mirrors
             ),
         )
@@ -93,13 +96,15 @@ def _mirror(
     mirror: MirrorSettings,
     mirrors: Sequence[MirrorSettings],
     clusters: Mapping[str, CheckedCluster],
+    sources_of: Mapping[str, CheckedSources],
     edges_of: Mapping[str, Sequence[KnownEdge]],
 ) -> Iterator[Remark]:
     destination = clusters[mirror.destination]
-    unreadable = [
-        f'"{alias}"' for alias in (*mirror.source, mirror.destination) if clusters[alias].view is None
-    ]
+    sources = sources_of[mirror.name].views
+    unreadable = [f'"{alias}"' for alias in mirror.source if alias not in sources]
+    unreadable += [f'"{mirror.destination}"'] if destination.view is None else []
     yield from _filters(mirror)
+    yield from sources_of[mirror.name].remarks
     if destination.view is not None:
         try:
             broker = _broker_config(destination.view)
@@ -110,8 +115,7 @@ def _mirror(
             yield problem(error)
             return
         if not unreadable:
-            sources = _views(mirror, clusters)
-            others = _others(mirror, mirrors, clusters, edges_of)
+            others = _others(mirror, mirrors, clusters, sources_of, edges_of)
             yield from remarks(CheckedMirror(mirror, sources, destination.view, ledger, broker, others))
     if unreadable:
         yield note(f"topics were not checked: {', '.join(unreadable)} cannot be read")
@@ -126,17 +130,17 @@ def _filters(mirror: MirrorSettings) -> Iterator[Remark]:
         yield problem(error)
 
 
-def _views(mirror: MirrorSettings, clusters: Mapping[str, CheckedCluster]) -> dict[str, ClusterView]:
-    return {alias: view for alias in mirror.source if (view := clusters[alias].view)}
-
-
-def _edges(mirror: MirrorSettings, clusters: Mapping[str, CheckedCluster]) -> Iterator[KnownEdge]:
+def _edges(
+    mirror: MirrorSettings,
+    sources_of: Mapping[str, CheckedSources],
+    clusters: Mapping[str, CheckedCluster],
+) -> Iterator[KnownEdge]:
     """The topics a mirror would replicate, for the checks of the others: records must not come back."""
     destination = clusters[mirror.destination].view
     if destination is None:
         return
     try:
-        sources = _views(mirror, clusters)
+        sources = sources_of[mirror.name].views
         routes_found = routes(mirror, sources, destination).values()
         yield from (
             KnownEdge(edge, mirror.provenance, mirror.name)
@@ -150,12 +154,13 @@ def _others(
     mirror: MirrorSettings,
     mirrors: Sequence[MirrorSettings],
     clusters: Mapping[str, CheckedCluster],
+    sources_of: Mapping[str, CheckedSources],
     edges_of: Mapping[str, Sequence[KnownEdge]],
 ) -> Neighbours:
     """The other checked mirrors, as if they ran in the same process."""
     earlier = []
     for other in mirrors[: mirrors.index(mirror)]:
-        sources, destination = _views(other, clusters), clusters[other.destination].view
+        sources, destination = sources_of[other.name].views, clusters[other.destination].view
         if destination is not None:
             earlier.append(selection_of(other, sources, destination))
     names = frozenset(

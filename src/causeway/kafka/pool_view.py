@@ -49,6 +49,10 @@ class PoolView(ClusterView):
         """Views of the nodes that may be read, by name."""
         return {view.cluster.alias: view for view in self._usable()}
 
+    def node_in_use(self) -> ClusterView:
+        """The node itself: it has topic ids, and its own cluster id."""
+        return self._current
+
     def use(self, node: str) -> None:
         """Queries go to this node from now on."""
         self._use(self.node_views()[node])

@@ -6,12 +6,14 @@ from causeway.config import MirrorSettings, Settings
 from causeway.core.offsets import OffsetsReport, PartitionOffsets, QuarantinedRecord
 from causeway.core.position import Position, SourcePartition
 from causeway.core.task_order import ledger_topic
-from causeway.errors import AccessDenied, PlanRefused, Unreachable, UsageError
+from causeway.errors import AccessDenied, IntegrityError, PlanRefused, Unreachable, UsageError
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.ledger import read_image
 from causeway.kafka.ledger_access import LEDGER_SECONDS
 from causeway.kafka.quarantine import read_labels
 from causeway.planning.clusters import cluster_of
+from causeway.planning.pool_nodes import read_pools
+from causeway.planning.source_pools import source_view
 from causeway.rules.ledger_state import LedgerState
 
 QUARANTINED_SHOWN = 20
@@ -34,11 +36,14 @@ def read_offsets(settings: Settings, mirror: MirrorSettings, topic: str | None =
     aliases: dict[str, str] = {}
     notes: list[str] = []
     for alias in mirror.source:
-        source = ClusterView(cluster_of(settings, alias))
+        source = source_view(settings, alias)
         try:
-            aliases[source.connect(SOURCE_SECONDS)] = alias
+            source.connect(SOURCE_SECONDS)
+            reads, refused = read_pools(mirror, {alias: source}, view.cluster)
+            notes += [*refused, *map(str, reads)]
+            aliases[source.cluster_id()] = alias
             bounds |= _bounds(source, wanted)
-        except (Unreachable, AccessDenied) as error:
+        except (Unreachable, AccessDenied, IntegrityError) as error:
             notes.append(f'no log start and log end of "{alias}": {error}')
     if any(position.tally.quarantined for position in wanted.values()):
         labels = read_labels(view, mirror.name, topic=topic, most=QUARANTINED_SHOWN).labels

@@ -14,11 +14,13 @@ from causeway.core.clock import now_ms
 from causeway.core.ledger_record import CONTROL, Gap, LedgerRecord, Stopped
 from causeway.core.position import Position, SourcePartition
 from causeway.core.task_order import ledger_topic
+from causeway.core.topic import NO_TOPIC_ID
 from causeway.errors import CausewayError, IntegrityError, PlanRefused, Unreachable, UsageError
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.lease import Control
 from causeway.kafka.ledger import LedgerReader, read_image
 from causeway.kafka.ledger_access import LEDGER_SECONDS, refuse_running, who
+from causeway.kafka.pool_view import PoolView
 from causeway.kafka.task_errors import Again, Fenced
 from causeway.operations.offsets import read_ledger, unknown_topic
 from causeway.operations.rules.skipping import (
@@ -30,6 +32,8 @@ from causeway.operations.rules.skipping import (
     target,
 )
 from causeway.planning.clusters import cluster_of, limits_of
+from causeway.planning.pool_nodes import read_pools
+from causeway.planning.source_pools import source_view
 from causeway.rules.coverage import coverage_of
 from causeway.rules.gaps import moved
 from causeway.rules.ledger_state import LedgerState
@@ -71,12 +75,12 @@ class Skip:
             )
         self.mirror = mirror
         self.moves: list[Move] = []
-        self.consequences: list[str] = []  # a line for each partition
+        self.consequences: list[str] = []  # a line for each pool that is read, and for each partition
         self._request = request
         self._destination = cluster_of(settings, mirror.destination)
         self._view = ClusterView(self._destination)
         self._sources = {
-            alias: ClusterView(cluster_of(settings, alias))
+            alias: source_view(settings, alias)
             for alias in ((request.source,) if request.source else mirror.source)
         }
         self._where = f'mirror "{mirror.name}"'
@@ -85,8 +89,12 @@ class Skip:
         """Determine the moves and their consequences. Raises if a move is not possible."""
         ledger = read_ledger(self._view, self.mirror)
         refuse_running(self._destination, self.mirror)
+        for view in self._sources.values():
+            view.connect()
+        reads, refused = read_pools(self.mirror, self._sources, self._destination)
+        self.consequences += [*refused, *map(str, reads)]
         positions = self._chosen(ledger)
-        logs = self._logs([position.source for position in positions])
+        logs = self._logs(positions)
         self._refuse(positions, logs)
         for position in positions:
             source = position.source
@@ -129,7 +137,7 @@ class Skip:
 
     def _chosen(self, ledger: LedgerState) -> list[Position]:
         request = self._request
-        ids = {view.connect(): alias for alias, view in self._sources.items()}
+        ids = {view.cluster_id(): alias for alias, view in self._sources.items()}
         known = {
             source: position
             for source, position in sorted(ledger.positions.items())
@@ -173,18 +181,24 @@ class Skip:
             todo=partitions or "name each partition with --partition",
         )
 
-    def _logs(self, sources: list[SourcePartition]) -> dict[SourcePartition, SourceLog]:
+    def _logs(self, positions: list[Position]) -> dict[SourcePartition, SourceLog]:
+        sources = [position.source for position in positions]
         (view,) = (view for view in self._sources.values() if view.cluster_id() == sources[0].cluster)
-        facts = view.describe([source.topic for source in sources])
+        node = view.node_in_use() if isinstance(view, PoolView) else view
+        facts = node.describe([source.topic for source in sources])
         spots = [(source.topic, source.partition) for source in sources if source.topic in facts]
-        starts, ends = view.all_offsets(spots, "earliest"), view.all_offsets(spots, "latest")
+        starts, ends = node.all_offsets(spots, "earliest"), node.all_offsets(spots, "latest")
         logs = {}
-        for source in sources:
+        for position in positions:
+            source = position.source
             if source.topic not in facts:
                 logs[source] = SourceLog(None)
                 continue
             spot = source.topic, source.partition
-            logs[source] = SourceLog(facts[source.topic].topic_id, starts[spot], ends[spot])
+            topic_id = facts[source.topic].topic_id
+            if (position.node or source.cluster) != node.cluster_id():
+                topic_id = NO_TOPIC_ID  # each node of a pool has another one
+            logs[source] = SourceLog(topic_id, starts[spot], ends[spot])
         return logs
 
     def _refuse(self, positions: list[Position], logs: dict[SourcePartition, SourceLog]) -> None:
@@ -199,7 +213,7 @@ class Skip:
         return kind(refusal.what, where=self._where, why="nothing was written", todo=refusal.todo)
 
     def _refuse_changes(self, ledger: LedgerState) -> None:
-        logs = self._logs([move.position.source for move in self.moves])
+        logs = self._logs([move.position for move in self.moves])
         for move in self.moves:
             seen, now = move.position, ledger.positions.get(move.position.source)
             if now is None or (now.offset, now.topic_id) != (seen.offset, seen.topic_id):

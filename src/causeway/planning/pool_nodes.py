@@ -24,17 +24,24 @@ PREFERRED: tuple[NodeState, ...] = ("fit", "lagging", "trimmed", "short")
 
 @dataclass(frozen=True, slots=True)
 class NodeRead:
-    """The node that a command reads, and the state of the others that it would have read before."""
+    """The node that a command reads, and what the nodes are judged to be."""
 
     pool: str
     node: str
-    verdict: NodeVerdict
-    passed: tuple[str, ...] = ()
+    verdicts: Mapping[str, NodeVerdict]
+    named: bool = False  # an operator chose the node
+
+    @property
+    def is_short(self) -> bool:
+        return self.verdicts[self.node].state == "short"
 
     def __str__(self) -> str:
-        state = "" if self.verdict.state == "fit" else f", which is {state_of(self.verdict)}"
-        passed = f" ({'; '.join(self.passed)})" if self.passed else ""
-        return f"pool {self.pool} is read from {self.node}{state}{passed}"
+        verdict = self.verdicts[self.node]
+        state = "" if verdict.state == "fit" else f", which is {state_of(verdict)}"
+        names = [] if self.named else list(self.verdicts)
+        earlier = names[: names.index(self.node)] if names else []
+        before = "; ".join(f"{name} is {state_of(self.verdicts[name])}" for name in earlier)
+        return f"pool {self.pool} is read from {self.node}{state}{f' ({before})' if before else ''}"
 
 
 def node_verdicts(view: PoolView, positions: Iterable[Position]) -> dict[str, NodeVerdict]:
@@ -72,7 +79,7 @@ def read_from(view: PoolView, positions: Iterable[Position], node: str = "") -> 
             ),
         )
     view.use(chosen)
-    return NodeRead(view.pool.name, chosen, verdicts[chosen], () if node else _passed(verdicts, chosen))
+    return NodeRead(view.pool.name, chosen, verdicts, named=bool(node))
 
 
 def read_pools(
@@ -111,12 +118,6 @@ def best_node(verdicts: Mapping[str, NodeVerdict]) -> str:
 
 def state_of(verdict: NodeVerdict) -> str:
     return f"{verdict.state}: {verdict.why}" if verdict.why else verdict.state
-
-
-def _passed(verdicts: Mapping[str, NodeVerdict], chosen: str) -> tuple[str, ...]:
-    """The nodes before the chosen one in the pool's order, and why they are not read."""
-    before = list(verdicts)[: list(verdicts).index(chosen)]
-    return tuple(f"{name} is {state_of(verdicts[name])}" for name in before)
 
 
 def _report(view: ClusterView, offsets: Mapping[Spot, int]) -> NodeReport:

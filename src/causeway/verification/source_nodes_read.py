@@ -30,9 +30,7 @@ class SourceNodesRead:
         self.nodes = {read.pool: read.node for read in reads}  # by the pool's name
         self._mirror = mirror
         self._destination = destination
-        self._short = {
-            sources[read.pool].cluster_id(): read for read in reads if read.verdict.state == "short"
-        }
+        self._short = {sources[read.pool].cluster_id(): read for read in reads if read.is_short}
 
     def refuse_missing(self, existing: Collection[SourcePartition]) -> None:
         """Raise IntegrityError if the node in use lacks partitions that were replicated from another one."""

@@ -1,0 +1,160 @@
+"""Check with a source pool: its nodes, their topics, log bounds and last records."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from causeway.local_kafka import EmbeddedCluster
+from support.node_pool import POOL, TWO, NodePool, started_nodes
+from support.records import read_all
+from support.typed import causeway
+
+
+@pytest.fixture(scope="module")
+def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, EmbeddedCluster]]:
+    with started_nodes(tmp_path_factory.mktemp("nodes"), TWO) as started:
+        yield started
+
+
+@pytest.fixture
+def pool(
+    nodes: dict[str, EmbeddedCluster], destination: EmbeddedCluster, tmp_path: Path
+) -> Iterator[NodePool]:
+    pool = NodePool(nodes, destination, tmp_path)
+    yield pool
+    pool.close()
+
+
+@dataclass(frozen=True)
+class PoolReport:
+    exit_code: int
+    sections: dict[str, list[tuple[str, str]]]  # level and text of the remarks
+
+    def about(self, name: str, level: str) -> list[str]:
+        return [what for its_level, what in self.sections[name] if its_level == level]
+
+
+def check(pool: NodePool, config: Path) -> PoolReport:
+    result = causeway("check", config, "-o", "json")
+    data = json.loads(result.stdout)
+    sections = {
+        section["name"]: [(each["level"], each["what"]) for each in section["remarks"]]
+        for section in data["sections"]
+    }
+    return PoolReport(result.returncode, sections)
+
+
+def consume(pool: NodePool, topic: str) -> None:
+    """Each node gets its first consumer."""
+    for node in TWO:
+        read_all(pool.world.servers[node], topic)
+
+
+def topics_of(pool: NodePool) -> dict[str, set[str]]:
+    return {node: set(pool.world.admin(node).list_topics(timeout=10).topics) for node in TWO}
+
+
+def test_nothing_is_written_to_nodes_that_never_had_a_consumer(pool: NodePool) -> None:
+    topic = pool.topic()
+    pool.write(topic, pool.world.numbers(100, 2))
+    before = topics_of(pool)
+    assert not any(name.startswith("__") for names in before.values() for name in names)
+    report = check(pool, pool.config([topic]))
+    assert report.exit_code == 0
+    assert topics_of(pool) == before
+    notes = report.about(pool.world.mirror, "note")
+    assert sum("no records of n" in note for note in notes) == 2
+
+
+def test_equal_nodes(pool: NodePool) -> None:
+    topic = pool.topic()
+    pool.write(topic, pool.world.numbers(100, 2))
+    consume(pool, topic)
+    config = pool.config([topic])
+    pool.world.carry_all(config)
+    report = check(pool, config)
+    assert report.exit_code == 0
+    assert {"n1", "n2", "dst", pool.world.mirror} == set(report.sections)
+    assert report.about("n2", "ok")
+    remarks = report.about(pool.world.mirror, "ok")
+    assert f"pool {POOL}: fit to be read: n1, n2" in remarks
+    assert f"pool {POOL}: n1, n2 have the same 1 topic, with as many partitions" in remarks
+    assert f"pool {POOL}: the last common records of n1 and n2 are equal in 2 of 2 partitions" in remarks
+    assert any(f"{topic}: 2 of 2 partitions started" in remark for remark in remarks)
+    assert not report.about(pool.world.mirror, "warning")
+
+
+def test_a_node_that_does_not_respond_prevents_nothing(pool: NodePool) -> None:
+    topic = pool.topic()
+    pool.write(topic, pool.world.numbers(100, 2))
+    config = pool.config([topic])
+    pool.world.carry_all(config)
+    pool.kill("n1")
+    report = check(pool, config)
+    assert report.exit_code == 0, report.sections
+    assert len(report.about("n1", "warning")) == 1
+    assert f"pool {POOL}: fit to be read: n2" in report.about(pool.world.mirror, "ok")
+    pool.kill("n2")
+    report = check(pool, config)
+    assert report.exit_code == 5
+    assert report.about("n1", "problem")
+    assert any(f'"{POOL}" cannot be read' in note for note in report.about(pool.world.mirror, "note"))
+
+
+def test_nodes_that_differ_in_topics_partitions_and_log_ends(pool: NodePool) -> None:
+    topic, lacking = pool.topic(), pool.world.topic("lacking", on="n1")
+    pool.write(topic, pool.world.numbers(100, 2))
+    consume(pool, topic)
+    config = pool.config([topic, lacking])
+    pool.world.carry_all(config)
+    pool.grow(topic, 3, "n1")
+    pool.write(topic, pool.world.numbers(100, 2, 100), to=["n1"])
+    pool.world.carry_all(config)
+    report = check(pool, config)
+    assert report.exit_code == 0
+    warnings = report.about(pool.world.mirror, "warning")
+    assert any(f"{topic} has 3 partitions on n1, 2 partitions on n2" in text for text in warnings)
+    assert any(f"{lacking} has 1 partition on n1, none on n2" in text for text in warnings)
+    assert any(
+        f"n2 is short: {topic}[0]: the log end 50 is before the position 100" in text for text in warnings
+    )
+    assert any("are equal in 2 of 2 partitions" in text for text in report.about(pool.world.mirror, "ok"))
+
+
+def test_a_node_with_another_record_is_named(pool: NodePool) -> None:
+    topic = pool.topic()
+    records = pool.world.numbers(100, 2)
+    other = [(n, rec._replace(value=b"x")) if at == 93 else (n, rec) for at, (n, rec) in enumerate(records)]
+    pool.write(topic, records, to=["n1"])
+    pool.only(topic, other, to="n2")
+    consume(pool, topic)
+    report = check(pool, pool.config([topic]))
+    assert report.exit_code == 6
+    (problem,) = report.about(pool.world.mirror, "problem")
+    assert f"pool {POOL}: {topic}[1] on n2 has another record at offset 46 than n1" in problem
+
+
+def test_another_cluster_under_a_nodes_name(pool: NodePool) -> None:
+    topic = pool.topic()
+    pool.write(topic, pool.world.numbers(100, 2))
+    pool.world.carry_all(pool.config([topic]))
+    pool.world.servers["n2"] = pool.world.servers["destination"]
+    report = check(pool, pool.config([topic]))
+    assert report.exit_code == 6
+    assert any(
+        '"n2" is another cluster than before' in text for text in report.about(pool.world.mirror, "problem")
+    )
+
+
+def test_a_mirror_of_one_cluster_is_not_a_pools(pool: NodePool) -> None:
+    topic = pool.topic()
+    pool.write(topic, pool.world.numbers(100, 2))
+    pool.world.carry_all(pool.world.config([topic], source="n1"))
+    report = check(pool, pool.config([topic]))
+    assert report.exit_code == 6
+    assert any("are of one cluster (n1)" in text for text in report.about(pool.world.mirror, "problem"))
