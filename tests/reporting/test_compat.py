@@ -9,10 +9,11 @@ from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from causeway.core.choices import Compat
+from causeway.core.pool_snapshot import SourcePoolView
 from causeway.core.route import BY_KEY
 from causeway.core.snapshot import Snapshot
 from causeway.reporting.metrics import Metrics
-from support.viewing import mirror, partition, shard, snapshot
+from support.viewing import mirror, node, partition, shard, snapshot
 
 REPLICATED = snapshot(
     mirror(
@@ -70,6 +71,8 @@ def test_kaf_relay() -> None:
         relayed + '{source_topic="orders",source_partition="1",target_topic="copy",target_partition="1"} 100',
         "kafka_relay_messages_filtered_total 5",
         'kafka_relay_source_highwatermark{node_id="paris"} 160',
+        "kafka_relay_source_candidate_switches_total 0",
+        "kafka_relay_source_unhealthy_total 0",
         "kafka_relay_target_flush_batch_size_count 4",
         "kafka_relay_target_flush_batch_size_sum 144",
         "kafka_relay_target_flush_duration_seconds_count 4",
@@ -86,6 +89,23 @@ def test_mirrors_are_added_up_and_a_log_that_two_of_them_read_has_one_end() -> N
     assert 'produced_messages_count{app="kafka_topic_mirror",topic_name="orders"} 4' in got
     assert 'kafka_relay_msg_count{source="orders",destination="orders",partition="0"} 2' in got
     assert 'kafka_relay_source_highwatermark{node_id="paris"} 10' in got
+
+
+def test_kaf_relays_names_of_a_pool_are_by_node() -> None:
+    counts = {("dead", "a"): 2, ("lagging", "b"): 1, ("resumed", ""): 1}
+    nodes = (node("a", responds=False, log_ends=90), node("b", log_ends=100))
+    shown = snapshot(
+        mirror(partition(0, cluster="p", log_end=90), pools=(SourcePoolView("p", nodes, counts=counts),))
+    )
+    got = [line for line in samples(shown, ["kaf-relay"]) if "_source_" in line]
+    assert got == [
+        'kafka_relay_source_highwatermark{node_id="a"} -1',
+        'kafka_relay_source_highwatermark{node_id="b"} 100',
+        "kafka_relay_source_candidate_switches_total 4",
+        "kafka_relay_source_unhealthy_total 2",
+        'kafka_relay_source_lag_threshold_exceeded_total{node_id="a"} 0',
+        'kafka_relay_source_lag_threshold_exceeded_total{node_id="b"} 1',
+    ]
 
 
 def test_a_source_without_a_known_log_end_has_no_high_watermark() -> None:

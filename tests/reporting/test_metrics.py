@@ -12,12 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
+from causeway.core.pool_snapshot import SourcePoolView
 from causeway.core.position import LATENCY_BOUNDS_MS, NO_LATENCY
 from causeway.core.snapshot import UNROUTABLE, Snapshot
 from causeway.reporting.families import FAMILIES, STATES, STOPS
 from causeway.reporting.metrics import Metrics
 from causeway.rules.integrity import Verdict
-from support.viewing import NOW, gap, mirror, partition, shard, snapshot
+from support.viewing import NOW, gap, mirror, node, partition, shard, snapshot
 
 Series = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
@@ -153,6 +154,7 @@ def test_verdicts_are_counted_also_unknown_ones() -> None:
     assert value(series, "gaps_total", mirror="m", verdict="truncated") == 0
 
 
+POOL_SERIES = {family.name for family in FAMILIES if family.name.startswith("causeway_source_")}
 STOPPED_SERIES = {
     "causeway_partition_stopped_expected_offset",
     "causeway_partition_stopped_found_offset",
@@ -219,7 +221,9 @@ def test_every_series_exists_before_anything_happens() -> None:
             else [family.name]
         )
     }
-    assert names(series) == parts - STOPPED_SERIES, "those of stopped partitions exist while there are any"
+    assert names(series) == parts - STOPPED_SERIES - POOL_SERIES, (
+        "those of stopped partitions exist while there are any, those of pools if there are pools"
+    )
     assert beyond_zero == {
         "causeway_build_info",
         "causeway_start_time_seconds",
@@ -229,6 +233,27 @@ def test_every_series_exists_before_anything_happens() -> None:
         "causeway_mirror_state",
         "causeway_shard_heartbeat_timestamp_seconds",
     }
+
+
+def test_each_node_of_a_pool_has_its_state_its_lag_and_its_shards() -> None:
+    nodes = (
+        node("a", state="dead", why="no response", responds=False, lag={("t", 0): 7, ("t", 1): 2}),
+        node("b", lag={("t", 0): 0, ("t", 1): 0}, shards=(1, 2)),
+        node("c", state="unknown", responds=False, log_ends=-1),
+    )
+    shown = snapshot(mirror(partition(), pools=(SourcePoolView("p", nodes, counts={("dead", "a"): 2}),)))
+    series = scraped(shown)
+    of = {"mirror": "m", "pool": "p"}
+    assert [value(series, "source_node_up", **of, node=name) for name in "abc"] == [0, 1, 0]
+    assert [value(series, "source_node_shards", **of, node=name) for name in "abc"] == [0, 2, 0]
+    assert value(series, "source_node_state", **of, node="a", state="dead") == 1
+    assert value(series, "source_node_state", **of, node="a", state="fit") == 0
+    assert value(series, "source_node_lag_records", **of, node="a", topic="t", partition="0") == 7
+    assert not any("c" in dict(labels).values() for name, labels in series if name.endswith("_lag_records"))
+    assert value(series, "source_switches_total", **of, reason="dead") == 2
+    assert value(series, "source_switches_total", **of, reason="lagging") == 0
+    aggregated = scraped(shown, partitions=0)
+    assert value(aggregated, "source_node_lag_records", **of, node="a", topic="t") == 9
 
 
 def test_what_the_ledger_counts_is_not_shown_as_zero_before_it_is_read() -> None:

@@ -33,6 +33,9 @@ MODELS: dict[str, type[BaseModel]] = {
     if isinstance(value, type) and issubclass(value, BaseModel) and value is not BaseModel
 }
 LINKS = {
+    "ApiPool": "[pools](#a-source-pool)",
+    "ApiNode": "[nodes](#a-node)",
+    "ApiNodeMove": "[moves](#a-move-to-another-node)",
     "ApiMirror": "[mirrors](#a-mirror)",
     "ApiPartition": "[partitions](#a-partition)",
     "ApiShard": "[shards](#a-shard)",

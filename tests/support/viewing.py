@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from causeway.core.pool_snapshot import NodeView
 from causeway.core.snapshot import GapView, MirrorView, PartitionView, ShardView, Snapshot
 
 NOW = 1_769_846_400_000
@@ -47,6 +48,10 @@ def partition(number: int = 0, **changes: Any) -> PartitionView:
 
 def shard(number: int = 1, **changes: Any) -> ShardView:
     return replace(_SHARD, number=number, **changes)
+
+
+def node(name: str, **changes: Any) -> NodeView:
+    return replace(NodeView(name, f"{name}-id", "fit", "", True, NOW, 0), **changes)
 
 
 def gap(verdict: str) -> GapView:

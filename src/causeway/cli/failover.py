@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from causeway.cli.api_client import ApiClient, address_of
-from causeway.cli.options import ConfigFile, Overrides, Url
+from causeway.cli.options import ConfigFile, OneMirror, Overrides, Url
 from causeway.cli.running_mirror import of_process
 from causeway.config import MirrorSettings, Settings, load
 from causeway.core.plural import counted
@@ -28,9 +28,8 @@ from causeway.web.api_schema import ApiMirror, ApiNodeRequest
 WAIT_SECONDS = 60.0
 POLL_SECONDS = 0.2
 
-Mirror = Annotated[str | None, typer.Option(help="The mirror, where there are several.")]
-Pool = Annotated[str | None, typer.Option(help="The source pool, where the mirror has several.")]
-To = Annotated[str | None, typer.Option(help="The node to read from; otherwise the next fit one.")]
+PoolName = Annotated[str | None, typer.Option(help="The source pool, where the mirror has several.")]
+ToNode = Annotated[str | None, typer.Option(help="The node to read from; otherwise the next fit one.")]
 Force = Annotated[
     bool, typer.Option("--force", help="Also a node that lags, is dead or was not checked yet.")
 ]
@@ -38,9 +37,9 @@ Force = Annotated[
 
 def failover(
     config: ConfigFile,
-    mirror: Mirror = None,
-    pool: Pool = None,
-    to: To = None,
+    mirror: OneMirror = None,
+    pool: PoolName = None,
+    to: ToNode = None,
     force: Force = False,
     url: Url = None,
     override: Overrides = None,

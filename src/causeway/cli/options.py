@@ -25,3 +25,4 @@ OwnOverrides = Annotated[
     list[str] | None, typer.Option("-X", metavar="KEY=VALUE", help="Set a key of Causeway's own.")
 ]
 """-X of the compat commands, whose configuration is another tool's."""
+OneMirror = Annotated[str | None, typer.Option(help="The mirror, where there are several.")]

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated, Literal
-
-import typer
+from typing import Literal
 
 from causeway.cli.api_client import ApiClient, address_of
-from causeway.cli.options import ConfigFile, Overrides, Url
+from causeway.cli.options import ConfigFile, OneMirror, Overrides, Url
 from causeway.cli.running_mirror import of_process
 from causeway.config import MirrorSettings, Settings, load
 from causeway.core.offsets import when
@@ -27,17 +25,16 @@ from causeway.web.api_schema import ApiMirror
 WAIT_SECONDS = 60.0
 POLL_SECONDS = 0.2
 
-Mirror = Annotated[str | None, typer.Option(help="The mirror, where there are several.")]
 PauseAction = Literal["pause", "resume"]
 
 
-def pause(config: ConfigFile, mirror: Mirror = None, url: Url = None, override: Overrides = None) -> None:
+def pause(config: ConfigFile, mirror: OneMirror = None, url: Url = None, override: Overrides = None) -> None:
     """Pause a mirror; it stays paused across restarts."""
     settings = load(config, override or [])
     print(_Change(settings, the_one(settings, mirror), config, "pause").made(url))
 
 
-def resume(config: ConfigFile, mirror: Mirror = None, url: Url = None, override: Overrides = None) -> None:
+def resume(config: ConfigFile, mirror: OneMirror = None, url: Url = None, override: Overrides = None) -> None:
     """Resume a paused mirror."""
     settings = load(config, override or [])
     print(_Change(settings, the_one(settings, mirror), config, "resume").made(url))

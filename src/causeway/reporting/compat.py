@@ -23,12 +23,26 @@ OLD_LABELS = ("source", "destination", "partition")
 MIDDLE_LABELS = ("source", "src_partition", "destination", "dest_partition")
 NEW_LABELS = ("source_topic", "source_partition", "target_topic", "target_partition")
 FLUSH_SIZE, FLUSH_SECONDS = "kafka_relay_target_flush_batch_size", "kafka_relay_target_flush_duration_seconds"
+UNHEALTHY = ("dead", "short", "trimmed", "rejected")
 KAF_RELAY = (
     Family("kafka_relay_msg_count", "unknown", OLD_LABELS, "Records delivered."),
     Family("kafka_relay_msgs_total", "counter", MIDDLE_LABELS, "Records delivered."),
     Family("kafka_relay_messages_relayed_total", "counter", NEW_LABELS, "Records delivered."),
     Family("kafka_relay_messages_filtered_total", "counter", (), "Records dropped, by all filters."),
-    Family("kafka_relay_source_highwatermark", "gauge", ("node_id",), "Sum of a source's end offsets."),
+    Family(
+        "kafka_relay_source_highwatermark",
+        "gauge",
+        ("node_id",),
+        "Sum of a source's end offsets; -1 for a node of a pool that does not respond.",
+    ),
+    Family("kafka_relay_source_candidate_switches_total", "counter", (), "Moves to another node."),
+    Family("kafka_relay_source_unhealthy_total", "counter", (), "Nodes left that could not be read from."),
+    Family(
+        "kafka_relay_source_lag_threshold_exceeded_total",
+        "counter",
+        ("node_id",),
+        "Moves from a node that lagged.",
+    ),
     Family(FLUSH_SIZE, "summary", (), "Records in a transaction."),
     Family(FLUSH_SECONDS, "summary", (), "A transaction's time, first record to commit."),
 )
@@ -83,11 +97,33 @@ def _put_sources(sheet: Sheet, mirrors: Sequence[MirrorView]) -> None:
         for view in _all(mirrors)
         if view.log_end >= 0
     }
+    pools = {pool.name: pool for mirror in mirrors for pool in mirror.pools}
     sums = Counter[str]()
     for (cluster, _, _), end in ends.items():
-        sums[cluster] += end
+        if cluster not in pools:
+            sums[cluster] += end
+    for pool in pools.values():
+        for node in pool.nodes:
+            sums[node.name] = node.log_ends if node.responds else -1
     for cluster, total in sums.items():
         sheet.put("kafka_relay_source_highwatermark", {"node_id": cluster}, total)
+    _put_moves(sheet, mirrors)
+
+
+def _put_moves(sheet: Sheet, mirrors: Sequence[MirrorView]) -> None:
+    lagging = Counter[str]()
+    moves = unhealthy = 0
+    for pool in (pool for mirror in mirrors for pool in mirror.pools):
+        lagging.update({node.name: 0 for node in pool.nodes})
+        for (reason, left), count in pool.counts.items():
+            moves += count
+            unhealthy += count if reason in UNHEALTHY else 0
+            lagging[left] += count if reason == "lagging" else 0
+    sheet.put("kafka_relay_source_candidate_switches_total", {}, moves)
+    sheet.put("kafka_relay_source_unhealthy_total", {}, unhealthy)
+    for node, count in lagging.items():
+        if node:
+            sheet.put("kafka_relay_source_lag_threshold_exceeded_total", {"node_id": node}, count)
 
 
 def _put_flushes(sheet: Sheet, snapshot: Snapshot) -> None:

@@ -13,6 +13,7 @@ from typing import Literal, get_args
 from prometheus_client.metrics_core import Metric
 from prometheus_client.samples import Sample
 
+from causeway.core.pool_health import NodeState
 from causeway.core.snapshot import UNROUTABLE, State
 
 MetricKind = Literal["counter", "gauge", "histogram", "summary", "unknown"]
@@ -27,10 +28,15 @@ STOPS = (
 MOVES = (*(verdict for verdict in STOPS if verdict != UNROUTABLE), "skip")
 """Verdicts of gaps; "skip" if an operator moved the position without a verdict."""
 
+NODE_STATES: tuple[NodeState, ...] = get_args(NodeState)
+SWITCHES = ("dead", "short", "trimmed", "rejected", "lagging", "resumed", "manual")
+"""Reasons of moves to another node of a source pool; "resumed" after none could be read from."""
+
 MIRROR = ("mirror",)
 TOPIC = ("mirror", "topic")
 PARTITION = ("mirror", "cluster", "topic", "partition")
 SHARD = ("mirror", "shard")
+NODE = ("mirror", "pool", "node")
 VERDICT = ("mirror", "verdict")
 STOPPED = (*PARTITION, "verdict")
 
@@ -193,6 +199,31 @@ FAMILIES = (
         "gauge",
         (*SHARD, "carrier"),
         "Always 1. The carrier, native or object, is a label.",
+    ),
+    Family(
+        "causeway_source_node_up",
+        "gauge",
+        NODE,
+        "1 if the newest check of the source pool's node succeeded, else 0.",
+    ),
+    Family(
+        "causeway_source_node_state",
+        "gauge",
+        (*NODE, "state"),
+        "1 for the state that the source pool's node is in, 0 for all others.",
+    ),
+    Family("causeway_source_node_shards", "gauge", NODE, "Shards that read the source pool from this node."),
+    Family(
+        "causeway_source_node_lag_records",
+        "gauge",
+        (*NODE, "topic", "partition"),
+        "Records that another node of the source pool has, and this one lacks. No series while unknown.",
+    ),
+    Family(
+        "causeway_source_switches_total",
+        "counter",
+        ("mirror", "pool", "reason"),
+        "Moves of shards to another node of the source pool, by the state of the one before.",
     ),
 )
 

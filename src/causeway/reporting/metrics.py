@@ -15,6 +15,7 @@ from causeway.core.snapshot import MirrorView, PartitionView, ShardView, Snapsho
 from causeway.reporting.compat import compat_families, put_compat
 from causeway.reporting.exposition import exposition
 from causeway.reporting.families import FAMILIES, MOVES, STATES, STOPS, Sheet
+from causeway.reporting.pool_metrics import put_pools
 
 PARTITION_SERIES = 1000
 """A mirror with more partitions has its per-partition series summed by topic, unless configured otherwise."""
@@ -56,13 +57,15 @@ class Metrics:
             _put_stopped(sheet, mirror, limit=max(self._partitions, PARTITION_SERIES))
             for shard in mirror.shards:
                 _put_shard(sheet, mirror.name, shard)
+            aggregated = len(mirror.partitions) > self._partitions
+            put_pools(sheet, mirror, aggregated=aggregated)
             if not mirror.lease:
                 # The ledger is not read yet. Prometheus would count 0 followed by a million as that many
                 # new records.
                 continue
             _put_ledger_counts(sheet, mirror)
             _put_topics(sheet, mirror)
-            _put_partitions(sheet, mirror, aggregated=len(mirror.partitions) > self._partitions)
+            _put_partitions(sheet, mirror, aggregated=aggregated)
         put_compat(sheet, snapshot, self._compat, self._partitions)
         yield from sheet.metrics
 
