@@ -25,7 +25,7 @@ from causeway.errors import CausewayError
 from causeway.kafka import clients
 
 POLL_SECONDS = 0.1
-DIAL_SECONDS = 0.3
+DIAL_SECONDS = 0.2
 METADATA_SECONDS = 0.5
 LOST = (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._RESOLVE)
 
@@ -108,7 +108,8 @@ class _NodeThread(threading.Thread):
         self._spots = spots
         self._pool = pool
         self._update = update
-        self._lost = False  # whether the client lost a connection since the last check began
+        self._lost = False  # whether the client lost a connection since the last check
+        self._dialled_at = 0.0
         self.closing = False
         self.wake = threading.Event()
 
@@ -138,14 +139,15 @@ class _NodeThread(threading.Thread):
         self.wake.clear()
 
     def _check(self) -> None:
-        self._lost = False
         began = time.monotonic()
+        self._dialled_at = began if not self._lost else 0.0
         try:
             starts, ends = self._log_bounds(began + self._pool.request_timeout)
+        except ConnectionRefusedError:
+            self._failed(began, "every bootstrap server refuses the connection", disconnected=True)
+            return
         except (KafkaException, TimeoutError) as exception:
-            refused = self._refused()
-            why = "every bootstrap server refuses the connection" if refused else _text(exception)
-            self._failed(began, why, disconnected=refused)
+            self._failed(began, _text(exception), disconnected=_refuses(self._node.cluster))
             return
         bounds = {spot: (starts[spot], end) for spot, end in ends.items() if spot in starts}
         now = time.monotonic()
@@ -156,11 +158,13 @@ class _NodeThread(threading.Thread):
         )
 
     def _log_bounds(self, deadline: float) -> tuple[dict[Spot, int], dict[Spot, int]]:
-        """Log starts and ends, as far as they arrive in time. Raises TimeoutError if nothing does."""
+        """Log starts and ends, as far as they arrive in time. Raises an OSError if nothing does."""
         starts, ends = (self._ask(spec) for spec in (OffsetSpec.earliest(), OffsetSpec.latest()))
         while not all(future.done() for future in (*starts.values(), *ends.values())):
             self._admin.poll(POLL_SECONDS / 10)
-            if time.monotonic() > deadline or self._refused():
+            if self._refused():
+                raise ConnectionRefusedError
+            if time.monotonic() > deadline:
                 break
         found = _offsets(starts), _offsets(ends)
         if self._spots and not found[1] and not self._responds():
@@ -168,10 +172,15 @@ class _NodeThread(threading.Thread):
         return found
 
     def _refused(self) -> bool:
-        """Whether the client has lost a connection, and no broker process listens any more."""
-        if self._lost:
-            self._lost = _refuses(self._node.cluster)
-        return self._lost
+        """Whether no broker process listens any more: the client itself would go on connecting.
+
+        Looks at once if the client lost a connection, and a few times while there is no response.
+        """
+        now = time.monotonic()
+        if now - self._dialled_at < DIAL_SECONDS:
+            return False
+        self._dialled_at = now
+        return _refuses(self._node.cluster)
 
     def _ask(self, spec: OffsetSpec) -> dict[TopicPartition, Future[Any]]:
         requests: dict[TopicPartition, Future[Any]] = self._admin.list_offsets(
