@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from coverage import Coverage
 from hypothesis import settings
 
 from causeway.local_kafka import EmbeddedCluster
@@ -53,6 +54,24 @@ def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
             "this test starts Java (a broker or Spark): it needs the mark `integration`,"
             f" or its fixture must be listed in support/services.py\njava {arguments}"
         )
+
+
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Measure no coverage in a test with the mark `no_cover`.
+
+    pytest-cov alone does not do it: a worker has two measurements, and stopping one resumes the other.
+    """
+    stopped = []
+    if item.get_closest_marker("no_cover") is not None:
+        while (measurement := Coverage.current()) is not None:
+            measurement.stop()
+            stopped.append(measurement)
+    try:
+        return (yield)
+    finally:
+        for measurement in reversed(stopped):
+            measurement.start()
 
 
 @pytest.fixture(autouse=True)

@@ -137,6 +137,7 @@ PATHS = st.lists(NAMES, max_size=5)
 
 
 @settings(max_examples=400, deadline=None)
+@pytest.mark.no_cover
 @given(
     clusters=CLUSTERS | VALUES,
     mirrors=MIRRORS | VALUES,

@@ -49,6 +49,7 @@ def test_a_clock_that_is_set_back_leaves_nothing_ahead_of_it(steps: list[int]) -
     assert times[-1] <= at
 
 
+@pytest.mark.no_cover
 def test_it_is_bounded_and_goes_back_six_hours() -> None:
     track = Track()
     for second in range(7 * 3600):
@@ -142,6 +143,7 @@ def added(one: Sequence[int], other: Sequence[int]) -> tuple[int, ...]:
     return tuple(a + b for a, b in zip(one, other, strict=True))
 
 
+@pytest.mark.no_cover
 @given(st.integers(-900, 900))
 def test_the_trend_is_the_pace_of_the_backlog(pace: int) -> None:
     track = Track()
