@@ -45,8 +45,8 @@ def test_help_names_every_command_with_a_sentence() -> None:
     shown = causeway("--help").stdout
     commands = re.findall(r"^  ([\w-]+) {2,}(\S.*)$", shown.split("Commands:")[1], re.MULTILINE)
     assert {name for name, _ in commands} == {
-        "run", "status", "pause", "resume", "failover", "check", "verify", "adopt", "offsets", "demo", "init", "config",
-        "kafka", "ktm", "mirrormaker", "kaf-relay", "reo", "convert",
+        "run", "status", "pause", "resume", "failover", "check", "verify", "adopt", "offsets", "demo", "init",
+        "config", "kafka", "ktm", "mirrormaker", "kaf-relay", "reo", "convert",
     }  # fmt: skip
     for name, _ in commands:
         assert typed.causeway(name, "--help").returncode == 0

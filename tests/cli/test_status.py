@@ -69,11 +69,26 @@ def test_findings_come_first_then_figures(status: Callable[..., Any]) -> None:
     assert lines[-1].endswith("process 4711 on mirror-1, up 2 h, causeway 0.1.0")
 
 
+def test_a_source_pool_is_a_table_of_its_nodes_and_their_moves(status: Callable[..., Any]) -> None:
+    result = status(made.pooled())
+    assert result.code == 0, result
+    lines = [re.split(r" {2,}", text.strip()) for text in result.out.splitlines()]
+    assert ["pool", "node", "state", "lag", "shards", "why"] in lines
+    assert ["paris", "paris-a", "dead", "0", "–", "every bootstrap server refuses the connection"] in lines
+    assert ["paris", "paris-b", "fit", "12", "1, 2"] in lines
+    assert ["paris", "paris-c", "unknown", "–", "–", "it has not responded yet"] in lines
+    move = "shard 2: paris-a → paris-b (dead, 1.4 s between records): paris-a is dead ("
+    assert f"9.0 s ago  {move}" in result.out
+    told = json.loads(status(made.pooled(), "-o", "json").out)["mirrors"][0]["pools"][0]
+    assert [node["state"] for node in told["nodes"]] == ["dead", "fit", "unknown"]
+
+
 @pytest.mark.parametrize(
     ("view", "code", "words"),
     [
         (made.stopped(), 6, ["error    orders[1] is stopped (gap)", f"do: {REMEDY}\n", "stopped\n"]),
         (made.waiting(), 5, ["error    Waiting: paris has not responded for 3 min", "do: check the address"]),
+        (made.without_node(), 5, ["error    Waiting for 3 min: no node of the pool paris can be read from"]),
         (failed(), 6, ["error    Failed: the ledger is gone", "do: look for it"]),
         (
             replace(made.healthy(), at=NOW - 60_000),

@@ -145,6 +145,21 @@ def test_all_nodes_gone_is_shown_with_the_reason_of_each(pool: NodePool) -> None
     pool.assert_delivered(topic)
 
 
+def test_nodes_that_are_left_too_often_end_the_run_with_the_history(pool: NodePool) -> None:
+    topic = pool.topic()
+    pool.write(topic, pool.world.numbers(200, 2))
+    run = pool.world.run(pool.config([topic], {"max_failovers": "1"}))
+    run.until(lambda: pool.delivered() == 200, "what is there has arrived")
+    pool.kill("n1")
+    run.until(lambda: pool.reading_from() == {"n2"}, "n2 is read")
+    pool.kill("n2")
+    assert run.wait() == 5, run.output
+    assert "error: the nodes of the pool exchange were left too often without a record" in run.output
+    assert "n1 → n2: n1 is dead" in run.output
+    assert "max_failovers = 1 is reached without a record" in run.output
+    pool.assert_delivered(topic)
+
+
 def test_a_request_is_executed_when_the_mirror_is_started(pool: NodePool) -> None:
     topic = pool.topic()
     pool.write(topic, pool.world.numbers(200, 2))

@@ -11,7 +11,7 @@ import pytest
 
 from causeway.core.executor import Executor
 from causeway.core.receipt import Receipt, TaskError
-from causeway.errors import PlanRefused
+from causeway.errors import PlanRefused, PoolExhausted
 from causeway.replication import slice_loop
 from causeway.replication.cut_reason import CutCause, CutReason
 from causeway.replication.driver import Driver
@@ -252,6 +252,18 @@ def test_shards_that_were_fenced_or_could_not_begin_are_reported() -> None:
         "shard 2 was fenced: a newer epoch; ordering it again",
         "shard 3 cannot begin: ${env:SECRET} is not set; ordering it again",
     ]
+
+
+def test_an_exhausted_pool_ends_the_run_with_exit_code_5_and_the_history() -> None:
+    history = "a → b: a is dead (no response); b → None: max_failovers = 1 is reached without a record"
+    error = PoolExhausted("the nodes of the pool p were left too often", why=history, todo="start again")
+    receipt = Receipt.from_json(Receipt(2, "broken", error=TaskError.of(error)).to_json())
+    with pytest.raises(PoolExhausted) as caught:
+        slice_loop._check([Receipt(1, "cut"), receipt], cast(Driver, Outcomes()))
+    assert caught.value.exit_code == 5
+    assert caught.value.lines() == [
+        "error: the nodes of the pool p were left too often", f"why: {history}", "do: start again",
+    ]  # fmt: skip
 
 
 def test_the_error_of_a_broken_shard_is_raised_unchanged() -> None:

@@ -37,6 +37,14 @@ from web.made import NOW, Shown, mirror, shard, snapshot, stopped_partition
             ],
         ),
         (made.waiting(), ["paris-to-tokyo waits for paris, which does not respond"]),
+        (made.pooled(), []),
+        (
+            made.without_node(),
+            [
+                "paris-to-tokyo waits: no node of the pool paris can be read from: paris-a is dead (no"
+                " response), paris-b is short (orders[0]: the log end 7 is before the position 9)"
+            ],
+        ),
         (snapshot(mirror(blocked="too few replicas")), ["paris-to-tokyo waits: too few replicas"]),
         (snapshot(mirror(state="failed")), ["paris-to-tokyo has failed"]),
         (snapshot(mirror(state="stopped")), ["paris-to-tokyo has stopped"]),

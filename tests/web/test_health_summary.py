@@ -85,6 +85,27 @@ def test_waiting_names_the_cluster() -> None:
     assert "brokers run" in found.todo
 
 
+def test_waiting_for_a_pool_names_why_each_node_cannot_be_read_from() -> None:
+    found = first(made.without_node())
+    assert (found.level, found.what.startswith("Waiting for 3 min: no node of the pool paris")) == (
+        "error",
+        True,
+    )
+    assert "paris-a is dead (no response), paris-b is short (orders[0]:" in found.what
+    assert "bring back a node" in found.todo
+
+
+def test_a_node_that_could_not_take_over_is_a_notice_and_a_rejected_one_a_warning() -> None:
+    found = first(made.pooled())
+    assert found.level == "notice"
+    assert found.what.startswith("Pool paris: paris-a is dead (every bootstrap server refuses")
+    assert "paris-c is unknown (it has not responded yet)" in found.what
+    rejected = made.pool(made.node(), made.node("paris-b", state="rejected", why="other data"))
+    assert first(snapshot(mirror(pools=(rejected,)))).level == "warning"
+    fit = made.pool(made.node(), made.node("paris-b"))
+    assert first(snapshot(mirror(pools=(fit,)))).level == "ok"
+
+
 @pytest.mark.parametrize("state", ["running", "waiting"])
 def test_a_destination_that_rejects_records_is_named_with_its_reason_alone(state: Any) -> None:
     """Not that it does not respond, nor that more shards would help."""
