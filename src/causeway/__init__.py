@@ -35,7 +35,13 @@ if TYPE_CHECKING:
     from causeway.api.runner import Runner, run
     from causeway.api.verify import VerifyResult, verify
     from causeway.config import Settings
-    from causeway.core.adopt_report import AdoptReport, MirrorHandoffs, PartitionHandoff
+    from causeway.core.adopt_report import (
+        AdoptReport,
+        ComparedNode,
+        MirrorHandoffs,
+        PartitionHandoff,
+        PoolAdoptionReport,
+    )
     from causeway.core.check_report import CheckReport
     from causeway.core.run_result import MirrorResult, RunResult
     from causeway.core.snapshot import EventView, MirrorView, PartitionView, Snapshot
@@ -46,6 +52,7 @@ __all__ = [
     "AdoptReport",
     "CausewayError",
     "CheckReport",
+    "ComparedNode",
     "ConfigError",
     "DeliveryFailed",
     "EventView",
@@ -56,6 +63,7 @@ __all__ = [
     "PartitionHandoff",
     "PartitionView",
     "PlanRefused",
+    "PoolAdoptionReport",
     "RunResult",
     "Runner",
     "SecretMissing",
@@ -79,12 +87,14 @@ __all__ = [
 _LAZY = {
     "AdoptReport": "causeway.core.adopt_report",
     "CheckReport": "causeway.core.check_report",
+    "ComparedNode": "causeway.core.adopt_report",
     "EventView": "causeway.core.snapshot",
     "MirrorHandoffs": "causeway.core.adopt_report",
     "MirrorResult": "causeway.core.run_result",
     "MirrorView": "causeway.core.snapshot",
     "PartitionHandoff": "causeway.core.adopt_report",
     "PartitionView": "causeway.core.snapshot",
+    "PoolAdoptionReport": "causeway.core.adopt_report",
     "RunResult": "causeway.core.run_result",
     "Runner": "causeway.api.runner",
     "Settings": "causeway.config",

@@ -20,7 +20,7 @@ from causeway.adoption.sides import AdoptionSides
 from causeway.config import MirrorSettings, Settings
 from causeway.core.clock import now_ms
 from causeway.core.handoff import CountRange
-from causeway.core.ledger_record import CONTROL, Adopted
+from causeway.core.ledger_record import CONTROL, Adopted, PoolMembers
 from causeway.core.plural import counted
 from causeway.core.position import Position
 from causeway.core.task_order import Lane
@@ -35,6 +35,7 @@ from causeway.kafka.range_reader import Ending, ReadProgress, no_progress
 from causeway.kafka.task_errors import Again, Fenced
 from causeway.planning.clusters import cluster_of, limits_of, shards_of
 from causeway.planning.plan import plan_of
+from causeway.planning.source_pools import SettledPools, settle_pools, source_view
 from causeway.planning.survey import Survey, survey
 from causeway.rules.ledger_state import LedgerState
 from causeway.rules.positions import first as first_position
@@ -90,7 +91,9 @@ class Adoption:
         self._options = options
         self._destination = cluster_of(settings, mirror.destination)
         self._view = ClusterView(self._destination)
-        self._views = {alias: ClusterView(cluster_of(settings, alias)) for alias in mirror.source}
+        self._views = {alias: source_view(settings, alias) for alias in mirror.source}
+        self._pools = SettledPools()
+        self._known_pools: Mapping[str, PoolMembers] = {}
         self._endings: dict[Spot, Ending[bytes]] = {}
         self._topics: set[tuple[str, str]] = set()  # by the source cluster's id
         self._partitions = 0
@@ -103,7 +106,11 @@ class Adoption:
         mirror = self.mirror
         for view in (*self._views.values(), self._view):
             view.connect()
+        self._pools = settle_pools(self._views.values(), self._destination, mirror.name)
+        for line in self._pools.refused:
+            say(line)
         ledger_state = read_image(self._destination, mirror.name)
+        self._known_pools = ledger_state.pools
         surveyed = survey(mirror, self._views, self._view, ledger_state, adopting=True)
         self._topics = {(self._views[alias].cluster_id(), name) for alias, name in surveyed.routes}
         self._refuse(surveyed, ledger_state)
@@ -138,7 +145,9 @@ class Adoption:
             control.acquire(ledger.topic_id)
             generation = control.settle_shards(shards)
             # No other process writes the ledger from here on: what it holds now is complete.
-            self._refuse_twice(read_image(self._destination, mirror.name, LEDGER_SECONDS))
+            image = read_image(self._destination, mirror.name, LEDGER_SECONDS)
+            self._refuse_twice(image)
+            self._refuse_other_pools(image)
             self._refuse_growth()
             at = now_ms()
             positions = [self._position(row, generation.number, at) for row in self.rows]
@@ -146,6 +155,7 @@ class Adoption:
                 [
                     *((shard_of(position.source, shards), position) for position in positions),
                     *((CONTROL, part) for part in self._adopted(control.lease, at)),
+                    *((CONTROL, record) for record in self._pools.records),
                 ]
             )
         except (Again, Fenced) as error:
@@ -196,6 +206,12 @@ class Adoption:
                 where=self._where,
                 todo="`causeway run CONFIG` continues from these positions; to adopt only newer topics,"
                 f" select them: -X 'mirrors.{self.mirror.name}.topics=[\"…\"]'",
+            )
+
+    def _refuse_other_pools(self, ledger_state: LedgerState) -> None:
+        if ledger_state.pools != self._known_pools:
+            raise IntegrityError(
+                "the nodes of the source pool changed meanwhile", where=self._where, todo="adopt again"
             )
 
     def _refuse_growth(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,10 +12,11 @@ from causeway.config import MirrorSettings
 from causeway.core.handoff import Accept
 from causeway.core.position import SourcePartition
 from causeway.core.task_order import Lane
-from causeway.errors import PlanRefused
-from causeway.kafka.admin import ClusterView
+from causeway.errors import PlanRefused, Unreachable
+from causeway.kafka.admin import At, ClusterView
 from causeway.kafka.groups import committed, members
 from causeway.kafka.log_ends import offsets_of
+from causeway.kafka.pool_view import PoolView
 
 Origin = Literal["group", "destination-end", "timestamp"]
 MEMBERS_SHOWN = 3
@@ -70,8 +72,12 @@ def hints_of(
             hints |= {source: Hint(offset, "first record at that time") for source, offset in offsets.items()}
             continue
         group = options.group_on(mirror, alias)
-        _refuse_live_group(view, group)
-        hints |= _from_group(mirror, view, group, partitions)
+        if isinstance(view, PoolView):
+            _use_node_of(view, group, partitions)
+        else:
+            _refuse_live_group(view, group)
+        start = mirror.for_source(alias).start_at
+        hints |= _from_group(view, group, start, partitions)
     if not any(hint.known for hint in hints.values()):
         raise PlanRefused(
             "the old tool's group has no committed offsets for these topics",
@@ -102,10 +108,9 @@ def _from_ends(
 
 
 def _from_group(
-    mirror: MirrorSettings, view: ClusterView, group: str, sources: Sequence[SourcePartition]
+    view: ClusterView, group: str, start: At, sources: Sequence[SourcePartition]
 ) -> dict[SourcePartition, Hint]:
     offsets = committed(view, group, [(source.topic, source.partition) for source in sources])
-    start = mirror.for_source(view.cluster.alias).start_at
     uncommitted = (source for source in sources if (source.topic, source.partition) not in offsets)
     starts = offsets_of(view, uncommitted, start)
     return {
@@ -114,6 +119,18 @@ def _from_group(
         else Hint(starts[source], "no commit: starts at `start`", known=False)
         for source in sources
     }
+
+
+def _use_node_of(view: PoolView, group: str, sources: Sequence[SourcePartition]) -> None:
+    """Use the node on which the group has committed offsets. It must have no live members on any node."""
+    spots = [(source.topic, source.partition) for source in sources]
+    nodes = {}
+    for name, node in view.node_views().items():
+        with contextlib.suppress(Unreachable):
+            _refuse_live_group(node, group)
+            nodes[name] = committed(node, group, spots)
+    if with_commits := [name for name, offsets in nodes.items() if offsets]:
+        view.use(with_commits[0])
 
 
 def _refuse_live_group(view: ClusterView, group: str) -> None:

@@ -10,10 +10,11 @@ from causeway.adoption.adopt import Adoption, AdoptionRow
 from causeway.adoption.handoff_advice import window_to_try
 from causeway.adoption.resume_hints import AdoptOptions, Origin
 from causeway.adoption.rules.advice import LARGEST_WINDOW
+from causeway.api.adopt_pools import adopt_pools, refuse_nodes, write_each
 from causeway.api.arguments import Config, check_callable, names_of, settings_of
-from causeway.core.adopt_report import AdoptReport, MirrorHandoffs, PartitionHandoff
+from causeway.core.adopt_report import AdoptReport, MirrorHandoffs, PartitionHandoff, PoolAdoptionReport
 from causeway.core.plural import counted
-from causeway.errors import CausewayError, IntegrityError, PlanRefused, UsageError
+from causeway.errors import IntegrityError, PlanRefused, UsageError
 from causeway.planning.clusters import chosen
 
 SMALLEST_WINDOW = 10
@@ -23,7 +24,7 @@ Compared = Literal["key-and-value", "value"]
 def adopt(  # noqa: PLR0913 - the options of the command
     config: Config,
     *,
-    origin: Origin,
+    origin: Origin | Literal["pool"],
     group: str = "",
     at: datetime | None = None,
     window: int = 1_000,
@@ -33,6 +34,7 @@ def adopt(  # noqa: PLR0913 - the options of the command
     mirrors: Iterable[str] | str | None = None,
     dry_run: bool = False,
     on_found: Callable[[MirrorHandoffs], object] | None = None,
+    on_compared: Callable[[PoolAdoptionReport], object] | None = None,
     confirm: Callable[[AdoptReport], bool] | None = None,
     on_step: Callable[[str], None] | None = None,
     on_progress: Callable[[int, int], None] | None = None,
@@ -44,13 +46,22 @@ def adopt(  # noqa: PLR0913 - the options of the command
     (`refused`). Otherwise they raise IntegrityError, and nothing is written; `accept` and `unchecked` take
     them over at a cost. `on_found` gets each mirror's handoffs when they are found; `confirm` gets all before
     they are written, and nothing is written if it returns False.
+
+    With the origin "pool" mirrors of one cluster become mirrors of the source pool that their configuration
+    names now. The other nodes are compared with that cluster; `on_compared` gets the result for each pool. A
+    node that differs raises IntegrityError, and nothing is written.
     """
-    request = _request(origin, group, at, window, compare, accept, unchecked)
     for name, callback in (
-        ("on_found", on_found), ("confirm", confirm), ("on_step", on_step), ("on_progress", on_progress)
+        ("on_found", on_found), ("on_compared", on_compared), ("confirm", confirm), ("on_step", on_step),
+        ("on_progress", on_progress),
     ):  # fmt: skip
         check_callable(name, callback)
     names = names_of(mirrors)
+    if origin == "pool":
+        if group or at is not None or accept or unchecked or (window, compare) != (1_000, "key-and-value"):
+            raise UsageError("origin = 'pool' takes no group, time, window, or way to compare or accept")
+        return adopt_pools(settings_of(config), names, dry_run, on_compared, confirm, on_step, on_progress)
+    request = _request(origin, group, at, window, compare, accept, unchecked)
     settings = settings_of(config)
     adoptions = [Adoption(settings, mirror, request) for mirror in chosen(settings, names)]
     found: list[MirrorHandoffs] = []
@@ -70,12 +81,13 @@ def adopt(  # noqa: PLR0913 - the options of the command
     raise_if_refused(report)
     if confirm is not None and not confirm(report):
         return report
-    _write(adoptions)
+    write_each(adoption for adoption in adoptions if adoption.rows)
     return AdoptReport(tuple(found), written=True)
 
 
 def raise_if_refused(report: AdoptReport) -> None:
-    """Raise IntegrityError if partitions of a mirror cannot be taken over as they are."""
+    """Raise IntegrityError if partitions or nodes cannot be taken over as they are."""
+    refuse_nodes(report)
     for mirror in report.mirrors:
         if mirror.refused:
             # An "unexpected" handoff may be due to another partition's records: name that partition first.
@@ -102,7 +114,7 @@ def _request(
     unchecked: bool,
 ) -> AdoptOptions:
     for name, value, values in (
-        ("origin", origin, get_args(Origin)),
+        ("origin", origin, (*get_args(Origin), "pool")),
         ("compare", compare, get_args(Compared)),
         ("accept", accept, ("repeat", "lose", None)),
     ):
@@ -160,20 +172,6 @@ def _handoff(row: AdoptionRow) -> PartitionHandoff:
         twice=row.twice,
         lost=row.lost,
     )
-
-
-def _write(adoptions: Iterable[Adoption]) -> None:
-    written: list[str] = []
-    for adoption in adoptions:
-        if not adoption.rows:
-            continue
-        try:
-            adoption.write()
-        except CausewayError as error:
-            if written:
-                error.why = "; ".join(filter(None, (error.why, f"adopted before that: {', '.join(written)}")))
-            raise
-        written.append(adoption.mirror.name)
 
 
 def _ignore(*_: object) -> None:

@@ -12,6 +12,7 @@ from causeway.core.position import Position, SourcePartition
 from causeway.core.route import Placement
 from causeway.errors import AccessDenied, CausewayError, IntegrityError, PlanRefused
 from causeway.kafka.admin import ClusterView
+from causeway.kafka.pool_view import PoolView
 from causeway.planning.plan import plan_of
 from causeway.planning.route_conflicts import refuse_claimed
 from causeway.planning.rules.naming import alike
@@ -152,6 +153,8 @@ def _refused(_checked: CheckedMirror, surveyed: Survey) -> Iterator[Remark]:
 def _identity(checked: CheckedMirror, surveyed: Survey) -> Iterator[Remark]:
     topics_of = {checked.mirror.destination: list(surveyed.destinations.values())}
     for (alias, _), route in surveyed.routes.items():
+        if isinstance(checked.sources[alias], PoolView):
+            continue  # its topics have an id on each node
         topics_of.setdefault(alias, []).append(route.source)
     for alias, topics in topics_of.items():
         remark = nameless(alias, topics)

@@ -18,8 +18,9 @@ from rich.table import Table
 from causeway.adoption.rules.advice import LARGEST_WINDOW
 from causeway.api import adopt as api
 from causeway.api.arguments import load
+from causeway.cli.adopt_pools import pool_question, show_pool
 from causeway.cli.options import ConfigFile, Mirrors, Overrides
-from causeway.core.adopt_report import AdoptReport, MirrorHandoffs, PartitionHandoff
+from causeway.core.adopt_report import AdoptReport, MirrorHandoffs, PartitionHandoff, PoolAdoptionReport
 from causeway.core.plural import counted
 from causeway.errors import UsageError
 from causeway.reporting.bars import Watch
@@ -34,6 +35,7 @@ class FromOption(StrEnum):
     group = "group"
     destination_end = "destination-end"
     timestamp = "timestamp"
+    pool = "pool"
 
 
 class AcceptOption(StrEnum):
@@ -48,7 +50,12 @@ class Compare(StrEnum):
 
 def adopt(
     config: ConfigFile,
-    origin: Annotated[FromOption, typer.Option("--from", help="Where to search for the handoff first.")],
+    origin: Annotated[
+        FromOption,
+        typer.Option(
+            "--from", help="Where to search for the handoff first; or `pool`: this mirror's own positions."
+        ),
+    ],
     group: Annotated[
         str, typer.Option(metavar="NAME", help="The old tool's group, if it is not the mirror's.")
     ] = "",
@@ -72,9 +79,14 @@ def adopt(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the handoffs, and write nothing.")] = False,
     override: Overrides = None,
 ) -> None:
-    """Take over a destination from another tool: find the handoff offsets and write the positions."""
+    """Take over a destination from another tool: find the handoff offsets and write the positions.
+
+    With --from pool: continue a mirror of one cluster with a source pool that has this cluster as a node.
+    """
     moment = _moment(origin, at)
     _check(origin, group, window, decided=yes or dry_run)
+    if origin is FromOption.pool and (accept or unchecked or window != 1_000 or compare != Compare.contents):
+        raise UsageError("--from pool takes no --window, --compare, --accept or --unchecked")
     settings = load(config, override or [])
     with Watch("reading both sides") as watch:
 
@@ -82,8 +94,14 @@ def adopt(
             with _bar_hidden(watch):
                 _show(handoffs)
 
+        def compared(pool: PoolAdoptionReport) -> None:
+            with _bar_hidden(watch):
+                show_pool(pool)
+
         def confirmed(report: AdoptReport) -> bool:
             with _bar_hidden(watch):
+                if report.pools:
+                    return yes or typer.confirm(pool_question(report))
                 _say_costs(report)
                 return yes or typer.confirm(f"Write the positions of {_partitions(report.partitions)}?")
 
@@ -99,6 +117,7 @@ def adopt(
             mirrors=mirror or None,
             dry_run=dry_run,
             on_found=found,
+            on_compared=compared,
             confirm=confirmed,
             on_step=watch.say,
             on_progress=watch.progress,
@@ -156,7 +175,8 @@ def _say_costs(report: AdoptReport) -> None:
 def _tell(report: AdoptReport, config: Path, dry_run: bool) -> None:
     if dry_run:
         api.raise_if_refused(report)
-        _say_costs(report)
+        if not report.pools:
+            _say_costs(report)
         print("nothing was written (--dry-run)")
         return
     if not report.written:
@@ -164,6 +184,8 @@ def _tell(report: AdoptReport, config: Path, dry_run: bool) -> None:
     for mirror in report.mirrors:
         if mirror.partitions:
             print(f"{mirror.mirror}: adopted {_partitions(mirror.partitions)}", flush=True)
+    for pool in report.pools:
+        print(f"{pool.mirror}: reads from the pool {pool.pool} now", flush=True)
     print(f"continue with: causeway run {config}")
 
 

@@ -57,9 +57,36 @@ class MirrorHandoffs:
 
 
 @dataclass(frozen=True, slots=True)
+class ComparedNode:
+    """A node of a pool, compared with the node that was replicated: the last records before the positions."""
+
+    name: str
+    records: int  # that are equal
+    partitions: int  # of which records are equal
+    differences: tuple[str, ...]  # why it cannot be a node of the pool
+
+
+@dataclass(frozen=True, slots=True)
+class PoolAdoptionReport:
+    """A mirror of one cluster that becomes a mirror of a pool."""
+
+    mirror: str
+    pool: str
+    first: str  # the node that was replicated
+    positions: int  # partitions with a position
+    nodes: tuple[ComparedNode, ...]  # the others
+
+    @property
+    def refused(self) -> tuple[ComparedNode, ...]:
+        """Nodes that cannot be in the pool."""
+        return tuple(node for node in self.nodes if node.differences)
+
+
+@dataclass(frozen=True, slots=True)
 class AdoptReport:
     mirrors: tuple[MirrorHandoffs, ...]
     written: bool  # whether the positions are in the ledgers now
+    pools: tuple[PoolAdoptionReport, ...] = ()  # with the origin "pool"
 
     @property
     def partitions(self) -> tuple[PartitionHandoff, ...]:

@@ -27,11 +27,15 @@ def compare_nodes(
     starts = [view.offsets(wanted, "earliest") for view in (first, other)]
     ends = [view.offsets(wanted, "stable") for view in (first, other)]
     known = [spot for spot in wanted if all(spot in offsets for offsets in (*starts, *ends))]
-    limits = {}
+    limits, apart = {}, {}
     for spot in known:
-        begin = max(offsets[spot] for offsets in starts)
-        end = min(offsets[spot] for offsets in ends)
-        limits[spot] = begin, end if before is None else min(end, before[spot])
+        own = starts[0][spot], ends[0][spot] if before is None else min(ends[0][spot], before[spot])
+        begin, end = limits[spot] = max(own[0], starts[1][spot]), min(own[1], ends[1][spot])
+        if end <= begin and own[0] < own[1]:
+            apart[spot] = (
+                f"has offsets {starts[1][spot]} to {ends[1][spot]}, and none of {own[0]} to {own[1]}"
+                f" of {first.cluster.alias}"
+            )
     some = {spot: (begin, end) for spot, (begin, end) in limits.items() if begin < end}
     here = last_digests(first.cluster, some, most, progress)
     there = read_digests(
@@ -42,7 +46,7 @@ def compare_nodes(
     return {
         spot: compare_logs(here[spot].seen, there[spot], name, compacted=spot[0] in compacted)
         if spot in some
-        else LogComparison()
+        else LogComparison(apart=apart.get(spot, ""))
         for spot in known
     }
 

@@ -94,7 +94,7 @@ def read_pools(
         raise UsageError(f'"{node}" is no node of a pool of mirror "{mirror.name}"')
     if not pools:
         return [], ()
-    refused = settle_pools(pools.values(), destination, mirror.name).refused
+    refused = settle_pools(sources.values(), destination, mirror.name).refused
     positions = read_image(destination, mirror.name).positions.values()
     reads = []
     for alias, view in pools.items():

@@ -12,6 +12,7 @@ from causeway.core.position import KnownRecord
 class LogComparison:
     records: int = 0  # compared, and equal
     difference: str = ""  # the first one, with its offset
+    apart: str = ""  # why no offset could be compared, although the first log has some
 
 
 def compare_logs(
