@@ -9,6 +9,7 @@ import pytest
 from causeway.web.app import application
 from causeway.web.serve import Server
 from support.browser import Page
+from support.process import eventually
 from web import made
 from web.made import NOW, Shown
 
@@ -54,7 +55,8 @@ def test_a_thousand_partitions_fit(serve: Serve, page: Page, width: int, dark: b
 
 
 @pytest.mark.parametrize(
-    "situation", ["lagging", "stopped", "paused", "waiting", "starting", "typo", "refused"]
+    "situation",
+    ["lagging", "stopped", "paused", "waiting", "starting", "typo", "refused", "pooled", "without_node"],
 )
 def test_every_situation_has_its_headline(serve: Serve, page: Page, situation: str) -> None:
     shown = Shown(getattr(made, situation)())
@@ -89,6 +91,38 @@ def test_counts_agree_with_their_nouns(serve: Serve, page: Page) -> None:
         "import('/static/format.js').then(format => [0, 1, 2, 1234].map(n => format.counted(n, 'shard')))"
     )
     assert page.js(counted) == ["0 shards", "1 shard", "2 shards", "1,234 shards"]
+
+
+def test_a_pool_has_its_nodes_and_is_read_from_another_one_by_hand(serve: Serve, page: Page) -> None:
+    nodes = (
+        made.node("paris-a", shards=(1, 2)),
+        made.node("paris-b", lag={("orders", 0): 12}),
+        made.node("paris-c", state="dead", why="no response", responds=False),
+    )
+    shown = Shown(made.snapshot(made.mirror(pools=(made.pool(*nodes),))))
+    page.go(serve(shown))
+    page.until("document.querySelectorAll('#pool-nodes tr').length === 3", "its nodes are shown")
+    cells = (
+        "[...document.querySelectorAll('#pool-nodes tr')].map(row => [...row.cells].map(c => c.innerText))"
+    )
+    assert [row[1:6] for row in page.js(cells)] == [
+        ["paris-a", "fit", "0", "1, 2", ""],
+        ["paris-b", "fit", "12", "–", ""],
+        ["paris-c", "dead", "0", "–", "no response"],
+    ]
+    assert "dead: paris-a is dead" in page.text("#moves")
+    buttons = "[...document.querySelectorAll('#pool-nodes button')]"
+    assert page.js(f"{buttons}.map(button => button.disabled)") == [True, False, True]
+
+    page.js(f"{buttons}[1].click()")
+    page.until("document.querySelector('#token-dialog').open", "it asks for the token")
+    page.js(f"document.querySelector('#token').value = {made.TOKEN!r}")
+    page.js("document.querySelector('#by').value = 'ann'")
+    page.js("document.querySelector('#token-submit').click()")
+    eventually(lambda: shown.asked, "the request is made")
+    assert shown.asked == [("failover", "paris-to-tokyo", "paris", "paris-b", "ann", "")]
+    assert not page.js(WIDE), "the page must not scroll sideways"
+    assert page.errors == []
 
 
 def test_changes_are_shown_without_a_reload(serve: Serve, page: Page) -> None:

@@ -39,8 +39,11 @@ VARIABLES: dict[str, type[BaseModel]] = {
     "layoutCell": api_schema.ApiLayoutCell,
     "logEvent": api_schema.ApiEvent,
     "mirror": api_schema.ApiStreamedMirror,
+    "nodeMove": api_schema.ApiNodeMove,
     "partition": api_schema.ApiPartition,
     "partitionList": api_schema.ApiPartitionList,
+    "pool": api_schema.ApiPool,
+    "poolNode": api_schema.ApiNode,
     "shard": api_schema.ApiShard,
     "shardList": api_schema.ApiShardList,
     "status": api_schema.ApiStreamEvent,
@@ -107,6 +110,7 @@ ROUTES: dict[str, type[BaseModel]] = {
     f"{MIRROR}/shards": api_schema.ApiShardList,
     f"{MIRROR}/events": api_schema.ApiEventList,
     f"{MIRROR}/gaps": api_schema.ApiGapList,
+    f"{MIRROR}/node-lags": api_schema.ApiNodeLagList,
     f"{MIRROR}/configuration": api_schema.ApiConfiguration,
     "/api/v1/history?mirror=paris-to-tokyo": api_schema.ApiHistory,
     "/api/v1/jobs/7": api_schema.ApiJob,
@@ -123,7 +127,9 @@ def conforms(content: Any, model: type[BaseModel]) -> bool:
 
 
 @pytest.mark.parametrize("route", ROUTES)
-@pytest.mark.parametrize("situation", ["stopped", "starting", "typo", "unknown_ends"])
+@pytest.mark.parametrize(
+    "situation", ["stopped", "starting", "typo", "unknown_ends", "pooled", "without_node"]
+)
 def test_responses_conform_to_the_schema(
     client: TestClient, shown: Shown, route: str, situation: str
 ) -> None:
@@ -132,7 +138,7 @@ def test_responses_conform_to_the_schema(
     assert conforms(client.get(route).json(), ROUTES[route])
 
 
-@pytest.mark.parametrize("action", ["pause", "verify"])
+@pytest.mark.parametrize("action", ["pause", "verify", "failover"])
 def test_accepted_actions_conform_to_the_schema(client: TestClient, action: str) -> None:
     response = client.post(f"{MIRROR}/{action}", headers={"Authorization": f"Bearer {TOKEN}"})
     assert conforms(response.json(), api_schema.ApiAccepted)

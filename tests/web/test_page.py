@@ -22,6 +22,7 @@ PAGES = sorted(TEMPLATES.glob("*.html"))
 # All that `made` has; the last one is of no mirror at all.
 SITUATIONS = (
     "healthy", "lagging", "stopped", "paused", "waiting", "starting", "thousand", "markup", "snapshot",
+    "pooled", "without_node",
 )  # fmt: skip
 # A name space, which is not loaded, and the address in the licence line of uPlot.
 HARMLESS = ('xmlns="http://www.w3.org/2000/svg"', "/*! https://github.com/leeoniya/uPlot (v1.6.32) */")

@@ -1,4 +1,4 @@
-// Pause, resume, verify. The token is entered once, and kept by this tab only.
+// Pause, resume, verify, and moves to another node of a pool. The token is entered once, and kept by this tab only.
 
 import { ApiError, get, mirrorPath, post } from "./api.js";
 import { find, setData, setText } from "./dom.js";
@@ -30,9 +30,9 @@ export class Actions {
       sessionStorage.setItem(TOKEN, find("token").value);
       sessionStorage.setItem(BY, find("by").value);
       find("token").value = "";
-      const action = this.pending;
+      const { action, more } = this.pending;
       this.dialog.close();
-      this.request(action);
+      this.request(action, more);
     });
   }
 
@@ -46,28 +46,28 @@ export class Actions {
     find("verify").disabled = !this.enabled || this.job?.state === "running";
   }
 
-  async request(action) {
+  async request(action, more = {}) {
     const token = sessionStorage.getItem(TOKEN);
     if (!token) {
-      this.askForToken(action, "");
+      this.askForToken(action, more, "");
       return;
     }
     try {
       const by = sessionStorage.getItem(BY) ?? "";
-      const accepted = await post(mirrorPath(this.name, action), token, { by });
+      const accepted = await post(mirrorPath(this.name, action), token, { by, ...more });
       if (action === "verify") this.follow(accepted.job, this.name);
     } catch (error) {
       if (error instanceof ApiError && [401, 403].includes(error.code)) {
         sessionStorage.removeItem(TOKEN);
-        this.askForToken(action, error.message);
+        this.askForToken(action, more, error.message);
       } else {
         this.showJob({ state: "failed", lines: [] }, `${action} failed: ${error.message}`);
       }
     }
   }
 
-  askForToken(action, problem) {
-    this.pending = action;
+  askForToken(action, more, problem) {
+    this.pending = { action, more };
     setText(find("token-error"), problem);
     find("by").value = sessionStorage.getItem(BY) ?? "";
     this.dialog.showModal();

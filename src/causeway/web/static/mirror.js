@@ -6,12 +6,14 @@ import { count, duration, latency, rate, size } from "./format.js";
 import { HeatMap } from "./heat_map.js";
 import { Lists } from "./lists.js";
 import { Offsets } from "./offsets.js";
+import { Pools } from "./pools.js";
 import { Plots } from "./plots.js";
 
 export class MirrorSection {
   constructor() {
     this.name = null;
     this.actions = new Actions();
+    this.pools = new Pools(this.actions);
     this.plots = new Plots();
     this.offsets = new Offsets();
     this.heatMap = new HeatMap((text) => this.offsets.search(text));
@@ -32,6 +34,7 @@ export class MirrorSection {
     // With a single mirror, the health line above has the same content.
     find("findings").hidden = find("mirror-rpo").hidden = status.mirrors.length === 1;
     this.actions.show(mirror);
+    this.pools.show(mirror, status.now);
     this.plots.add(status.at, mirror);
     this.heatMap.show(mirror);
     this.offsets.show(mirror);
