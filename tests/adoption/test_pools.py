@@ -224,3 +224,50 @@ def test_another_tools_destination_is_taken_over_with_a_pool_as_source(pool: Nod
     pool.world.carry_all(config)
     pool.assert_delivered(topic)
     assert set(pool.world.ledger().pools[POOL].members) == {"n1", "n2"}
+
+
+def test_a_pool_that_was_renamed_keeps_what_is_known_of_its_nodes(pool: NodePool) -> None:
+    """Topic id and leader epoch of a position are of the node that was read, not of the first one."""
+    topic = pool.topic()
+    config = pool.config([topic])
+    pool.write(topic, pool.world.numbers(100, 2))
+    pool.world.carry_all(config)
+    pool.kill("n1")
+    pool.write(topic, pool.world.numbers(100, 2, 100), to=["n2"])
+    pool.world.carry_all(config)
+    pool.nodes["n1"].start_brokers()
+    pool.catch_up("n1")
+    pool.finish("n1")
+    record = pool.world.ledger().pools[POOL]
+    before = {position.source: position.node for position in positions(pool)}
+    assert set(before.values()) == {record.members["n2"]} != {record.id}
+    config.write_text(
+        config.read_text()
+        .replace(f"[pools.{POOL}]", "[pools.renamed]")
+        .replace(f'source = "{POOL}"', 'source = "renamed"')
+    )
+    written = causeway("adopt", config, "--from", "pool", "--yes")
+    assert written.returncode == 0, written.stderr
+    assert {position.source: position.node for position in positions(pool)} == before
+    pool.write(topic, pool.world.numbers(100, 2, 200))
+    pool.world.carry_all(config)
+    pool.assert_delivered(topic)
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        "--window=50",
+        "--compare=value",
+        "--accept=lose",
+        "--unchecked",
+        "--group=g",
+        "--at=2026-01-31T08:00:00Z",
+    ],
+)
+def test_options_of_other_origins_are_refused(tmp_path: Path, option: str) -> None:
+    refused = causeway("adopt", tmp_path / "none.toml", "--from", "pool", "--yes", option)
+    assert refused.returncode == 2, refused.stderr
+    assert option.split("=", maxsplit=1)[0] in refused.stderr
+    with pytest.raises(product.UsageError):
+        product.adopt(tmp_path / "none.toml", origin="pool", window=50)

@@ -197,7 +197,7 @@ class PoolAdoption:
         """The pool last: without transactions, no pool is known before its positions are."""
         at = now_ms()
         positions = [
-            replace(position, node=pool.id, known=pool.known.get(source), lease=lease)
+            replace(position, node=position.node or pool.id, known=pool.known.get(source), lease=lease)
             for source, position in pool.positions.items()
         ]
         others = ", ".join(node.name for node in pool.nodes) or "no other node"
