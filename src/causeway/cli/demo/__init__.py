@@ -2,7 +2,9 @@
 
 command       the command line: options, and cleanup in every case
 scenario      the steps in order: write, mirror, kill, restart, warm up, measure, verify, stop
-environment   what the steps need: two clusters, a configuration, directories; removed or kept
+failover_scenario   the steps of `--failover`: write to a pool, kill a node, suspend the next one, verify
+watched_mirror  the mirror of either scenario: wait, verify, stop
+environment   what the steps need: clusters, a configuration, directories; removed or kept
 traffic       what is written to the source (records: what those records look like)
 ledger_watch  how far the mirror is, and how fast it was
 arrived       how many records reached the destination

@@ -13,13 +13,15 @@ from typing import Annotated, Any
 
 import typer
 
-from causeway.cli.demo.environment import DemoEnvironment, program
+from causeway.cli.demo.environment import NODES, DemoEnvironment, program
+from causeway.cli.demo.failover_scenario import FailoverScenario
+from causeway.cli.demo.failover_summary import FailoverSummary
 from causeway.cli.demo.latency import WARM_UP_SECONDS
 from causeway.cli.demo.scenario import DemoScenario
 from causeway.cli.demo.steps import Steps
-from causeway.cli.demo.summary import Summary, next_commands
+from causeway.cli.demo.summary import Summary
 from causeway.cli.signals import handling
-from causeway.errors import CausewayError
+from causeway.errors import CausewayError, UsageError
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 AGAIN_SECONDS = 0.05
@@ -31,23 +33,42 @@ class DemoOutput(StrEnum):
 
 
 def demo(
+    failover: Annotated[
+        bool,
+        typer.Option("--failover", help="Read from a pool of three nodes, and kill the one in use."),
+    ] = False,
     records: Annotated[int, typer.Option(min=1_000, help="How many records to write.")] = 300_000,
     warm_up: Annotated[
-        float,
-        typer.Option(min=0, help="Warm up for this many seconds at most before latency is measured."),
-    ] = WARM_UP_SECONDS,
+        float | None,
+        typer.Option(
+            min=0,
+            help="Warm up for this many seconds at most before latency is measured; not with --failover."
+            f"  [default: {WARM_UP_SECONDS:.0f}]",
+        ),
+    ] = None,
     keep: Annotated[bool, typer.Option("--keep", help="Leave clusters and mirror running.")] = False,
     output: Annotated[
         DemoOutput, typer.Option("--output", "-o", help="How to show the numbers.")
     ] = DemoOutput.text,
 ) -> None:
-    """Mirror between two new clusters, kill the mirror in between, and count lost or duplicated records."""
+    """Mirror between two new clusters, kill the mirror in between, and count lost or duplicated records.
+
+    With --failover: mirror from a pool of three new clusters, kill the node that is read, suspend the next
+    one, measure how long no records arrive, and count lost or duplicated records.
+    """
+    if failover and warm_up is not None:
+        raise UsageError("--warm-up has no effect with --failover", todo="omit one of them")
     steps = Steps()
     with _interruptions() as interruption:
-        environment = DemoEnvironment(keep)
+        environment = DemoEnvironment(keep, NODES if failover else ())
         kept = False
         try:
-            scenario = DemoScenario(environment, steps, records, warm_up)
+            scenario: DemoScenario | FailoverScenario
+            if failover:
+                scenario = FailoverScenario(environment, steps, records)
+            else:
+                seconds = WARM_UP_SECONDS if warm_up is None else warm_up
+                scenario = DemoScenario(environment, steps, records, seconds)
             summary = scenario.run()
             interruption.raise_again()
             if keep:
@@ -55,7 +76,7 @@ def demo(
                 kept = True
             steps.done()
             _show(summary, output)
-            guide = environment.guide() if kept else next_commands(program())
+            guide = environment.guide() if kept else summary.next_commands(program())
             typer.echo(guide, err=output is DemoOutput.json)
             if mismatch := summary.mismatch():
                 raise mismatch
@@ -75,7 +96,7 @@ def demo(
                 environment.clear()
 
 
-def _show(summary: Summary, output: DemoOutput) -> None:
+def _show(summary: Summary | FailoverSummary, output: DemoOutput) -> None:
     typer.echo(json.dumps(summary.to_json()) if output is DemoOutput.json else f"\n{summary}\n")
 
 

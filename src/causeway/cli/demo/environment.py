@@ -1,4 +1,4 @@
-"""What the demo runs on: two clusters, a configuration, a directory for everything else.
+"""What the demo runs on: its clusters, a configuration, a directory for everything else.
 
 Without --keep all of it is in one temporary directory, which is removed at the end. With --keep the
 clusters are named ones (`causeway kafka list` shows them), and the rest is in the state directory.
@@ -13,6 +13,7 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from causeway.cli.child import Child
@@ -23,13 +24,18 @@ from causeway.errors import UsageError
 from causeway.local_kafka import EmbeddedCluster, registry
 
 SOURCE, DESTINATION = "paris", "tokyo"
+NODES = ("paris-a", "paris-b", "paris-c")
+"""Of the pool that is the source with --failover."""
 MIRROR = "paris-to-tokyo"
 PID = "mirror.pid"
 
 
 class DemoEnvironment:
-    def __init__(self, keep: bool) -> None:
+    def __init__(self, keep: bool, nodes: tuple[str, ...] = ()) -> None:
+        """`nodes`: the source is a pool of these clusters."""
         self.keep = keep
+        self._nodes = nodes
+        self.aliases = (*(nodes or (SOURCE,)), DESTINATION)
         self.clusters: dict[str, EmbeddedCluster] = {}
         self.token = secrets.token_urlsafe(6)
         self._children: list[Child] = []
@@ -40,20 +46,26 @@ class DemoEnvironment:
         self.logs.mkdir()
         self._scratch.mkdir()
 
-    def start_cluster(self, alias: str) -> None:
-        if self.keep:
-            self.clusters[alias] = registry.start(kept_name(alias))
-        else:
-            self.clusters[alias] = EmbeddedCluster.start(alias, directory=self._cluster_home(alias))
+    def start_clusters(self, say: Callable[[str], None]) -> None:
+        """Start them, and write the configuration."""
+        for alias in self.aliases:
+            say(f"starting a Kafka cluster: {alias}")
+            if self.keep:
+                self.clusters[alias] = registry.start(kept_name(alias))
+            else:
+                self.clusters[alias] = EmbeddedCluster.start(alias, directory=self._cluster_home(alias))
+        self._write_config()
 
     def cluster(self, alias: str) -> Cluster:
         return Cluster(alias, {"bootstrap.servers": self.clusters[alias].bootstrap_servers})
 
-    def write_config(self) -> None:
+    def _write_config(self) -> None:
         tables = [
             f"[clusters.{alias}]\nbootstrap_servers = {written(cluster.bootstrap_servers)}\n"
             for alias, cluster in self.clusters.items()
         ]
+        if self._nodes:
+            tables.append(f"[pools.{SOURCE}]\nnodes = {written(self._nodes)}\n")
         self.config.write_text(
             "\n".join(tables)
             + f"\n[[mirrors]]\nname = {written(MIRROR)}\n"
@@ -87,7 +99,7 @@ class DemoEnvironment:
         """Copy the logs to a directory that outlasts the demo."""
         place = registry.state_dir() / "logs" / time.strftime("demo-%Y%m%d-%H%M%S")
         shutil.copytree(self.logs, place, dirs_exist_ok=True)
-        for alias in (SOURCE, DESTINATION):
+        for alias in self.aliases:
             for log in self._cluster_home(alias).glob("broker-*/broker.log"):
                 shutil.copyfile(log, place / f"{alias}-{log.parent.name}.log")
         return place
@@ -119,13 +131,11 @@ class DemoEnvironment:
 
     def guide(self) -> str:
         """How to use what was kept."""
-        source, destination = self.clusters[SOURCE], self.clusters[DESTINATION]
         return "\n".join(
             [
-                "Both clusters and the mirror keep running. Look around:",
+                f"{self._what_runs()} Look around:",
                 f"  page    {self.page()} (pause, resume and verify there with the token {self.token})",
-                f"  {SOURCE:<8}{source.bootstrap_servers}: write to it with any Kafka client",
-                f"  {DESTINATION:<8}{destination.bootstrap_servers}: read the same records here",
+                *(f"  {alias:<8}{what}" for alias, what in self._what_to_do()),
                 f"  mirror  tail -f {self.logs / 'run.log'}",
                 f"  verify  {program()} verify {self.config} --wait",
                 f"  list    {program()} kafka list",
@@ -133,6 +143,27 @@ class DemoEnvironment:
                 f"  {_ending()}",
             ]
         )
+
+    def _what_runs(self) -> str:
+        if not self._nodes:
+            return "Both clusters and the mirror keep running."
+        return "The mirror and the clusters that were not killed keep running."
+
+    def _what_to_do(self) -> list[tuple[str, str]]:
+        """What a user can do with each cluster, by alias."""
+        servers = {alias: cluster.bootstrap_servers for alias, cluster in self.clusters.items()}
+        if not self._nodes:
+            sources = [(SOURCE, f"{servers[SOURCE]}: write to it with any Kafka client")]
+        else:
+            down = [alias for alias in self._nodes if not self.clusters[alias].brokers[0].is_up]
+            sources = [
+                (alias, f"{program()} kafka start --name {kept_name(alias)}: short, until it has all records")
+                if alias in down
+                else (alias, f"{servers[alias]}: write the same records to each node")
+                for alias in self._nodes
+            ]
+            sources.append(("status", f"{program()} status {self.config}"))
+        return [*sources, (DESTINATION, f"{servers[DESTINATION]}: read the same records here")]
 
 
 def program() -> str:
@@ -153,7 +184,7 @@ def kept_name(alias: str) -> str:
 
 
 def _kept() -> list[str]:
-    names = {kept_name(alias) for alias in (SOURCE, DESTINATION)}
+    names = {kept_name(alias) for alias in (SOURCE, *NODES, DESTINATION)}
     return [cluster.name for cluster in registry.clusters() if cluster.name in names]
 
 

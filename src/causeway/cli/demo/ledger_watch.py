@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import takewhile
@@ -81,6 +82,11 @@ class LedgerWatch:
                     self.commits.append(commit)
                     self.records += commit.records
                     self.bytes += commit.bytes
+
+    def nodes(self) -> Counter[str]:
+        """How many shards read from each node of a source pool, by their heartbeats."""
+        beats = self._reader.state.heartbeats.values() if self._reader is not None else ()
+        return Counter(node for beat in beats for node in beat.nodes.values())
 
     def rate(self) -> float:
         """Records per second over the last RATE_MS."""

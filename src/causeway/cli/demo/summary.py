@@ -10,7 +10,7 @@ changed       verify's `changed` and `unexpected`: no such record was written
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,40 @@ class DemoVerdict:
     @property
     def clean(self) -> bool:
         return not (self.lost or self.duplicated or self.out_of_order or self.changed)
+
+    def to_json(self) -> dict[str, int]:
+        return {
+            "lost": self.lost,
+            "duplicated": self.duplicated,
+            "out_of_order": self.out_of_order,
+            "changed": self.changed,
+        }
+
+    def rows(self) -> list[tuple[str, str, str]]:
+        return [
+            ("lost", f"{self.lost:,}", ""),
+            ("duplicated", f"{self.duplicated:,}", ""),
+            ("out of order", f"{self.out_of_order:,}", ""),
+            ("changed", f"{self.changed:,}", "in key, value, headers, timestamp or partition"),
+        ]
+
+    def mismatch(self, records: int) -> VerifyMismatch | None:
+        """The error to raise if one of the numbers is not 0."""
+        if self.clean:
+            return None
+        return VerifyMismatch(
+            f"of {records:,} records {self.lost:,} were lost, {self.duplicated:,} duplicated,"
+            f" {self.out_of_order:,} out of order and {self.changed:,} changed"
+        )
+
+
+def aligned(rows: Sequence[tuple[str, str, str]]) -> str:
+    """Name, number and remark in columns."""
+    names = max(len(name) for name, _, _ in rows)
+    numbers = max(len(number) for _, number, _ in rows)
+    return "\n".join(
+        f"{name:<{names}}  {number:>{numbers}}  {remark}".rstrip() for name, number, remark in rows
+    )
 
 
 def verdict_of(
@@ -66,10 +100,7 @@ class Summary:
     def to_json(self) -> dict[str, int | float]:
         return {
             "records": self.records,
-            "lost": self.verdict.lost,
-            "duplicated": self.verdict.duplicated,
-            "out_of_order": self.verdict.out_of_order,
-            "changed": self.verdict.changed,
+            **self.verdict.to_json(),
             "kills": self.kills,
             "records_per_second": round(self.speed.records_per_second),
             "latency_p50_ms": round(self.latency_p50_ms, 1),
@@ -77,7 +108,7 @@ class Summary:
         }
 
     def __str__(self) -> str:
-        speed, verdict = self.speed, self.verdict
+        speed = self.speed
         rows = [
             ("records", f"{self.records:,}",
              f"{self.bytes / 1e6:,.1f} MB in {self.topics} topics with {self.partitions} partitions"),
@@ -92,34 +123,26 @@ class Summary:
             ("latency p99", f"{self.latency_p99_ms:,.0f} ms",
              "to a read_committed consumer at the destination"),
             ("", "", f"after {self.warm_up_seconds:.0f} s of warm-up: new brokers compile their code first"),
-            ("lost", f"{verdict.lost:,}", ""),
-            ("duplicated", f"{verdict.duplicated:,}", ""),
-            ("out of order", f"{verdict.out_of_order:,}", ""),
-            ("changed", f"{verdict.changed:,}", "in key, value, headers, timestamp or partition"),
+            *self.verdict.rows(),
         ]  # fmt: skip
-        names = max(len(name) for name, _, _ in rows)
-        numbers = max(len(number) for _, number, _ in rows)
-        return "\n".join(
-            f"{name:<{names}}  {number:>{numbers}}  {remark}".rstrip() for name, number, remark in rows
-        )
+        return aligned(rows)
 
     def mismatch(self) -> VerifyMismatch | None:
-        """The error to raise if one of the numbers is not 0."""
-        verdict = self.verdict
-        if verdict.clean:
-            return None
-        return VerifyMismatch(
-            f"of {self.records:,} records {verdict.lost:,} were lost, {verdict.duplicated:,} duplicated,"
-            f" {verdict.out_of_order:,} out of order and {verdict.changed:,} changed"
-        )
+        return self.verdict.mismatch(self.records)
+
+    def next_commands(self, program: str) -> str:
+        return next_commands(program)
 
 
 def next_commands(program: str) -> str:
     """What to try after the demo."""
-    rows = [
+    return try_next(
         (f"{program} demo --keep", "the same, but left running: look at the page, write to it, stop it"),
         (f"{program} init", "writes causeway.toml, a commented configuration for your own clusters"),
         (f"{program} check causeway.toml", "what a run would do; writes nothing"),
-    ]
+    )
+
+
+def try_next(*rows: tuple[str, str]) -> str:
     width = max(len(command) for command, _ in rows)
     return "\n".join(["Try next:", *(f"  {command:<{width}}  {what}" for command, what in rows)])
