@@ -10,7 +10,14 @@ import pytest
 
 from causeway import errors
 from causeway.core.receipt import Receipt, TaskError
-from causeway.errors import CausewayError, ConfigError, PlanRefused, SecretMissing
+from causeway.errors import (
+    CausewayError,
+    ConfigError,
+    PlanRefused,
+    PoolExhausted,
+    SecretMissing,
+    Unreachable,
+)
 
 _LINE = re.compile(r"^(?P<branch>[│├└─ ]*)(?P<name>[A-Z]\w+) +(?P<code>\d+)   \S")
 
@@ -47,9 +54,13 @@ def test_the_drawing_is_the_tree() -> None:
 
 
 def test_every_exit_code_is_one_kind_of_failure() -> None:
-    """But for a plan that is refused and a secret that is missing: a configuration that does not fit."""
+    """A plan that is refused and a secret that is missing are a configuration that does not fit.
+
+    A pool of which no node can be read is a source that cannot be reached.
+    """
     assert PlanRefused.exit_code == SecretMissing.exit_code == ConfigError.exit_code
-    codes = [kind.exit_code for kind in ALL if kind not in (PlanRefused, SecretMissing)]
+    assert PoolExhausted.exit_code == Unreachable.exit_code
+    codes = [kind.exit_code for kind in ALL if kind not in (PlanRefused, SecretMissing, PoolExhausted)]
     assert len(set(codes)) == len(codes)
     assert 0 not in codes
     assert max(codes) < 64  # the shell's own begin there

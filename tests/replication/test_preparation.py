@@ -31,7 +31,10 @@ class Start:
             name="m", mirror=MIRROR, filters=(), sources={}, destination=destination, stop_at_end=False
         )
         self.planner: Any = SimpleNamespace(topology=UNKNOWN, read_topology=self._read_topology)
-        self.state: Any = SimpleNamespace(in_sync=SimpleNamespace(find=lambda _places: self.shortage))
+        self.state: Any = SimpleNamespace(
+            in_sync=SimpleNamespace(find=lambda _places: self.shortage),
+            pools=SimpleNamespace(reject=lambda _rejected: None),
+        )
 
     def _read_topology(self) -> None:
         self.planner.topology = self.topology

@@ -10,8 +10,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from causeway.core.position import LATENCY_BOUNDS_MS, NO_LATENCY, Place, Position, SourcePartition, Tally
-from causeway.rules.positions import Replicated, Waits, advance, latency_bucket, newest, percentile, resume
+from causeway.core.position import (
+    LATENCY_BOUNDS_MS,
+    NO_LATENCY,
+    KnownRecord,
+    Place,
+    Position,
+    SourcePartition,
+    Tally,
+)
+from causeway.core.topic import NO_TOPIC_ID
+from causeway.rules.positions import (
+    Replicated,
+    Waits,
+    advance,
+    known_record,
+    latency_bucket,
+    newest,
+    on_node,
+    percentile,
+    resume,
+)
 
 ORDERS = SourcePartition("cluster", "orders", 0)
 
@@ -214,3 +233,40 @@ positions = st.builds(
 @given(positions)
 def test_a_position_survives_json(position: Position) -> None:
     assert Position.from_json(json.loads(json.dumps(position.to_json()))) == position
+
+
+def test_on_another_node_of_a_pool_nothing_is_known_of_topic_and_epoch() -> None:
+    read = replace(at(10), node="a", epoch=4)
+    assert on_node(read, "a") == read
+    assert on_node(read, "b") == replace(read, node="b", epoch=-1, topic_id=NO_TOPIC_ID)
+
+
+def test_a_position_from_before_the_pool_is_of_the_cluster_that_gave_it_its_id() -> None:
+    read = replace(at(10), epoch=4)
+    assert on_node(read, "cluster") == replace(read, node="cluster")
+    assert on_node(read, "b").epoch == -1
+
+
+@pytest.mark.parametrize(
+    ("known", "epoch", "log_start", "compared"),
+    [
+        (9, -1, 0, True),
+        (9, -1, 9, True),
+        (9, -1, 10, False),  # retention has removed it
+        (9, 4, 0, False),  # the epoch identifies the last record seen
+        (10, -1, 0, False),  # the position was moved back: a fetch from there would skip records
+        (None, -1, 0, False),
+    ],
+)
+def test_the_known_record_is_compared_where_the_epoch_says_nothing(
+    known: int | None, epoch: int, log_start: int, *, compared: bool
+) -> None:
+    record = KnownRecord(known, "digest") if known is not None else None
+    position = replace(at(10), node="a", known=record, epoch=epoch)
+    assert known_record(position, log_start) == (record if compared else None)
+
+
+def test_a_position_keeps_the_known_record_until_there_is_a_later_one() -> None:
+    position = replace(at(10), node="a", known=KnownRecord(9, "nine"))
+    assert advance(position, Replicated(12, 1), 5).known == KnownRecord(9, "nine")
+    assert advance(position, Replicated(12, 1, known=KnownRecord(11, "x")), 5).known == KnownRecord(11, "x")

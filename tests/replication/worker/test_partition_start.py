@@ -29,6 +29,8 @@ ORDER = plain_order(LANE)
 class BothSides:
     """Both sides, as they are read before a partition is opened."""
 
+    node = ""  # no pool
+
     def __init__(self, log_start: int, log_end: int) -> None:
         self.waiting = {SOURCE: LANE}
         self._found = LogFacts("id", log_start, log_end, "there")
