@@ -65,7 +65,7 @@ def test_the_first_node_is_read_and_everything_arrives(pool: NodePool) -> None:
     pool.assert_delivered(topic)
 
 
-@pytest.mark.parametrize("fault", ["kill", "pause"])
+@pytest.mark.parametrize("fault", ["kill", pytest.param("pause", marks=pytest.mark.deep)])
 def test_a_node_that_dies_or_hangs_is_left(pool: NodePool, fault: str) -> None:
     topic = pool.topic()
     pool.write(topic, pool.world.numbers(1_000, 2))
@@ -84,6 +84,7 @@ def test_a_node_that_dies_or_hangs_is_left(pool: NodePool, fault: str) -> None:
     pool.assert_delivered(topic)
 
 
+@pytest.mark.deep
 def test_the_next_node_dies_while_the_mirror_moves_to_it(pool: NodePool) -> None:
     topic = pool.topic()
     pool.write(topic, pool.world.numbers(1_000, 2))
@@ -99,6 +100,7 @@ def test_the_next_node_dies_while_the_mirror_moves_to_it(pool: NodePool) -> None
     pool.assert_delivered(topic)
 
 
+@pytest.mark.deep
 def test_all_nodes_are_gone_and_one_comes_back(pool: NodePool) -> None:
     topic = pool.topic()
     pool.write(topic, pool.world.numbers(1_000, 2))
@@ -132,6 +134,7 @@ def test_a_node_that_lags_is_left_and_one_before_the_position_is_not_chosen(pool
     pool.assert_delivered(topic)
 
 
+@pytest.mark.deep
 def test_a_node_that_is_ahead_in_sum_and_short_on_one_partition_is_not_chosen(pool: NodePool) -> None:
     topic = pool.topic()
     pool.write(topic, pool.world.numbers(1_000, 2))
@@ -173,6 +176,7 @@ def test_a_node_with_other_data_at_the_same_offsets_is_refused(pool: NodePool) -
     pool.assert_delivered(topic)
 
 
+@pytest.mark.deep
 def test_a_node_whose_log_begins_after_the_position_is_not_chosen(pool: NodePool) -> None:
     topic = pool.topic()
     pool.write(topic, pool.world.numbers(1_000, 2))
@@ -185,6 +189,7 @@ def test_a_node_whose_log_begins_after_the_position_is_not_chosen(pool: NodePool
     pool.assert_delivered(topic)
 
 
+@pytest.mark.deep
 def test_slow_responses_are_no_reason_to_move(pool: NodePool) -> None:
     topic = pool.topic()
     pool.write(topic, pool.world.numbers(1_000, 2))
@@ -202,7 +207,14 @@ def test_slow_responses_are_no_reason_to_move(pool: NodePool) -> None:
     pool.assert_delivered(topic)
 
 
-@pytest.mark.parametrize("step", ["before-fence:2", "after-flush:4", "after-ledger:4"])
+@pytest.mark.parametrize(
+    "step",
+    [
+        "before-fence:2",
+        pytest.param("after-flush:4", marks=pytest.mark.deep),
+        pytest.param("after-ledger:4", marks=pytest.mark.deep),
+    ],
+)
 def test_the_mirror_is_killed_while_it_moves(pool: NodePool, step: str, tmp_path: Path) -> None:
     topic = pool.topic()
     pool.write(topic, pool.world.numbers(3_000, 2))
@@ -216,6 +228,7 @@ def test_the_mirror_is_killed_while_it_moves(pool: NodePool, step: str, tmp_path
     pool.assert_delivered(topic)
 
 
+@pytest.mark.deep
 def test_a_topic_that_grows_on_one_node_first(pool: NodePool) -> None:
     topic = pool.topic()
     pool.write(topic, pool.world.numbers(1_000, 2))
@@ -249,6 +262,7 @@ def test_positions_of_one_cluster_do_not_become_a_pools_silently(pool: NodePool)
     pool.assert_delivered(topic)
 
 
+@pytest.mark.deep
 def test_another_cluster_under_a_nodes_name_is_not_read(pool: NodePool) -> None:
     topic = pool.topic()
     pool.write(topic, pool.world.numbers(100, 2))
