@@ -13,6 +13,7 @@ from hypothesis import settings
 
 from causeway.local_kafka import EmbeddedCluster
 from support import process, services
+from support.node_pool import started_nodes
 from support.process import LINES
 from support.services import WithoutJava
 from support.world import World
@@ -96,6 +97,13 @@ def destination(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCl
     """The other side, under the same terms as `source`."""
     with EmbeddedCluster.start("destination", directory=tmp_path_factory.mktemp("destination")) as cluster:
         yield cluster
+
+
+@pytest.fixture(scope="session")
+def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, EmbeddedCluster]]:
+    """Three clusters of one broker, the nodes of a source pool. `NodePool.close` starts them all again."""
+    with started_nodes(tmp_path_factory.mktemp("nodes")) as started:
+        yield started
 
 
 @pytest.fixture

@@ -12,23 +12,17 @@ from confluent_kafka.admin import NewTopic
 import causeway as product
 from causeway.core.position import Position
 from causeway.local_kafka import EmbeddedCluster
-from support.node_pool import POOL, TWO, NodePool, started_nodes
+from support.node_pool import POOL, TWO, NodePool
 from support.process import eventually
 from support.typed import causeway
 from support.verifying import run_verify
-
-
-@pytest.fixture(scope="module")
-def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, EmbeddedCluster]]:
-    with started_nodes(tmp_path_factory.mktemp("nodes"), TWO) as started:
-        yield started
 
 
 @pytest.fixture
 def pool(
     nodes: dict[str, EmbeddedCluster], destination: EmbeddedCluster, tmp_path: Path
 ) -> Iterator[NodePool]:
-    pool = NodePool(nodes, destination, tmp_path)
+    pool = NodePool({name: nodes[name] for name in TWO}, destination, tmp_path)
     yield pool
     pool.close()
 

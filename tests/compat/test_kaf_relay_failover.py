@@ -13,19 +13,13 @@ from causeway.local_kafka import EmbeddedCluster
 from causeway.local_kafka.ports import free_ports
 from support.door import committed, door
 from support.kaf_relay import NEWER, OLDER
-from support.node_pool import NodePool, started_nodes
+from support.node_pool import NodePool
 from support.process import eventually
 from support.records import Rec
 from support.world import now_ms
 
 PAGE = (Path(__file__).parents[2] / "docs" / "from-kaf-relay.md").read_text()
 (FILTER,) = re.findall(r"```python\n(.*?)```", PAGE, re.S)
-
-
-@pytest.fixture(scope="module")
-def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, EmbeddedCluster]]:
-    with started_nodes(tmp_path_factory.mktemp("nodes")) as started:
-        yield started
 
 
 @pytest.fixture

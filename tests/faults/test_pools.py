@@ -9,14 +9,8 @@ from pathlib import Path
 import pytest
 
 from causeway.local_kafka import EmbeddedCluster
-from support.node_pool import NAMES, NodePool, started_nodes
+from support.node_pool import NAMES, NodePool
 from support.process import Causeway
-
-
-@pytest.fixture(scope="module")
-def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, EmbeddedCluster]]:
-    with started_nodes(tmp_path_factory.mktemp("nodes")) as started:
-        yield started
 
 
 @pytest.fixture

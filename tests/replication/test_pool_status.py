@@ -14,17 +14,11 @@ import pytest
 
 from causeway.local_kafka import EmbeddedCluster
 from causeway.local_kafka.ports import free_ports
-from support.node_pool import NAMES, POOL, NodePool, started_nodes
+from support.node_pool import NAMES, POOL, NodePool
 from support.process import Causeway
 from support.typed import causeway
 
 TOKEN = "a-token-of-the-tests"
-
-
-@pytest.fixture(scope="module")
-def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, EmbeddedCluster]]:
-    with started_nodes(tmp_path_factory.mktemp("nodes")) as started:
-        yield started
 
 
 @pytest.fixture

@@ -8,21 +8,15 @@ from pathlib import Path
 import pytest
 
 from causeway.local_kafka import EmbeddedCluster
-from support.node_pool import POOL, TWO, NodePool, started_nodes
+from support.node_pool import POOL, TWO, NodePool
 from support.verifying import run_verify
-
-
-@pytest.fixture(scope="module")
-def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, EmbeddedCluster]]:
-    with started_nodes(tmp_path_factory.mktemp("nodes"), TWO) as started:
-        yield started
 
 
 @pytest.fixture
 def pool(
     nodes: dict[str, EmbeddedCluster], destination: EmbeddedCluster, tmp_path: Path
 ) -> Iterator[NodePool]:
-    pool = NodePool(nodes, destination, tmp_path)
+    pool = NodePool({name: nodes[name] for name in TWO}, destination, tmp_path)
     yield pool
     pool.close()
 
