@@ -67,7 +67,6 @@ class FailoverScenario:
             partitions=len(SPOTS),
             paced_partitions=len(PACED),
             per_second=PER_SECOND,
-            nodes=NODES,
             faults=faults,
             verdict=verdict,
         )
@@ -89,20 +88,25 @@ class FailoverScenario:
     def _faults(self) -> tuple[NodeFault, ...]:
         self._until(lambda: bool(self._ledger.nodes()), "the ledger has the node that is read")
         self._all_arrive("records arrive in every partition")
-        killed = self._fault("killed", "SIGKILL", Broker.kill)
-        suspended = self._fault("suspended", "SIGSTOP", Broker.pause)
-        self._environment.clusters[suspended.node].brokers[0].resume()
+        killed = self._fault("killed", "SIGKILL", self._kill)
+        suspended = self._fault("suspended", "SIGSTOP", lambda node: self._broker(node).pause())
+        self._broker(suspended.node).resume()
         self._steps.say(f"resumed {suspended.node}: SIGCONT to its broker; it gets what it lacks")
         self._traffic.write_edge_cases()
         return killed, suspended
 
-    def _fault(self, what: str, sent: str, do: Callable[[Broker], None]) -> NodeFault:
+    def _kill(self, node: str) -> None:
+        self._broker(node).kill()
+        self._traffic.leave_out(node)
+
+    def _broker(self, node: str) -> Broker:
+        return self._environment.clusters[node].brokers[0]
+
+    def _fault(self, what: str, sent: str, do: Callable[[str], None]) -> NodeFault:
         """Do it to the node that is read, and wait until every partition is delivered from another one."""
         (node, shards), *_ = self._ledger.nodes().most_common()
         timing = self._arrivals.restart()
-        do(self._environment.clusters[node].brokers[0])
-        if what == "killed":
-            self._traffic.leave_out(node)
+        do(node)
         self._steps.say(f"{what} {node}, which is read by {counted(shards, 'shard')}: {sent} to its broker")
         self._until(lambda: timing.first_ms is not None, "a record arrives that was written after it")
         first_ms = timing.first_ms or 0.0

@@ -34,8 +34,11 @@ class NodeFault:
     def rows(self, partitions: int) -> list[tuple[str, str, str]]:
         return [
             (self.what, self.node, f"{self.sent} to its broker while it was read; then {self.next_node} was"),
-            ("  next record", f"{self.first_ms:,.0f} ms", "from then to the first record written later"),
-            ("  longest gap", f"{self.longest_gap_ms:,.0f} ms", f"in any one of {partitions} partitions"),
+            ("  next record", f"{self.first_ms:,.0f} ms",
+             "from the signal until a record arrived that was written after it"),
+            ("  every partition", f"{self.all_ms:,.0f} ms", "until each partition had such a record"),
+            ("  longest gap", f"{self.longest_gap_ms:,.0f} ms",
+             f"without a record, in any one of {partitions} partitions"),
         ]  # fmt: skip
 
 
@@ -47,7 +50,6 @@ class FailoverSummary:
     partitions: int
     paced_partitions: int  # those that were written to all the time
     per_second: int
-    nodes: tuple[str, ...]
     faults: tuple[NodeFault, ...]
     verdict: DemoVerdict
 
@@ -73,7 +75,7 @@ class FailoverSummary:
 
     def next_commands(self, program: str) -> str:
         return try_next(
-            (f"{program} demo --failover --keep", "the same, but left running: page, status, pool by hand"),
+            (f"{program} demo --failover --keep", "the same, but left running: look at the page"),
             (f"{program} init", "writes causeway.toml, with a commented pool in it"),
             (f"{program} failover --help", "reads a pool of your own from another node"),
         )
