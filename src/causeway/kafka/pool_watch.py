@@ -25,6 +25,8 @@ from causeway.errors import CausewayError
 from causeway.kafka import clients
 
 POLL_SECONDS = 0.1
+FAILING_SECONDS = 0.5
+"""How soon a node is checked again after a failure: what hangs and what is slow must be told apart soon."""
 DIAL_SECONDS = 0.2
 METADATA_SECONDS = 0.5
 LOST = (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._RESOLVE)
@@ -110,6 +112,7 @@ class _NodeThread(threading.Thread):
         self._update = update
         self._lost = False  # whether the client lost a connection since the last check
         self._dialled_at = 0.0
+        self._failing = False  # whether the last check failed
         self.closing = False
         self.wake = threading.Event()
 
@@ -131,8 +134,10 @@ class _NodeThread(threading.Thread):
 
         All nodes are checked at the same moments: their log ends are compared, and logs grow meanwhile.
         """
-        interval = self._pool.healthcheck_interval
-        until = (time.monotonic() // interval + 1) * interval
+        interval, now = self._pool.healthcheck_interval, time.monotonic()
+        until = (now // interval + 1) * interval
+        if self._failing:
+            until = min(until, now + FAILING_SECONDS)
         self._lost = False
         while time.monotonic() < until and not self._lost and not self.wake.wait(POLL_SECONDS):
             self._admin.poll(0)
@@ -156,6 +161,7 @@ class _NodeThread(threading.Thread):
             lambda report: NodeReport(bounds=bounds, checked_at=now, rejected=report.rejected),
             began,
         )
+        self._failing = False
 
     def _log_bounds(self, deadline: float) -> tuple[dict[Spot, int], dict[Spot, int]]:
         """Log starts and ends, as far as they arrive in time. Raises an OSError if nothing does."""
@@ -199,6 +205,8 @@ class _NodeThread(threading.Thread):
         return True
 
     def _failed(self, began: float, why: str, *, disconnected: bool) -> None:
+        self._failing = True
+
         def after_failure(report: NodeReport) -> NodeReport:
             since = report.failing_since if report.failing_since is not None else began
             return replace(
@@ -213,12 +221,13 @@ class _NodeThread(threading.Thread):
 
 
 def _offsets(requests: Mapping[TopicPartition, Future[Any]]) -> dict[Spot, int]:
-    """The offsets that were returned in time."""
-    return {
+    """The offsets that were returned in time. A leader that did not respond may show as a negative offset."""
+    found = {
         (partition.topic, partition.partition): int(future.result().offset)
         for partition, future in requests.items()
         if future.done() and future.exception() is None
     }
+    return {spot: offset for spot, offset in found.items() if offset >= 0}
 
 
 def _refuses(cluster: Cluster) -> bool:

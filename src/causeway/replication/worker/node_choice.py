@@ -23,6 +23,7 @@ from causeway.rules.pool_health import READABLE, UNREADABLE, judge_nodes
 
 DECIDE_SECONDS, QUIET_SECONDS = 0.1, 1.0
 """How often to decide: after new reports, and without any."""
+SILENT_SECONDS = 0.5
 AGAIN_SECONDS = 0.25
 """How soon all nodes are checked again while none can be read from."""
 
@@ -48,6 +49,7 @@ class NodeChoice:
         self._records = 0  # committed at the last decision
         self._decided_at, self._decided_on = 0.0, -1  # time of the last decision, and version of the reports
         self._checked_again_at = 0.0
+        self._heard_at = 0.0  # when records were last committed; 0 once their absence led to a check
         # Positions of one check ago and more: log ends that were fetched before a position was reached would
         # make a node look short.
         self._positions: Mapping[Spot, int] = {}
@@ -80,6 +82,7 @@ class NodeChoice:
         current = self._offsets(positions)
         if now - self._noted_at > self.pool.healthcheck_interval:
             self._positions, self._noted, self._noted_at = self._noted, current, now
+        self._listen(records > self._records, now)
         if records > self._records:
             self._memory, self._records = progressed(self._memory), records
         if request is not None and requested:
@@ -93,6 +96,14 @@ class NodeChoice:
                 return
             decision = fresh
         self._follow(decision)
+
+    def _listen(self, heard: bool, now: float) -> None:
+        """Check the node at once when its records cease: it may hang, and the client would wait for long."""
+        if heard:
+            self._heard_at = now
+        elif self._heard_at and now - self._heard_at > SILENT_SECONDS:
+            self._heard_at = 0.0
+            self._watch.check_now(self.node)
 
     def check_node(self) -> None:
         """The client of the node in use reported an error."""
