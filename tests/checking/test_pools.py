@@ -9,7 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from causeway.checking import pool_checks
+from causeway.checking.pool_checks import PoolCheck
+from causeway.config import MirrorSettings
+from causeway.core.cluster import Cluster
+from causeway.core.source_pool import PoolNode, SourcePool
+from causeway.core.topic import NO_TOPIC_ID, Spot, TopicFacts
+from causeway.kafka.admin import ClusterView
+from causeway.kafka.pool_view import PoolView
 from causeway.local_kafka import EmbeddedCluster
+from causeway.rules.same_records import LogComparison
 from support.node_pool import POOL, TWO, NodePool
 from support.records import read_all
 from support.typed import causeway
@@ -53,16 +62,41 @@ def topics_of(pool: NodePool) -> dict[str, set[str]]:
     return {node: set(pool.world.admin(node).list_topics(timeout=10).topics) for node in TWO}
 
 
-def test_nothing_is_written_to_nodes_that_never_had_a_consumer(pool: NodePool) -> None:
+def test_nothing_is_written_to_the_nodes(pool: NodePool) -> None:
     topic = pool.topic()
     pool.write(topic, pool.world.numbers(100, 2))
-    before = topics_of(pool)
-    assert not any(name.startswith("__") for names in before.values() for name in names)
-    report = check(pool, pool.config([topic]))
-    assert report.exit_code == 0
-    assert topics_of(pool) == before
-    notes = report.about(pool.world.mirror, "note")
-    assert sum("no records of n" in note for note in notes) == 2
+    consume(pool, topic)
+    before = topics_of(pool), [pool.ends(topic, node) for node in TWO]
+    assert check(pool, pool.config([topic])).exit_code == 0
+    assert (topics_of(pool), [pool.ends(topic, node) for node in TWO]) == before
+
+
+@pytest.mark.parametrize("consumed", [(), ("n1",), ("n1", "n2")])
+def test_records_are_read_only_where_a_consumer_was_before(
+    monkeypatch: pytest.MonkeyPatch, consumed: tuple[str, ...]
+) -> None:
+    """The first consumer of a cluster makes it create a topic."""
+    compared: list[str] = []
+
+    def compare(first: ClusterView, other: ClusterView, *_: object) -> dict[Spot, LogComparison]:
+        compared.extend(view.cluster.alias for view in (first, other))
+        return {("orders", 0): LogComparison(1)}
+
+    def names(view: ClusterView) -> list[str]:
+        return ["orders", *(["__consumer_offsets"] if view.cluster.alias in consumed else [])]
+
+    monkeypatch.setattr(pool_checks, "compare_nodes", compare)
+    monkeypatch.setattr(ClusterView, "connect", lambda *_: "id")
+    monkeypatch.setattr(ClusterView, "topic_names", names)
+    monkeypatch.setattr(
+        ClusterView, "describe", lambda *_, **__: {"orders": TopicFacts("orders", NO_TOPIC_ID, 1, 1)}
+    )
+    nodes = tuple(PoolNode(Cluster(name, {"bootstrap.servers": "127.0.0.1:1"})) for name in TWO)
+    mirror = MirrorSettings(name="m", source=[POOL], destination="dst", topics=["orders"])
+    remarks = list(PoolCheck(mirror, PoolView(SourcePool(POOL, "", nodes)), TWO).remarks(None))
+    assert compared == (["n1", "n2"] if len(consumed) == 2 else [])
+    notes = [remark.what for remark in remarks if "no records of n" in remark.what]
+    assert len(notes) == 2 - len(consumed)
 
 
 def test_equal_nodes(pool: NodePool) -> None:
