@@ -139,8 +139,12 @@ class _NodeThread(threading.Thread):
         if self._failing:
             until = min(until, now + FAILING_SECONDS)
         self._lost = False
-        while time.monotonic() < until and not self._lost and not self.wake.wait(POLL_SECONDS):
+        while time.monotonic() < until and not self.wake.wait(POLL_SECONDS):
             self._admin.poll(0)
+            if (
+                self._lost and not self._failing
+            ):  # a client that connects again and again reports each failure
+                break
         self.wake.clear()
 
     def _check(self) -> None:
@@ -148,11 +152,10 @@ class _NodeThread(threading.Thread):
         self._dialled_at = began if not self._lost else 0.0
         try:
             starts, ends = self._log_bounds(began + self._pool.request_timeout)
-        except ConnectionRefusedError:
-            self._failed(began, "every bootstrap server refuses the connection", disconnected=True)
-            return
-        except (KafkaException, TimeoutError) as exception:
-            self._failed(began, _text(exception), disconnected=_refuses(self._node.cluster))
+        except (KafkaException, OSError) as exception:
+            refused = isinstance(exception, ConnectionRefusedError) or _refuses(self._node.cluster)
+            why = "every bootstrap server refuses the connection" if refused else _text(exception)
+            self._failed(began, why, disconnected=refused)
             return
         bounds = {spot: (starts[spot], end) for spot, end in ends.items() if spot in starts}
         now = time.monotonic()
@@ -247,5 +250,5 @@ def _refuses_connection(server: str) -> bool:
     return False
 
 
-def _text(exception: KafkaException | TimeoutError) -> str:
+def _text(exception: KafkaException | OSError) -> str:
     return str(exception.args[0].str()) if isinstance(exception, KafkaException) else str(exception)

@@ -54,6 +54,7 @@ class NodeChoice:
         # make a node look short.
         self._positions: Mapping[Spot, int] = {}
         self._noted: Mapping[Spot, int] = {}
+        self._current: Mapping[Spot, int] = {}  # as of the last check
         self._noted_at = 0.0
 
     def current(self) -> PoolNode:
@@ -67,7 +68,18 @@ class NodeChoice:
             self._note_start(decision)
             if self._waits:
                 self._log.say("warning", decision.reason)
+        elif self.is_gone():
+            self._leave_dead_node()
         return self.pool.node(self.node)
+
+    def _leave_dead_node(self) -> None:
+        """Before an attempt: it would wait for the node's connection before it looks at the nodes itself."""
+        fresh = self._decide_on_fresh_checks(None if self._waits else self.node, self._current)
+        if fresh is not None:
+            try:
+                self._follow(fresh)
+            except NodeLeft as left:
+                self._log.left(str(left))
 
     def check(
         self, positions: Mapping[SourcePartition, Position], records: int, request: NodeRequest | None
@@ -79,7 +91,7 @@ class NodeChoice:
         if now - self._decided_at < rests and not requested:
             return
         self._decided_at, self._decided_on = now, version
-        current = self._offsets(positions)
+        current = self._current = self._offsets(positions)
         if now - self._noted_at > self.pool.healthcheck_interval:
             self._positions, self._noted, self._noted_at = self._noted, current, now
         self._listen(records > self._records, now)

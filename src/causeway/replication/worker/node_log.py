@@ -32,6 +32,11 @@ class NodeLog:
     def say(self, level: str, what: str) -> None:
         self._task.add_event(level, what)
 
+    def left(self, what: str) -> None:
+        """What was found in the logs of the node that was left says nothing about the next one."""
+        self._task.forget_logs()
+        self.say("warning", what)
+
     def switched(self, pool: str, switch: NodeSwitch) -> None:
         """The pool is read from another node, from none any more, or from one again."""
         committed = (position.at for position in self._task.positions.values())
