@@ -75,7 +75,7 @@ def test_a_pause_in_the_ledger_holds_across_a_restart_until_it_is_resumed(world:
     assert (again.returncode, "is not paused" in again.stdout) == (0, True), again
     run = world.run(config, *served)
     replicates(world, run, topic, 2_000)
-    assert state(config, url)[0] == "running"
+    run.until(lambda: state(config, url)[0] == "running", "its shards have reported")
     assert run.stop() == 0, run.output
     world.assert_mirrored(topic)
 
