@@ -101,14 +101,8 @@ class LedgerState:
                 self.claims[record.source] = record
             case Adopted():
                 self.adopted[record.key()] = record
-            case PoolMembers():
-                self.pools[record.name] = record
-            case NodeRequest():
-                self.node_requests[record.pool] = record
-            case NodeMoved():
-                self.node_moves[record.shard, record.pool] = record
-            case NodeRequestDone():
-                self.node_results[record.shard, record.pool] = record
+            case PoolMembers() | NodeRequest() | NodeMoved() | NodeRequestDone():
+                self._apply_of_pool(record)
             case Event():
                 self.events[record.key()] = record
             case Gap():
@@ -118,6 +112,17 @@ class LedgerState:
                 self.hidden_by[partition, record.key()] = record
             case Stopped():
                 self.verdicts_by[partition, record.source] = record
+
+    def _apply_of_pool(self, record: PoolMembers | NodeRequest | NodeMoved | NodeRequestDone) -> None:
+        match record:
+            case PoolMembers():
+                self.pools[record.name] = record
+            case NodeRequest():
+                self.node_requests[record.pool] = record
+            case NodeMoved():
+                self.node_moves[record.shard, record.pool] = record
+            case NodeRequestDone():
+                self.node_results[record.shard, record.pool] = record
 
     def executed_requests(self, shard: int) -> dict[str, int]:
         """The time of the latest request for a node that this shard has executed, by pool.
