@@ -269,3 +269,38 @@ def test_another_cluster_under_a_nodes_name_is_not_read(pool: NodePool) -> None:
     assert '"n1" is another cluster than before' in run.output
     assert pool.reading_from() == {"n3"}
     pool.assert_delivered(topic)
+
+
+@pytest.mark.deep
+def test_a_rejected_node_is_not_read_while_no_other_one_can_be(pool: NodePool) -> None:
+    """It is kept until another one comes back, but nothing is read from it, and the mirror says so."""
+    topic = pool.topic()
+    records = pool.world.numbers(1_000, 2)
+    other = [(partition, rec._replace(value=b"x" + (rec.value or b""))) for partition, rec in records]
+    pool.write(topic, records, to=["n1"])
+    pool.only(topic, other, to="n2")
+    run = pool.world.run(pool.config([topic], {"nodes": '["n1", "n2"]'}))
+    _arrived(run, pool, 1_000, "what is there has arrived")
+    pool.kill("n1")
+    run.until(lambda: "has another record at offset" in run.output, "n2 is refused, with coordinates")
+    run.until(lambda: "no node of the pool" in run.output, "it says that no node can be read from")
+    pool.nodes["n1"].start_brokers()
+    pool.write(topic, pool.world.numbers(200, 2, 1_000), to=["n1"])
+    _arrived(run, pool, 1_200, "n1 is read again")
+    assert run.stop() == 0, run.output
+    pool.assert_delivered(topic)
+
+
+def test_a_node_that_lacks_records_gets_them_later(pool: NodePool) -> None:
+    """The node that was read is removed: the other one is no truncated log, it has to catch up."""
+    topic = pool.topic()
+    pool.write(topic, pool.world.numbers(1_000, 2))
+    pool.write(topic, pool.world.numbers(100, 2, 1_000), to=["n1"])
+    pool.world.carry_all(pool.config([topic], {"nodes": '["n1", "n2"]'}))
+    run = pool.world.run(pool.config([topic], {"nodes": '["n2"]'}))
+    run.until(lambda: "n2 is short" in run.output, "n2 is called short")
+    pool.catch_up("n2")
+    pool.write(topic, pool.world.numbers(100, 2, 1_100), to=["n2"])
+    _arrived(run, pool, 1_200, "n2 is read as soon as it has everything")
+    assert run.stop() == 0, run.output
+    pool.assert_delivered(topic)

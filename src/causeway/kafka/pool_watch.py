@@ -28,7 +28,11 @@ POLL_SECONDS = 0.1
 FAILING_SECONDS = 0.5
 """How soon a node is checked again after a failure: what hangs and what is slow must be told apart soon."""
 DIAL_SECONDS = 0.2
-METADATA_SECONDS = 0.5
+LACKING = (
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError._UNKNOWN_PARTITION,
+    KafkaError._UNKNOWN_TOPIC,
+)
 LOST = (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._RESOLVE)
 
 
@@ -123,8 +127,12 @@ class _NodeThread(threading.Thread):
             self._failed(time.monotonic(), str(error), disconnected=False)
             return
         while not self.closing:
-            self._check()
+            try:
+                self._check()
+            except Exception as error:  # noqa: BLE001 - a thread that died would leave its last report standing
+                self._failed(time.monotonic(), repr(error), disconnected=False)
             self._rest()
+        del self._admin  # otherwise its threads live until the garbage collector finds it
 
     def _on_error(self, error: KafkaError) -> None:
         self._lost |= error.code() in LOST
@@ -175,10 +183,12 @@ class _NodeThread(threading.Thread):
                 raise ConnectionRefusedError
             if time.monotonic() > deadline:
                 break
-        found = _offsets(starts), _offsets(ends)
-        if self._spots and not found[1] and not self._responds():
-            raise TimeoutError(f"no response within {self._pool.request_timeout:g} s")
-        return found
+        failed = _failed_partitions(starts) | _failed_partitions(ends)
+        if failed:
+            topic, partition = spot = min(failed)
+            why = failed[spot] or f"no response within {self._pool.request_timeout:g} s"
+            raise TimeoutError(f"{topic}[{partition}]: {why}")
+        return _offsets(starts), _offsets(ends)
 
     def _refused(self) -> bool:
         """Whether no broker process listens any more: the client itself would go on connecting.
@@ -199,14 +209,6 @@ class _NodeThread(threading.Thread):
         )
         return requests
 
-    def _responds(self) -> bool:
-        """Whether the node responds at all: it may have none of the partitions."""
-        try:
-            self._admin.list_topics(timeout=min(METADATA_SECONDS, self._pool.request_timeout))
-        except KafkaException:
-            return False
-        return True
-
     def _failed(self, began: float, why: str, *, disconnected: bool) -> None:
         self._failing = True
 
@@ -224,13 +226,27 @@ class _NodeThread(threading.Thread):
 
 
 def _offsets(requests: Mapping[TopicPartition, Future[Any]]) -> dict[Spot, int]:
-    """The offsets that were returned in time. A leader that did not respond may show as a negative offset."""
-    found = {
+    """The offsets; without partitions that the node does not have."""
+    return {
         (partition.topic, partition.partition): int(future.result().offset)
         for partition, future in requests.items()
-        if future.done() and future.exception() is None
+        if future.exception() is None
     }
-    return {spot: offset for spot, offset in found.items() if offset >= 0}
+
+
+def _failed_partitions(requests: Mapping[TopicPartition, Future[Any]]) -> dict[Spot, str]:
+    """Partitions of which nothing is known, and why; empty text for those without a response."""
+    failed: dict[Spot, str] = {}
+    for partition, future in requests.items():
+        spot = (partition.topic, partition.partition)
+        if not future.done():
+            failed[spot] = ""
+        elif isinstance(error := future.exception(), KafkaException):
+            if error.args[0].code() not in LACKING:
+                failed[spot] = str(error.args[0].str())
+        elif future.result().offset < 0:  # so the client shows a leader that did not respond
+            failed[spot] = ""
+    return failed
 
 
 def _refuses(cluster: Cluster) -> bool:

@@ -50,17 +50,18 @@ def contradicted(
     moves = list(gaps)
     for entry in entries:
         position = positions.get(entry.source)
-        if position is not None and (
-            not same_topic(position.topic_id, entry.topic_id) or position.offset >= entry.known
-        ):
+        of_pool = position is not None and bool(position.node)  # each node has topic ids of its own
+        if position is not None and position.offset >= entry.known:
             continue
-        if not any(_explains(move, entry) for move in moves):
+        if position is not None and not of_pool and not same_topic(position.topic_id, entry.topic_id):
+            continue
+        if not any(_explains(move, entry, of_pool=of_pool) for move in moves):
             return entry
     return None
 
 
-def _explains(move: Gap, entry: MapEntry) -> bool:
-    if move.source != entry.source or not same_topic(move.topic_id, entry.topic_id):
+def _explains(move: Gap, entry: MapEntry, *, of_pool: bool) -> bool:
+    if move.source != entry.source or not (of_pool or same_topic(move.topic_id, entry.topic_id)):
         return False
     if move.begin < entry.known:
         return False

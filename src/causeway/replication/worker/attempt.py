@@ -89,7 +89,7 @@ class Attempt:
                 self._commit_if_due()
                 self._flow.wait_for_throttle()
                 continue
-            step = self._flow.step(self._partitions.consumers)  # 3
+            step = self._flow.step(self._partitions.readable)  # 3
             self._commit_if_due(step)  # 4
             self._after_step(step)
 

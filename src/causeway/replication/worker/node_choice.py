@@ -16,13 +16,15 @@ from causeway.core.source_pool import PoolNode, SourcePool
 from causeway.core.topic import Spot
 from causeway.errors import PoolExhausted
 from causeway.kafka.pool_watch import PoolWatch
-from causeway.kafka.task_errors import NodeLeft
+from causeway.kafka.task_errors import Again, NodeLeft
 from causeway.replication.worker.node_log import NodeLog
 from causeway.rules.failover import decide, move, progressed
 from causeway.rules.pool_health import READABLE, UNREADABLE, judge_nodes
 
 DECIDE_SECONDS, QUIET_SECONDS = 0.1, 1.0
 """How often to decide: after new reports, and without any."""
+MAY_RETURN = frozenset({"dead", "unknown", "short"})
+"""States that may end: a node comes back, or gets the records that it lacks."""
 SILENT_SECONDS = 0.5
 AGAIN_SECONDS = 0.25
 """How soon all nodes are checked again while none can be read from."""
@@ -64,6 +66,8 @@ class NodeChoice:
                 self._watch.wait_checked(self.pool.request_timeout + DECIDE_SECONDS)
             decision = self._decide(None, {})
             self._memory, self._waits = decision.memory, decision.node is None
+            if not self.pool.nodes:
+                raise Again(f"no node of the pool {self.pool.name} is known yet")
             self.node = decision.node or self.pool.nodes[0].name
             self._note_start(decision)
             if self._waits:
@@ -101,7 +105,7 @@ class NodeChoice:
             self._execute(request, current)
             return
         active = None if self._waits else self.node
-        decision = self._decide(active, self._positions)
+        decision = self._decide(active, self._positions or current)
         if decision.node != active or decision.kind in ("wait", "exhausted"):
             fresh = self._decide_on_fresh_checks(active, current)
             if fresh is None:
@@ -125,10 +129,29 @@ class NodeChoice:
         report = self._watch.reports[self.node]
         return report.disconnected or report.failures > 1
 
+    @property
+    def readable(self) -> bool:
+        """Whether the node in use may be read. While none can be read from, it is kept, but not read.
+
+        One whose log begins too late is read all the same if no node can come back that has the records: then
+        its partitions get their verdict, as those of a single cluster do.
+        """
+        if not self._waits:
+            return True
+        verdicts = judge_nodes(self.pool, self._watch.reports, self._current, time.monotonic())
+        states = {verdict.state for verdict in verdicts.values()}
+        return verdicts[self.node].state == "trimmed" and not states & MAY_RETURN
+
+    @property
+    def may_return(self) -> bool:
+        """Whether a node that cannot be read now may have what the one in use lacks."""
+        verdicts = judge_nodes(self.pool, self._watch.reports, self._current, time.monotonic())
+        return any(verdict.state in MAY_RETURN for name, verdict in verdicts.items() if name != self.node)
+
     def reject(self, why: str) -> NodeLeft:
         """The content of the node in use is not the pool's. Returns what to raise."""
         self._watch.reject(self.node, why)
-        self._decided_at = 0.0
+        self._decided_at = self._checked_again_at = 0.0
         return NodeLeft(f"node {self.node} of the pool {self.pool.name} is not read from any more: {why}")
 
     def has_other(self, positions: Mapping[SourcePartition, Position]) -> bool:

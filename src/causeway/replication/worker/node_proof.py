@@ -14,6 +14,7 @@ from causeway.kafka.digest_reader import digest_of
 from causeway.kafka.partition_state import PartitionState
 from causeway.kafka.polled import Polled
 from causeway.kafka.source_consumer import SourceConsumer
+from causeway.kafka.task_errors import Again
 from causeway.replication.worker.source_checks import is_compacted
 from causeway.replication.worker.task_state import TaskState
 
@@ -77,8 +78,10 @@ def _absent(consumer: SourceConsumer, state: PartitionState, instead: str, task:
     assert proof is not None
     spot: Spot = (source.topic, source.partition)
     log_start = consumer.view.offsets([spot], "earliest").get(spot)
-    expired = log_start is not None and log_start > proof.offset
-    if expired or is_compacted(consumer.view, source.topic):
+    if log_start is None:
+        raise Again(f"{source}: the log start is not known, so the content of its node cannot be judged")
+    expired = log_start > proof.offset
+    if expired or is_compacted(consumer.view, source.topic) is not False:
         cause = "retention" if expired else "compaction"
         task.add_event(
             "warning",

@@ -139,6 +139,7 @@ def open_lanes(
         resumed = resume(position, facts.log_start, compacted=source in task.compacted)
         proof = known_record(position, facts.log_start)
         resumed = (proof.offset, -1) if proof is not None else resumed
+        _warn_of_expired_proof(position, facts.log_start, task)
         starts.lanes.append(
             PartitionState(lane, position, report_each, poison, quarantine, resumed, hole, proof)
         )
@@ -148,6 +149,17 @@ def open_lanes(
 def lost_on_node(finding: Finding) -> str:
     """What the source has lost, if that is why a partition stops; of a pool, another node may have it."""
     return finding.what if finding.verdict in OF_ONE_NODE else ""
+
+
+def _warn_of_expired_proof(position: Position, log_start: int, task: TaskState) -> None:
+    """Warn if the content of a pool's node cannot be compared, as the record for that is gone."""
+    known = position.known
+    if known is not None and position.epoch < 0 and known.offset < log_start:
+        task.add_event(
+            "warning",
+            f"{position.source}: retention removed the record at offset {known.offset}, the last one that was"
+            " read from another node, so the content of this node could not be compared",
+        )
 
 
 def _on_node(
@@ -200,6 +212,8 @@ def _truncated(
     if source in task.truncated:
         return diverged(source, position.offset, task.truncated[source])
     _, epoch = resume(position, facts.log_start)
+    if known_record(position, facts.log_start) is not None:
+        return None  # its content shows whether this node of a pool has what was replicated
     if before is not None and before.verdict == "truncated" and epoch < 0:
         return Finding("truncated", before.what, before.todo, before.expected, before.found, before.gone)
     return None

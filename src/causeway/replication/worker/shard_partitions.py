@@ -58,6 +58,11 @@ class ShardPartitions:
         return {consumer.cluster_id: consumer.view for consumer in self.consumers}
 
     @property
+    def readable(self) -> list[SourceConsumer]:
+        """The consumers to poll: not those of a pool that waits for another node."""
+        return [consumer for consumer in self.consumers if self._nodes.readable(consumer.cluster_id)]
+
+    @property
     def fetched_ids(self) -> list[tuple[str, dict[str, list[str]]]]:
         """Topic ids that each consumer fetched by since the last commit, with its cluster id."""
         return [(consumer.cluster_id, consumer.topic_ids) for consumer in self.consumers]
@@ -80,7 +85,7 @@ class ShardPartitions:
     def open_waiting(self, commit: Callable[[], None]) -> None:
         """Open the partitions that wait and are due."""
         for consumer in self.consumers:
-            if consumer.due():
+            if consumer.due() and self._nodes.readable(consumer.cluster_id):
                 self._open(consumer, commit)
 
     def _open(self, consumer: SourceConsumer, commit: Callable[[], None]) -> None:
@@ -98,6 +103,9 @@ class ShardPartitions:
             self._retry_later(consumer, error)
             return
         self._nodes.refuse(consumer.cluster_id, starts.lost, self.positions)
+        if starts.lost and self._nodes.may_return(consumer.cluster_id):
+            self._retry_later(consumer, CausewayError(starts.lost))
+            return
         self._accept(consumer, starts, commit)
 
     def _retry_later(self, consumer: SourceConsumer, error: CausewayError) -> None:

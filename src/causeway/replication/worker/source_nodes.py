@@ -52,6 +52,16 @@ class SourceNodes:
         choice = self._choices.get(cluster_id)
         return choice.check_node if choice is not None else lambda: None
 
+    def readable(self, cluster_id: str) -> bool:
+        """Whether the source may be read now: of a pool, only a node that is not known to lack records."""
+        choice = self._choices.get(cluster_id)
+        return choice is None or choice.readable
+
+    def may_return(self, cluster_id: str) -> bool:
+        """Whether another node of the pool may have what the one in use lacks, as soon as it can be read."""
+        choice = self._choices.get(cluster_id)
+        return choice is not None and choice.may_return
+
     def gone(self, cluster_id: str) -> Callable[[], bool] | None:
         """What tells that the node in use does not respond any more; None if this source is no pool."""
         choice = self._choices.get(cluster_id)
