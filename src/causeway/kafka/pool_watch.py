@@ -6,6 +6,7 @@ A check runs every `healthcheck_interval`, and at once when a client loses a con
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import threading
 import time
@@ -28,6 +29,7 @@ POLL_SECONDS = 0.1
 FAILING_SECONDS = 0.5
 """How soon a node is checked again after a failure: what hangs and what is slow must be told apart soon."""
 DIAL_SECONDS = 0.2
+METADATA_SECONDS = 0.5
 LACKING = (
     KafkaError.UNKNOWN_TOPIC_OR_PART,
     KafkaError._UNKNOWN_PARTITION,
@@ -164,6 +166,8 @@ class _NodeThread(threading.Thread):
             refused = isinstance(exception, ConnectionRefusedError) or _refuses(self._node.cluster)
             why = "every bootstrap server refuses the connection" if refused else _text(exception)
             self._failed(began, why, disconnected=refused)
+            if not refused:
+                self._fetch_metadata()
             return
         bounds = {spot: (starts[spot], end) for spot, end in ends.items() if spot in starts}
         now = time.monotonic()
@@ -189,6 +193,11 @@ class _NodeThread(threading.Thread):
             why = failed[spot] or f"no response within {self._pool.request_timeout:g} s"
             raise TimeoutError(f"{topic}[{partition}]: {why}")
         return _offsets(starts), _offsets(ends)
+
+    def _fetch_metadata(self) -> None:
+        """After a failure: the client keeps the leaders and epochs that it knows until it gets new ones."""
+        with contextlib.suppress(KafkaException):
+            self._admin.list_topics(timeout=min(METADATA_SECONDS, self._pool.request_timeout))
 
     def _refused(self) -> bool:
         """Whether no broker process listens any more: the client itself would go on connecting.
