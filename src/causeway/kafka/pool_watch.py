@@ -170,6 +170,8 @@ class _NodeThread(threading.Thread):
                 self._fetch_metadata()
             return
         bounds = {spot: (starts[spot], end) for spot, end in ends.items() if spot in starts}
+        if len(bounds) < len(self._spots):
+            self._fetch_metadata()  # the client may not have heard of a new topic or partition
         now = time.monotonic()
         self._update(
             self._node.name,
@@ -195,7 +197,7 @@ class _NodeThread(threading.Thread):
         return _offsets(starts), _offsets(ends)
 
     def _fetch_metadata(self) -> None:
-        """After a failure: the client keeps the leaders and epochs that it knows until it gets new ones."""
+        """The client keeps the partitions, leaders and epochs that it knows until it gets new metadata."""
         with contextlib.suppress(KafkaException):
             self._admin.list_topics(timeout=min(METADATA_SECONDS, self._pool.request_timeout))
 
