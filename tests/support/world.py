@@ -161,7 +161,8 @@ class World:
     def carry_all(self, config: Path, *arguments: str, env: Mapping[str, str] | None = None) -> Causeway:
         """Run to the end of now, and expect that to end well."""
         process = self.run(config, "--stop-at-end", *arguments, env=env)
-        assert process.wait() == 0, process.output
+        code = process.wait()
+        assert code == 0, f"exit code {code}\n{process.output}"
         return process
 
     def with_a_gap(self, suffix: str = "t") -> tuple[str, Path]:

@@ -82,11 +82,19 @@ class PoolWatch:
         """The node's content is not the pool's."""
         self._update(node, lambda report: replace(report, rejected=why))
 
-    def close(self) -> None:
-        """End the threads, without waiting for requests that are under way."""
+    def close(self, seconds: float = 0.0) -> None:
+        """End the threads; wait up to `seconds` until they have ended.
+
+        A process that ends must wait. The interpreter ends a thread where it is when it returns from the client,
+        or calls a callback, after the interpreter itself has ended: in the middle of the client's own code. The
+        process then ends with a signal, although everything was replicated.
+        """
         for thread in self._threads.values():
             thread.closing = True
             thread.wake.set()
+        deadline = time.monotonic() + seconds
+        for thread in self._threads.values():
+            thread.join(max(0.0, deadline - time.monotonic()))
 
     def _known(self) -> Iterator[NodeReport]:
         return (self._reports[name] for name in self._threads)
@@ -166,7 +174,7 @@ class _NodeThread(threading.Thread):
             refused = isinstance(exception, ConnectionRefusedError) or _refuses(self._node.cluster)
             why = "every bootstrap server refuses the connection" if refused else _text(exception)
             self._failed(began, why, disconnected=refused)
-            if not refused:
+            if not refused and not self.closing:
                 self._fetch_metadata()
             return
         bounds = {spot: (starts[spot], end) for spot, end in ends.items() if spot in starts}
@@ -187,7 +195,7 @@ class _NodeThread(threading.Thread):
             self._admin.poll(POLL_SECONDS / 10)
             if self._refused():
                 raise ConnectionRefusedError
-            if time.monotonic() > deadline:
+            if self.closing or time.monotonic() > deadline:
                 break
         failed = _failed_partitions(starts) | _failed_partitions(ends)
         if failed:

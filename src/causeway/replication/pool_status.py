@@ -95,9 +95,10 @@ class PoolStatus:
             request_view(image, pool.name, shards),
         )
 
-    def close(self) -> None:
+    def close(self, seconds: float = 0.0) -> None:
+        """End the checks; wait up to `seconds` until they have ended."""
         if self._watch is not None:
-            self._watch.close()
+            self._watch.close(seconds)
             self._watch = self._watched = None
 
     def _watch_of(self, spots: frozenset[Spot]) -> PoolWatch:

@@ -16,6 +16,9 @@ from causeway.replication.pool_status import PoolStatus
 from causeway.rules.ledger_state import LedgerState
 from causeway.rules.sharding import shard_of
 
+CLOSE_SECONDS = 5.0
+"""How long the end of a mirror waits for checks that are under way."""
+
 
 class Pools:
     def __init__(self, views: Iterable[ClusterView]) -> None:
@@ -79,4 +82,4 @@ class Pools:
 
     def close(self) -> None:
         for pool in self._pools:
-            pool.close()
+            pool.close(CLOSE_SECONDS)
