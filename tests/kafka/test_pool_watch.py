@@ -18,9 +18,10 @@ def test_no_thread_is_left_when_a_process_may_end() -> None:
         pool = SourcePool("pool", "its-cluster-id", (node,), request_timeout=60.0)
         watch = PoolWatch(pool, {("orders", 0)})
         hanging.settimeout(30.0)
-        hanging.accept()  # the client has connected: its request is under way
-        assert _checking()
-        watch.close(30.0)
+        connection, _ = hanging.accept()
+        with connection:  # the client has connected: its request is under way
+            assert _checking()
+            watch.close(30.0)
     assert not _checking()
 
 

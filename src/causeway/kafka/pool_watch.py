@@ -85,9 +85,9 @@ class PoolWatch:
     def close(self, seconds: float = 0.0) -> None:
         """End the threads; wait up to `seconds` until they have ended.
 
-        A process that ends must wait. The interpreter ends a thread where it is when it returns from the client,
-        or calls a callback, after the interpreter itself has ended: in the middle of the client's own code. The
-        process then ends with a signal, although everything was replicated.
+        A process that ends must wait. Once the interpreter has ended, it ends each thread that comes back to
+        it where that thread is, also in a callback in the middle of the client's code. The process may end
+        with a signal then, although everything was replicated.
         """
         for thread in self._threads.values():
             thread.closing = True
