@@ -15,6 +15,7 @@ from causeway.local_kafka import EmbeddedCluster
 from support import process, services
 from support.node_pool import started_nodes
 from support.process import LINES
+from support.secure_cluster import SecureCluster, secure_cluster
 from support.services import WithoutJava
 from support.world import World
 
@@ -104,6 +105,20 @@ def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Embedd
     """Three clusters of one broker, the nodes of a source pool. `NodePool.close` starts them all again."""
     with started_nodes(tmp_path_factory.mktemp("nodes")) as started:
         yield started
+
+
+@pytest.fixture(scope="session")
+def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureCluster]:
+    """A broker with a listener for each way to authenticate, under the same terms as `source`."""
+    with secure_cluster("secure", tmp_path_factory.mktemp("secure")) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def secure_destination(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureCluster]:
+    """Another one, for the other side of a mirror."""
+    with secure_cluster("secure-destination", tmp_path_factory.mktemp("secure-destination")) as cluster:
+        yield cluster
 
 
 @pytest.fixture

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 from causeway.local_kafka.broker import meaningful
 from causeway.local_kafka.cluster_shape import ClusterShape, new_shape
+from causeway.local_kafka.listener_security import ListenerSecurity
 from causeway.local_kafka.properties import render, server_properties
 
 
@@ -86,3 +90,53 @@ def test_the_lines_of_a_log_that_say_why() -> None:
     assert meaningful(log) == log[1:3]
     assert meaningful(["one", "", "two"]) == ["one", "two"]
     assert meaningful([]) == []
+
+
+def test_further_listeners_have_ports_and_settings_of_their_own() -> None:
+    security = ListenerSecurity(properties={"connections.max.reauth.ms": "5000"})
+    security = security.with_plain({"ann": 'a "quoted\\ one'}).with_scram("SCRAM-SHA-512")
+    listeners = {"SAFE": security.with_tls(Path("/keys.pem"), clients=Path("/ca.pem"))}
+    cluster = new_shape(
+        "some",
+        brokers=2,
+        port=None,
+        version="4.3.1",
+        java_options="",
+        config={},
+        proxied={},
+        listeners=listeners,
+    )
+    first, second = (server_properties(cluster, broker) for broker in cluster.brokers)
+    assert cluster.servers_of("SAFE") == ",".join(
+        f"127.0.0.1:{broker.more_ports['SAFE']}" for broker in cluster.brokers
+    )
+    assert f"SAFE://127.0.0.1:{cluster.brokers[1].more_ports['SAFE']}" in second["advertised.listeners"]
+    assert "CLIENT:PLAINTEXT,SAFE:SASL_SSL,INTERNAL:PLAINTEXT" in first["listener.security.protocol.map"]
+    prefix = "listener.name.safe"
+    assert first[f"{prefix}.sasl.enabled.mechanisms"] == "PLAIN,SCRAM-SHA-512"
+    assert first[f"{prefix}.ssl.keystore.location"] == "/keys.pem"
+    assert first[f"{prefix}.ssl.client.auth"] == "required"
+    assert first[f"{prefix}.connections.max.reauth.ms"] == "5000"
+    assert first[f"{prefix}.plain.sasl.jaas.config"].endswith(
+        'PlainLoginModule required user_ann="a \\"quoted\\\\ one";'
+    )
+    assert ClusterShape.from_json(cluster.to_json()) == cluster
+
+
+def test_the_client_listener_itself_can_be_secured() -> None:
+    security = ListenerSecurity().with_scram("SCRAM-SHA-256")
+    cluster = new_shape(
+        "some", brokers=1, port=None, version="4.3.1", java_options="", config={}, proxied={},
+        listeners={"CLIENT": security},
+    )  # fmt: skip
+    properties = server_properties(cluster, cluster.brokers[0])
+    assert properties["listener.security.protocol.map"].startswith("CLIENT:SASL_PLAINTEXT,INTERNAL:PLAINTEXT")
+    assert properties["listeners"].count("CLIENT://") == 1
+
+
+def test_a_record_of_an_earlier_version_has_no_further_listeners() -> None:
+    record = json.loads(shape_of(1).to_json())
+    del record["listeners"]
+    for broker in record["brokers"]:
+        del broker["more_ports"]
+    assert ClusterShape.from_json(json.dumps(record)).listeners == {}

@@ -38,6 +38,15 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+def cluster_lines(alias: str, properties: Mapping[str, str]) -> list[str]:
+    """A cluster in TOML, from a client's properties."""
+    others = {key: value for key, value in properties.items() if key != "bootstrap.servers"}
+    lines = [f"[clusters.{alias}]", f"bootstrap_servers = {written(properties['bootstrap.servers'])}"]
+    if others:
+        lines.append(f"[clusters.{alias}.properties]")
+    return lines + [f"{written(key)} = {written(value)}" for key, value in others.items()]
+
+
 class World:
     """A mirror with a name of its own, so that tests share clusters without meeting."""
 
@@ -47,6 +56,7 @@ class World:
         self.directory = directory
         self.mirror = f"m{uuid.uuid4().hex[:8]}"
         self.servers = {"source": source.bootstrap_servers, "destination": destination.bootstrap_servers}
+        self.logins: dict[str, Mapping[str, str]] = {}  # client properties of the mirror, by side
         self._processes: list[Causeway] = []
         self._admins: dict[str, AdminClient] = {}
         self._configs = 0
@@ -138,8 +148,11 @@ class World:
         self._configs += 1
         path = self.directory / f"mirror-{self._configs}.toml"
         lines = [
-            f'[clusters.{ALIASES.get(on, on)}]\nbootstrap_servers = "{servers}"'
+            line
             for on, servers in self.servers.items()
+            for line in cluster_lines(
+                ALIASES.get(on, on), {"bootstrap.servers": servers, **self.logins.get(on, {})}
+            )
         ]
         for place, mirror in enumerate(mirrors):
             settings: dict[str, Any] = {

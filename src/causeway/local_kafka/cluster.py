@@ -18,11 +18,13 @@ from types import TracebackType
 
 from causeway.core.plural import counted
 from causeway.errors import SetupError, UsageError
-from causeway.local_kafka import cluster_shape, ports
+from causeway.local_kafka import cluster_shape, ports, scram_users
 from causeway.local_kafka.broker import SETTINGS, START_SECONDS, STOP_SECONDS, Broker
 from causeway.local_kafka.cluster_shape import ClusterShape
 from causeway.local_kafka.jars import DEFAULT_VERSION, kafka_jars
 from causeway.local_kafka.java import find_java
+from causeway.local_kafka.listener_security import ListenerSecurity
+from causeway.local_kafka.private_files import write_private
 from causeway.local_kafka.properties import render, server_properties
 from causeway.local_kafka.storage import format_broker
 
@@ -70,6 +72,7 @@ class EmbeddedCluster:
         *,
         detached: bool = False,
         proxied: Mapping[int, int] | None = None,
+        listeners: Mapping[str, ListenerSecurity] | None = None,
         java_options: str = SMALL,
         timeout: float = START_SECONDS,
     ) -> EmbeddedCluster:
@@ -77,7 +80,8 @@ class EmbeddedCluster:
 
         `port` is the first broker's, the next ones follow; `config` is added to every broker's
         server.properties; `proxied` has, for the id of a broker, the port that its PROXY listener
-        advertises (it listens on `brokers[i].proxy_target_port`).
+        advertises (it listens on `brokers[i].proxy_target_port`); `listeners` has the security of CLIENT, and
+        of further listeners by their names (`servers_of`).
         Raises UsageError for invalid arguments, SetupError if the brokers do not come up.
         """
         check_name(name)
@@ -92,6 +96,7 @@ class EmbeddedCluster:
             java_options=java_options,
             config=config or {},
             proxied=proxied or {},
+            listeners=listeners,
         )
         java, jars = find_java(), kafka_jars(version)  # fail before a directory is created
         place = directory or Path(tempfile.mkdtemp(prefix=f"causeway-{name}-"))
@@ -104,6 +109,17 @@ class EmbeddedCluster:
     def open(cls, directory: Path, *, detached: bool = True) -> EmbeddedCluster:
         """A cluster created by `start`, running or not."""
         return cls(read_shape(directory), directory, detached=detached)
+
+    def servers_of(self, listener: str) -> str:
+        """The addresses of one of the further listeners."""
+        return self.shape.servers_of(listener)
+
+    def set_scram_user(self, mechanism: str, user: str, password: str) -> None:
+        """Add a user that SCRAM listeners accept, or change its password. The cluster must run."""
+        scram_users.put(self.internal_servers, mechanism, user, password)
+
+    def remove_scram_user(self, mechanism: str, user: str) -> None:
+        scram_users.remove(self.internal_servers, mechanism, user)
 
     def start_brokers(self, timeout: float = START_SECONDS) -> None:
         """Start the brokers that are down and wait for all; after a failure, kill those started here."""
@@ -156,8 +172,8 @@ def _lay_out(java: Path, jars: Path, cluster: ClusterShape, directory: Path) -> 
     for broker in cluster.brokers:
         place = broker_directory(directory, broker.id)
         format_broker(java, jars, cluster, broker, place)
-        (place / SETTINGS).write_text(render(server_properties(cluster, broker)))
-    (directory / RECORD).write_text(cluster.to_json())
+        write_private(place / SETTINGS, render(server_properties(cluster, broker)))
+    write_private(directory / RECORD, cluster.to_json())
 
 
 def read_shape(directory: Path) -> ClusterShape:

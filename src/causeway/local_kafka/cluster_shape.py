@@ -9,12 +9,14 @@ import base64
 import json
 import uuid
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from causeway.local_kafka.listener_security import ListenerSecurity
 from causeway.local_kafka.ports import HOST, free_ports
 
 CONTROLLERS = 3
+CLIENT = "CLIENT"
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,7 @@ class BrokerShape:
     controller_port: int
     proxy_target_port: int | None = None
     proxied_port: int | None = None
+    more_ports: Mapping[str, int] = field(default_factory=dict)  # of further listeners
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,7 @@ class ClusterShape:
     java_options: str
     config: Mapping[str, str]
     brokers: tuple[BrokerShape, ...]
+    listeners: Mapping[str, ListenerSecurity] = field(default_factory=dict)
 
     @property
     def controllers(self) -> tuple[BrokerShape, ...]:
@@ -55,6 +59,10 @@ class ClusterShape:
         ports = [broker.proxied_port for broker in self.brokers if broker.proxied_port is not None]
         return ",".join(f"{HOST}:{port}" for port in ports)
 
+    def servers_of(self, listener: str) -> str:
+        """The brokers' addresses on one of the further listeners."""
+        return ",".join(f"{HOST}:{broker.more_ports[listener]}" for broker in self.brokers)
+
     def to_json(self) -> str:
         return json.dumps(asdict(self), indent=2)
 
@@ -63,7 +71,11 @@ class ClusterShape:
         """Raises ValueError, KeyError or TypeError for a text that to_json did not write."""
         record: dict[str, Any] = json.loads(text)
         brokers = tuple(BrokerShape(**broker) for broker in record.pop("brokers"))
-        return cls(**record, brokers=brokers)
+        listeners = {
+            name: ListenerSecurity(**{**security, "mechanisms": tuple(security["mechanisms"])})
+            for name, security in record.pop("listeners", {}).items()
+        }
+        return cls(**record, brokers=brokers, listeners=listeners)
 
 
 def new_shape(
@@ -75,11 +87,14 @@ def new_shape(
     java_options: str,
     config: Mapping[str, str],
     proxied: Mapping[int, int],
+    listeners: Mapping[str, ListenerSecurity] | None = None,
 ) -> ClusterShape:
     """The shape of a new cluster: chooses its id and its ports."""
+    listeners = dict(listeners or {})
+    more = [name for name in listeners if name != CLIENT]
     given = [] if port is None else [port + node for node in range(brokers)]
     # One more for each given port: a free port may be one of those.
-    spare = iter([free for free in free_ports(5 * brokers) if free not in given])
+    spare = iter([free for free in free_ports((5 + len(more)) * brokers) if free not in given])
     shapes = tuple(
         BrokerShape(
             id=node,
@@ -88,10 +103,11 @@ def new_shape(
             controller_port=next(spare),
             proxy_target_port=next(spare) if node in proxied else None,
             proxied_port=proxied.get(node),
+            more_ports={name: next(spare) for name in more},
         )
         for node in range(brokers)
     )
-    return ClusterShape(name, version, new_uuid(), java_options, dict(config), shapes)
+    return ClusterShape(name, version, new_uuid(), java_options, dict(config), shapes, listeners)
 
 
 def new_uuid() -> str:

@@ -1,13 +1,14 @@
 """The server.properties of a broker: a pure function of the cluster's shape.
 
-Listeners, all on 127.0.0.1: CLIENT is for users. INTERNAL, always PLAINTEXT, is for traffic between the
-brokers and for readiness checks, so that a test may put TLS or SASL on CLIENT alone. PROXY, if requested,
-advertises the port of a proxy between client and broker.
+Listeners, all on 127.0.0.1: CLIENT is for users, and so are the further ones that a cluster may have, each
+with its own security. INTERNAL, always PLAINTEXT, is for traffic between brokers and for readiness checks.
+PROXY, if requested, advertises the port of a proxy between client and broker.
 """
 
 from __future__ import annotations
 
-from causeway.local_kafka.cluster_shape import BrokerShape, ClusterShape
+from causeway.local_kafka.cluster_shape import CLIENT, BrokerShape, ClusterShape
+from causeway.local_kafka.listener_security import ListenerSecurity
 from causeway.local_kafka.ports import HOST
 
 DATA = "data"
@@ -17,7 +18,7 @@ def server_properties(cluster: ClusterShape, broker: BrokerShape) -> dict[str, s
     replicas = str(min(3, len(cluster.brokers)))
     min_isr = str(min(2, len(cluster.brokers)))
     is_controller = broker in cluster.controllers
-    listeners = {"CLIENT": broker.client_port, "INTERNAL": broker.internal_port}
+    listeners = {CLIENT: broker.client_port, **broker.more_ports, "INTERNAL": broker.internal_port}
     advertised = dict(listeners)
     if broker.proxy_target_port is not None and broker.proxied_port is not None:
         listeners["PROXY"] = broker.proxy_target_port
@@ -35,7 +36,8 @@ def server_properties(cluster: ClusterShape, broker: BrokerShape) -> dict[str, s
         "listeners": _addresses(listeners),
         "advertised.listeners": _addresses(advertised),
         "listener.security.protocol.map": ",".join(
-            f"{name}:PLAINTEXT" for name in ("CLIENT", "INTERNAL", "PROXY", "CONTROLLER")
+            f"{name}:{cluster.listeners.get(name, ListenerSecurity()).protocol}"
+            for name in (CLIENT, *broker.more_ports, "INTERNAL", "PROXY", "CONTROLLER")
         ),
         # Relative to the broker's directory: Kafka would split a path that contains a comma.
         "log.dirs": DATA,
@@ -54,6 +56,11 @@ def server_properties(cluster: ClusterShape, broker: BrokerShape) -> dict[str, s
         "broker.heartbeat.interval.ms": "500",
         # The default of 128 MB is allocated at start, from a heap of 512 MB.
         "log.cleaner.dedupe.buffer.size": str(16 * 1024 * 1024),
+        **{
+            key: value
+            for name, security in cluster.listeners.items()
+            for key, value in security.settings(name).items()
+        },
         **cluster.config,
     }
 
