@@ -21,21 +21,11 @@ def test_every_key_of_the_newer_generation() -> None:
     assert relayed.clusters == {
         "node1": {
             "bootstrap_servers": "node1:9092",
-            "properties": {
-                "security.protocol": "SASL_PLAINTEXT",
-                "sasl.mechanism": "PLAIN",
-                "sasl.username": "user-x",
-                "sasl.password": "pass-x",
-            },
+            "sasl": {"mechanism": "PLAIN", "username": "user-x", "password": "pass-x"},
         },
         "node3": {
             "bootstrap_servers": "node3:9095",
-            "properties": {
-                "security.protocol": "SASL_PLAINTEXT",
-                "sasl.mechanism": "SCRAM-SHA-512",
-                "sasl.username": "user-y",
-                "sasl.password": "pass-y",
-            },
+            "sasl": {"mechanism": "SCRAM-SHA-512", "username": "user-y", "password": "pass-y"},
             "producer": {"linger.ms": "20"},
         },
     }

@@ -80,7 +80,7 @@ def test_the_printed_file_runs_the_same_mirror(here: Path, monkeypatch: pytest.M
         "Causeway's own",
         "note: app.log_level: Causeway logs to stderr; Spark's log is a file",
     ]
-    assert notes[-3] == "note: --stop-at-end: is an option of `causeway run` as well"
+    assert notes[-4] == "note: --stop-at-end: is an option of `causeway run` as well"
     variables = ["NODE1_SASL_PASSWORD", "NODE3_SASL_PASSWORD"]
     assert [line.split(": ")[1] for line in notes[-2:]] == variables
     assert [line.removeprefix("# ") for line in ended.stdout.splitlines()[2 : 2 + len(notes)]] == [

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from causeway.compat.kaf_relay.config import Options, merged, translate
 from causeway.config import secrets
+from causeway.config.client_tables import client_tables
 from support.kaf_relay import BEFORE, PLAIN, mirror, node, notes, problems, relay, settings
 
 RETRIES = "Causeway retries without a limit, with its own backoff"
@@ -138,18 +139,24 @@ def test_one_node_may_be_a_table() -> None:
 @pytest.mark.parametrize(("tls", "protocol"), [(True, "SASL_SSL"), (False, "SASL_PLAINTEXT")])
 def test_authentication(mechanism: str, tls: bool, protocol: str) -> None:
     given = {"enable_auth": "true", "sasl_mechanism": mechanism, "username": "me", "password": 1234}
-    loaded = settings(relay(PLAIN, node("sources", enable_tls=tls, **given)))
-    assert loaded.clusters["here"].properties == {
+    relayed = relay(PLAIN, node("sources", enable_tls=tls, **given))
+    loaded = settings(relayed)
+    assert client_tables(loaded.clusters["here"]).properties == {
         "security.protocol": protocol,
         "sasl.mechanism": mechanism,
         "sasl.username": "me",
         "sasl.password": "1234",
     }
+    unencrypted = (
+        "username and password of sources[0] in config.toml: PLAIN without TLS sends the password "
+        "unencrypted, as with kaf-relay; use TLS"
+    )
+    assert (unencrypted in relayed.notes) is (mechanism == "PLAIN" and not tls)
 
 
 def test_authentication_that_is_not_enabled_is_not_used() -> None:
     loaded = settings(relay(PLAIN, node("sources", sasl_mechanism="none", username="me", ca_cert_path="x")))
-    assert loaded.clusters["here"].properties == {}
+    assert client_tables(loaded.clusters["here"]).properties == {}
 
 
 def test_tls_with_and_without_files(tmp_path: Path) -> None:
@@ -160,7 +167,7 @@ def test_tls_with_and_without_files(tmp_path: Path) -> None:
     def properties(**more: str) -> dict[str, str]:
         tree = merged([tomllib.loads(PLAIN), node("sources", enable_tls=True, **more)])
         relayed = translate(tree, "config.toml", Options(), tmp_path)
-        return dict(relayed.settings([], tmp_path).clusters["here"].properties)
+        return dict(client_tables(relayed.settings([], tmp_path).clusters["here"]).properties)
 
     ca = {"ssl.ca.location": f"{tmp_path}/ca.pem"}
     assert properties() == {"security.protocol": "SSL"}
@@ -174,11 +181,13 @@ def test_tls_with_and_without_files(tmp_path: Path) -> None:
 
 
 @trials(deadline=None)
-@given(st.text(st.sampled_from("${}envfile:/HOME\\\"' ä")), st.text(max_size=20))
+@given(st.text(st.sampled_from("${}envfile:/HOME\\\"' ä"), min_size=1), st.text(min_size=1, max_size=20))
 def test_a_password_is_passed_on_unchanged(tricky: str, free: str) -> None:
     for password in (tricky, free):
         given = {"enable_auth": True, "sasl_mechanism": "PLAIN", "username": password, "password": password}
-        properties = settings(relay(PLAIN, node("sources", **given))).clusters["here"].properties
+        properties = client_tables(
+            settings(relay(PLAIN, node("sources", **given))).clusters["here"]
+        ).properties
         assert secrets.resolve(properties["sasl.password"]) == password
         assert secrets.resolve(properties["sasl.username"]) == password
 

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from causeway.config import Settings, load
 from causeway.config.properties import JAVA_NAMES, REFUSED
-from causeway.config.schema import TABLES, is_property_table
+from causeway.config.routing import ConfigTable
+from causeway.config.schema import TABLES, inner_tables, is_property_table
 from causeway.config.toml import written
 from causeway.errors import ConfigError
 
@@ -21,11 +22,20 @@ from .conftest import GOOD, Load
 
 CANARY = "cAnArY"
 TABLE_PATHS = {"clusters": "clusters.tokyo", "mirrors": "mirrors.0"}
+
+
+def keys_of(table: type[ConfigTable]) -> list[str]:
+    inner = inner_tables(table)
+    return [
+        *(key for key in table.model_fields if key not in inner and not is_property_table(table, key)),
+        *(f"{name}.{key}" for name, model in inner.items() for key in model.model_fields),
+    ]
+
+
 KEYS = [
     f"{TABLE_PATHS.get(section, section)}.{key}"
     for section, table in TABLES.items()
-    for key in table.model_fields
-    if not is_property_table(table, key)
+    for key in keys_of(table)
 ]
 SECRETS = [
     CANARY,
@@ -66,6 +76,13 @@ def test_a_value_from_a_reference_is_not_shown(loaded: Load, key: str, secret: s
         f"[clusters.tokyo.properties]\nsasl.password = {CANARY}",
         f"[clusters.tokyo.properties]\nsasl.password = '{CANARY}",
         f"[clusters.lyon]\npassword = '{CANARY}'",
+        f"[clusters.tokyo.sasl]\npassword = '{CANARY}'",
+        f"[clusters.tokyo.sasl]\nusername = 'x'\npassword = '{CANARY}'\nmechanism = 'PLAIN'",
+        f"[clusters.tokyo.sasl]\npassword = ['{CANARY}']",
+        f"[clusters.tokyo.tls]\nkey_password = '{CANARY}'",
+        f"[clusters.tokyo.tls]\nkey = ['{CANARY}']\ncertificate = '-----BEGIN PRIVATE KEY-----{CANARY}'",
+        f"[clusters.tokyo]\nsasl = '{CANARY}'",
+        f"[clusters.tokyo]\nsasl.extensions = {{ a = '{CANARY},' }}",
         f"[clusters.lyon]\nproperties = '{CANARY}'\nbootstrap_servers = 'x:1'",
         f"[clusters.lyon]\nproperties = ['{CANARY}']\nbootstrap_servers = 'x:1'",
         f"[spark.properties]\npassword = '{CANARY}'",

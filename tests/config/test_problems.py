@@ -156,7 +156,14 @@ ELSEWHERE = [
     ),
     (
         GOOD + "[clusters.lyon]\nbootstrap_servers = 'x:1'\nsasl.password = 'canary'",
-        ["clusters.lyon.sasl: unknown key; client properties go under [clusters.lyon.properties]"],
+        ["clusters.lyon.sasl: password needs a mechanism"],
+    ),
+    (
+        GOOD + "[clusters.lyon]\nbootstrap_servers = 'x:1'\nssl.key.pem = 'canary'",
+        [
+            "clusters.lyon.ssl: unknown key; TLS is in [clusters.lyon.tls], client properties under "
+            ".properties"
+        ],
     ),
     (
         GOOD + "[clusters.tokyo.properties]\nssl.ca.pem = ['canary']",

@@ -12,11 +12,12 @@ from causeway.config import reference, sample
 from causeway.config.mirror import MirrorSettings
 from causeway.config.properties import JAVA_NAMES, REFUSED, SPARK_REFUSED
 from causeway.config.routing import ConfigTable
-from causeway.config.schema import NESTED, TABLES, Settings, is_property_table
+from causeway.config.schema import NESTED, TABLES, Settings, inner_tables, is_property_table
 from causeway.errors import UsageError
 
 from .conftest import Load
 
+INNER = [inner for table in TABLES.values() for inner in inner_tables(table).values()]
 ENVIRON = {"PARIS_PASSWORD": "from the environment"}
 
 
@@ -25,7 +26,7 @@ def uncommented(text: str) -> str:
 
 
 def test_every_setting_has_a_description() -> None:
-    tables: list[type[ConfigTable]] = [Settings, *TABLES.values(), *NESTED.values()]
+    tables: list[type[ConfigTable]] = [Settings, *TABLES.values(), *NESTED.values(), *INNER]
     for table in tables:
         for key, field in table.model_fields.items():
             assert (field.description or "").endswith("."), key
@@ -35,7 +36,7 @@ def test_every_setting_has_a_description() -> None:
 def test_the_reference_has_a_row_for_every_key_and_property() -> None:
     text = reference.render()
 
-    for table in (*TABLES.values(), *NESTED.values()):
+    for table in (*TABLES.values(), *NESTED.values(), *INNER):
         for key, field in table.model_fields.items():
             assert re.search(
                 rf"^\| `{key}` \| .+ \| .+ \| {re.escape(field.description or '')}", text, re.M
@@ -72,7 +73,11 @@ def test_the_sample_loads_with_every_line_uncommented_and_says_the_defaults(load
     assert full.mirrors == plain.mirrors
     assert full.spark.master == plain.spark.master
     assert full.spark.properties == {"spark.executor.memory": "2g"}
-    assert full.clusters["paris"].properties["sasl.password"] == "${env:PARIS_PASSWORD}"
+    sasl, tls = full.clusters["paris"].sasl, full.clusters["paris"].tls
+    assert sasl is not None
+    assert tls is not None
+    assert (sasl.mechanism, sasl.password) == ("SCRAM-SHA-512", "${env:PARIS_PASSWORD}")
+    assert tls.ca == "/etc/kafka/ca.pem"
     assert full.clusters["paris"].consumer == {"client.rack": "rack-1"}
 
 
@@ -82,6 +87,7 @@ def test_the_sample_mentions_every_key() -> None:
     for table in TABLES.values():
         for key in table.model_fields:
             own_table = is_property_table(table, key) and table is not MirrorSettings
+            own_table = own_table or key in inner_tables(table)
             pattern = rf"^#\[.*\.{key}\]$" if own_table else rf"^#?{key} = "
             assert re.search(pattern, text, re.M), key
 

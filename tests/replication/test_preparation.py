@@ -28,7 +28,13 @@ class Start:
         self.topology = Topology(at=1)
         destination = SimpleNamespace(cluster=Cluster("tokyo", {}), connect=lambda: None)
         self.setup: Any = SimpleNamespace(
-            name="m", mirror=MIRROR, filters=(), sources={}, destination=destination, stop_at_end=False
+            name="m",
+            mirror=MIRROR,
+            unsafe=(),
+            filters=(),
+            sources={},
+            destination=destination,
+            stop_at_end=False,
         )
         self.planner: Any = SimpleNamespace(topology=UNKNOWN, read_topology=self._read_topology)
         self.state: Any = SimpleNamespace(

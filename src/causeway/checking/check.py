@@ -17,8 +17,8 @@ from causeway.checking.checked_sources import (
     read_sources,
 )
 from causeway.checking.topic_checks import remarks
-from causeway.config import MirrorSettings, Settings
-from causeway.core.check_report import CheckReport, Remark, Section, note, ok, problem
+from causeway.config import MirrorSettings, Settings, client_tables
+from causeway.core.check_report import CheckReport, Remark, Section, note, ok, problem, warning
 from causeway.core.clock import now_ms
 from causeway.core.plural import counted
 from causeway.core.task_order import ledger_topic
@@ -35,6 +35,7 @@ from causeway.rules.ledger_state import LedgerState
 
 STATE_LOG = "__transaction_state"
 CONNECT_SECONDS = 6.0
+_SAFE = "use TLS with verification, and leave unsafe out"
 
 
 def check_mirrors(settings: Settings, names: list[str]) -> CheckReport:
@@ -75,6 +76,7 @@ def _check_cluster(settings: Settings, alias: str) -> CheckedCluster:
         alias,
         {"properties": tables.properties, "consumer": tables.consumer, "producer": tables.producer},
     )
+    checked.remarks += (warning(line, _SAFE) for line in client_tables.warnings(alias, tables))
     try:
         cluster = cluster_of(settings, alias)
         view = ClusterView(cluster)

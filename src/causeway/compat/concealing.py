@@ -21,7 +21,8 @@ def concealed(translation: Translation) -> Translation:
     variables: dict[str, str] = {}  # name → the key that refers to it
 
     def reference(prefix: str, path: tuple[str, ...]) -> str:
-        wanted = re.sub(r"\W", "_", f"{prefix}_{path[-1]}", flags=re.ASCII).upper()
+        key = "_".join(path[-2:] if path[-2] in ("sasl", "tls") else path[-1:])
+        wanted = re.sub(r"\W", "_", f"{prefix}_{key}", flags=re.ASCII).upper()
         name, count = wanted, 1
         while name in variables:
             count += 1

@@ -14,7 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from causeway.config import Settings, settings_of
+from pydantic import ValidationError
+
+from causeway.config import ClusterSettings, Settings, client_tables, settings_of
 from causeway.config.config_tree import Document
 from causeway.config.toml import written
 from causeway.errors import ConfigError
@@ -48,6 +50,7 @@ class Translation:
 
     def settings(self, overrides: Sequence[str], directory: Path) -> Settings:
         """Causeway's settings; raises ConfigError that lists everything that cannot be honoured."""
+        self._allow_unsafe()
         self.check()
         tables = {"clusters": self.clusters, "pools": self.pools, "mirrors": self.mirrors, **self.others}
         tree: dict[str, Any] = deepcopy(tables)  # loading modifies it in place
@@ -65,6 +68,7 @@ class Translation:
 
     def toml(self) -> str:
         """The same as a file for `causeway run`, with the notes as comments at the top."""
+        self._allow_unsafe()
         self.check()
         lines = [f"# Translated from {self.tool} ({self.origin}) by `causeway convert`.", "#"]
         lines += [f"# {note}" for note in self.notes]
@@ -77,6 +81,19 @@ class Translation:
         for name, table in self.others.items():
             lines += ["", f"[{name}]", *_table(table, name)]
         return "\n".join(lines) + "\n"
+
+    def _allow_unsafe(self) -> None:
+        """Allow what the tool allows, and say what that is: Causeway alone would refuse it."""
+        for alias, table in self.clusters.items():
+            try:
+                cluster = ClusterSettings.model_validate(table)
+            except ValidationError:
+                continue  # loading reports it
+            for danger in client_tables.dangers(cluster):
+                table.setdefault(danger.table, {})["unsafe"] = True
+                keys = self.keys.get(alias)
+                where = keys.login if keys and keys.login else f"clusters.{alias}"
+                self.note(where, f"{danger.what}, as with {self.tool}; use {danger.instead}")
 
     def _add(self, to: list[str], key: str, text: str) -> None:
         line = f"{key}: {text}" if key else text

@@ -1,5 +1,6 @@
 """Configuration: TOML, over it the environment, over that `-X`; secrets by reference."""
 
+from causeway.config.authentication import SaslSettings, TlsSettings
 from causeway.config.loading import load, load_text, settings_of
 from causeway.config.mirror import MirrorSettings
 from causeway.config.observability import LogSettings, MetricsSettings, WebSettings
@@ -12,8 +13,10 @@ __all__ = [
     "MetricsSettings",
     "MirrorSettings",
     "PoolSettings",
+    "SaslSettings",
     "Settings",
     "SparkSettings",
+    "TlsSettings",
     "WebSettings",
     "load",
     "load_text",

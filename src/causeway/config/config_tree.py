@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from causeway.config.routing import ConfigTable
-from causeway.config.schema import NAMED, NESTED, TABLES, Settings, is_property_table
+from causeway.config.schema import NAMED, NESTED, TABLES, Settings, inner_tables, is_property_table
+from causeway.config.secrets import is_secret
 from causeway.errors import ConfigError
 
 KeyPath = tuple[str | int, ...]
@@ -53,6 +54,8 @@ class Document:
     def may_show(self, path: KeyPath) -> bool:
         if any(part in self.hidden for part in _upwards(path)):
             return False
+        if any(isinstance(part, str) and is_secret(part) for part in path):
+            return False
         # Properties are not ours, so we do not know which of them are secret.
         return not any(
             is_property_table(table, key)
@@ -74,7 +77,7 @@ class Document:
             for path, value in nested:
                 if isinstance(value, dict):
                     yield path, value, table
-                    yield from _inside(path, value)
+                    yield from _inside(path, value, table)
 
 
 def read(path: Path) -> Document:
@@ -132,13 +135,19 @@ def table_at(path: KeyPath) -> type[ConfigTable] | None:
     if section == "mirrors" and len(path) == 4:
         return NESTED.get(str(path[2]))
     depth = 2 if section in (*NAMED, "mirrors") else 1
-    return TABLES.get(section) if isinstance(section, str) and len(path) == depth else None
+    table = TABLES.get(section) if isinstance(section, str) else None
+    if table is not None and len(path) == depth + 1:
+        return inner_tables(table).get(str(path[depth]))
+    return table if len(path) == depth else None
 
 
 def _inside(
-    path: KeyPath, table: dict[str, Any]
+    path: KeyPath, table: dict[str, Any], kind: type[ConfigTable]
 ) -> Iterator[tuple[KeyPath, dict[str, Any], type[ConfigTable]]]:
-    """The tables inside a mirror: a list of them, or each under a name."""
+    """The tables inside a table: one under its key or, in a mirror, a list of them, or each under a name."""
+    for key, model in inner_tables(kind).items():
+        if isinstance(table.get(key), dict):
+            yield (*path, key), table[key], model
     for key, model in NESTED.items() if path[0] == "mirrors" else ():
         content = table.get(key)
         named = dict(enumerate(content)) if isinstance(content, list) else content

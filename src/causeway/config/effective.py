@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
 from causeway.config import secrets
 from causeway.config.mirror import MirrorSettings
+from causeway.config.routing import ConfigTable
 from causeway.config.schema import Settings
 from causeway.config.toml import written
 
@@ -26,12 +27,15 @@ def effective(settings: Settings, mirror: MirrorSettings) -> str:
         ("[metrics]", settings.metrics),
         ("[log]", settings.log),
     ]
-    return "\n".join(line for heading, table in tables for line in (heading, *_lines(table.model_dump()), ""))
+    return "\n".join(line for heading, table in tables for line in (heading, *_lines(table), ""))
 
 
-def _lines(table: Mapping[str, Any]) -> Iterator[str]:
-    for key, value in table.items():
-        if value is not None and value != {}:
+def _lines(table: ConfigTable) -> Iterator[str]:
+    inner = {
+        key: value.model_dump(exclude_defaults=True) for key, value in table if isinstance(value, ConfigTable)
+    }
+    for key, value in {**table.model_dump(), **inner}.items():
+        if value is not None and (value != {} or key in inner):
             yield f"{key} = {written(_without_none(secrets.redacted(key, value)))}"
 
 

@@ -50,6 +50,11 @@ class Dotted:
 
 
 @dataclass(frozen=True)
+class Late:
+    """Marks a setting whose references are resolved where a client is created, as in client properties."""
+
+
+@dataclass(frozen=True)
 class Between:
     """Bounds of a duration or a size, as a user writes them."""
 

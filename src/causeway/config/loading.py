@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from causeway.config import secrets
+from causeway.config import client_tables, secrets
 from causeway.config.checks import cross_check
 from causeway.config.config_tree import Document, KeyPath, parse, read
 from causeway.config.mirror import MirrorSettings
@@ -20,7 +20,7 @@ from causeway.config.overrides import override, typed
 from causeway.config.problems import explain
 from causeway.config.properties import CLIENT_TABLES, JVM_OPTIONS, flatten
 from causeway.config.routing import FilterSettings
-from causeway.config.schema import NESTED, Settings, is_property_table
+from causeway.config.schema import NESTED, Settings, inner_tables, is_property_table, resolves_late
 from causeway.core.filtering import is_go_plugin
 from causeway.errors import ConfigError
 
@@ -54,6 +54,7 @@ def settings_of(
         explain(document, error)
     cross_check(document)
     if settings is not None:
+        _check_connections(document, settings, environ)
         settings = _with_files(document, settings, directory)
     if settings is None or document.problems:
         count = len(document.problems)
@@ -87,6 +88,23 @@ def _with_files(document: Document, settings: Settings, directory: Path) -> Sett
     return settings.model_copy(update={"mirrors": tuple(mirrors)})
 
 
+def _check_connections(document: Document, settings: Settings, environ: Mapping[str, str]) -> None:
+    """Refuse what is set twice, and what lets others read secrets without `unsafe`."""
+
+    def resolved(value: str) -> str:
+        try:
+            return secrets.resolve(value, environ)
+        except ConfigError:  # reported already
+            return value
+
+    for alias, cluster in settings.clusters.items():
+        for path, message in (
+            *client_tables.conflicts(cluster),
+            *client_tables.refused(cluster, resolved),
+        ):
+            document.problem(("clusters", alias, *path), message)
+
+
 def _flatten_properties(document: Document) -> None:
     """Flatten property tables to one level of dotted names, however they were written."""
     for path, table, model in document.tables():
@@ -118,9 +136,9 @@ def _resolve_references(document: Document, environ: Mapping[str, str]) -> None:
     """
     for path, table, model in document.tables():
         for key, value in table.items():
-            if key in NESTED and model is MirrorSettings:
+            if (key in NESTED and model is MirrorSettings) or key in inner_tables(model):
                 continue  # these are tables of their own
-            if key == "config" and model is FilterSettings:
+            if resolves_late(model, key) or (key == "config" and model is FilterSettings):
                 _resolved(document, (*path, key), value, environ)
             elif not is_property_table(model, key):
                 before = len(document.problems)

@@ -20,7 +20,7 @@ from causeway.config.config_tree import Document, KeyPath
 from causeway.config.problems import nearest
 from causeway.config.properties import CLIENT_TABLES
 from causeway.config.routing import ConfigTable
-from causeway.config.schema import NAMED, TABLES, is_property_table
+from causeway.config.schema import NAMED, TABLES, inner_tables, is_property_table
 
 PREFIX = "CAUSEWAY__"
 _INDEX = re.compile(r"\[(\d+)\]")
@@ -104,6 +104,12 @@ def _apply(document: Document, override: Override) -> None:
 def _set(document: Document, override: Override, path: KeyPath, target: dict[str, Any], rest: str) -> None:
     """Set a key, or a property in one of the tables of properties."""
     table = TABLES[str(path[0])]
+    inside, key = override.split(rest, inner_tables(table))
+    if inside and key:
+        path, table, rest = (*path, *inside), inner_tables(table)[inside[0]], key
+        target = target.setdefault(inside[0], {})
+        if not isinstance(target, dict):
+            return  # the schema reports it
     property_tables = [key for key in table.model_fields if is_property_table(table, key)]
     matches, name = override.split(rest, property_tables)
     if matches == ["properties"] and path[0] == "clusters":

@@ -69,6 +69,8 @@ def _meant(path: KeyPath) -> str:
 
 def _unknown(path: KeyPath) -> str:
     meant = _meant(path)
+    if path[0] == "clusters" and path[-1] == "ssl":
+        return f"unknown key; TLS is in [clusters.{path[1]}.tls], client properties under .properties"
     if meant:
         return f'unknown key, did you mean "{meant}"?'
     if path[0] == "clusters":

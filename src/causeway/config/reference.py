@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from inspect import cleandoc
 from typing import get_args
 
 from pydantic.fields import FieldInfo
 
 from causeway.config.fields import Between, Shown
 from causeway.config.properties import JAVA_NAMES, REFUSED, SPARK_REFUSED
-from causeway.config.routing import ConfigTable
-from causeway.config.schema import NESTED, TABLES
+from causeway.config.routing import ConfigTable, SourceSettings
+from causeway.config.schema import NESTED, TABLES, inner_tables
 from causeway.config.toml import written
 
 _HEADINGS = {"clusters": "[clusters.<alias>]", "pools": "[pools.<name>]", "mirrors": "[[mirrors]]"}
@@ -44,16 +45,13 @@ def render() -> str:
     """The whole reference."""
     parts = [_INTRODUCTION]
     for section, table in TABLES.items():
-        parts += [
-            f"## `{_HEADINGS.get(section, f'[{section}]')}`",
-            "",
-            table.__doc__ or "",
-            "",
-            *_rows(table),
-            "",
-        ]
-        for key, nested in NESTED.items() if section == "mirrors" else ():
-            parts += [f"### `{_NESTED_HEADINGS[key]}`", "", nested.__doc__ or "", "", *_rows(nested), ""]
+        heading = _HEADINGS.get(section, f"[{section}]")
+        parts += [f"## `{heading}`", "", cleandoc(table.__doc__ or ""), "", *_rows(table), ""]
+        inner = {f"{heading[:-1]}.{key}]": table for key, table in inner_tables(table).items()}
+        if section == "mirrors":
+            inner = {_NESTED_HEADINGS[key]: nested for key, nested in NESTED.items()}
+        for heading, nested in inner.items():
+            parts += [f"### `{heading}`", "", cleandoc(nested.__doc__ or ""), "", *_rows(nested), ""]
     parts += ["## Client properties that are rejected", "", *_reasons(REFUSED), ""]
     parts += ["## Names of the Java client", "", *_reasons(JAVA_NAMES), ""]
     parts += ["## Spark properties that are rejected", "", *_reasons(SPARK_REFUSED), ""]
@@ -72,19 +70,23 @@ def type_name(field: FieldInfo) -> str:
     for mark in field.metadata:
         if isinstance(mark, Shown):
             return mark.name + bounds
-    return ", ".join(written(choice) for choice in get_args(field.annotation)) or "string"
+    parts = (field.annotation, *get_args(field.annotation))
+    choices = [choice for part in parts for choice in get_args(part)]
+    return ", ".join(written(choice) for choice in choices if isinstance(choice, str)) or "string"
 
 
 def _rows(table: type[ConfigTable]) -> Iterator[str]:
     yield "| key | type | default | description |"
     yield "|---|---|---|---|"
     known = defaults(table)
+    inner = inner_tables(table)
     for key, field in table.model_fields.items():
         default = f"`{written(known[key])}`" if key in known else "required"
         if key in known and known[key] is None:
-            default = "the mirror's"
+            default = "the mirror's" if table is SourceSettings else "none"
         example = f" Example: `{written(field.examples[0])}`." if field.examples else ""
-        cells = (f"`{key}`", type_name(field), default, f"{field.description}{example}")
+        kind = "table, see below" if key in inner else type_name(field)
+        cells = (f"`{key}`", kind, default, f"{field.description}{example}")
         yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 

@@ -13,7 +13,7 @@ from causeway.config.mirror import MirrorSettings
 from causeway.config.pools import PoolSettings
 from causeway.config.reference import defaults, type_name
 from causeway.config.routing import ConfigTable
-from causeway.config.schema import TABLES, ClusterSettings, SparkSettings, is_property_table
+from causeway.config.schema import TABLES, ClusterSettings, SparkSettings, inner_tables, is_property_table
 from causeway.config.toml import written
 
 _HEAD = """\
@@ -50,7 +50,7 @@ def render() -> str:
 def _keys(table: type[ConfigTable]) -> Iterator[str]:
     known = defaults(table)
     for key, field in table.model_fields.items():
-        if is_property_table(table, key) and table is not MirrorSettings:
+        if (is_property_table(table, key) and table is not MirrorSettings) or key in inner_tables(table):
             continue
         yield from _prose(f"{field.description} ({type_name(field)})")
         if key in known:
@@ -70,7 +70,7 @@ def _pool() -> Iterator[str]:
 
 def _property_tables(table: type[ConfigTable], path: str) -> Iterator[str]:
     for key, field in table.model_fields.items():
-        if is_property_table(table, key):
+        if is_property_table(table, key) or key in inner_tables(table):
             yield from _prose(field.description or "")
             yield f"#[{path}.{key}]"
             for name, value in (field.examples or [{}])[0].items():

@@ -10,12 +10,14 @@ the value of a secret property in their `repr`.
 
 from __future__ import annotations
 
-from typing import Annotated
+from types import UnionType
+from typing import Annotated, Union, get_args, get_origin
 
 from pydantic import BeforeValidator, Field
 
 from causeway.config import fields
-from causeway.config.fields import ClientProperties, Dotted
+from causeway.config.authentication import SaslSettings, TlsSettings
+from causeway.config.fields import ClientProperties, Dotted, Late
 from causeway.config.mirror import MirrorSettings
 from causeway.config.observability import LogSettings, MetricsSettings, WebSettings
 from causeway.config.pools import PoolSettings
@@ -29,18 +31,22 @@ class ClusterSettings(ConfigTable):
         description="Bootstrap brokers, as host:port separated by commas.",
         examples=["paris-1:9092,paris-2:9092"],
     )
+    sasl: SaslSettings | None = Field(
+        default=None,
+        description="How clients authenticate: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER.",
+        examples=[
+            {"mechanism": "SCRAM-SHA-512", "username": "causeway", "password": "${env:PARIS_PASSWORD}"}
+        ],
+    )
+    tls: TlsSettings | None = Field(
+        default=None,
+        description="TLS: switched on by this table. `certificate` and `key` are for client certificates.",
+        examples=[{"ca": "/etc/kafka/ca.pem"}],
+    )
     properties: ClientProperties = Field(
         default={},
-        description="Properties of every client of this cluster (TLS, SASL, buffers and so on), by their "
-        "librdkafka names.",
-        examples=[
-            {
-                "security.protocol": "SASL_SSL",
-                "sasl.mechanism": "SCRAM-SHA-512",
-                "sasl.username": "causeway",
-                "sasl.password": "${env:PARIS_PASSWORD}",
-            }
-        ],
+        description="Other properties of every client of this cluster, by their librdkafka names.",
+        examples=[{"client.id": "causeway-paris", "socket.keepalive.enable": "true"}],
     )
     consumer: ClientProperties = Field(
         default={},
@@ -111,8 +117,29 @@ TABLES: dict[str, type[ConfigTable]] = {
 }
 """Which model the tables of a section follow."""
 
+
+def _choices(annotation: object) -> tuple[object, ...]:
+    return get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
+
+
+def inner_tables(table: type[ConfigTable]) -> dict[str, type[ConfigTable]]:
+    """Keys whose values are tables of their own: [clusters.paris.tls]."""
+    return {
+        key: choice
+        for key, field in table.model_fields.items()
+        for choice in _choices(field.annotation)
+        if isinstance(choice, type) and issubclass(choice, ConfigTable)
+    }
+
+
 NAMED = ("clusters", "pools")
 """Sections with a table for each alias."""
+
+
+def resolves_late(table: type[ConfigTable], key: str) -> bool:
+    """Whether references stay in the key's value until a client is created."""
+    field = table.model_fields.get(key)
+    return field is not None and any(isinstance(mark, Late) for mark in field.metadata)
 
 
 def is_property_table(table: type[ConfigTable], key: str) -> bool:

@@ -1,7 +1,8 @@
 """Secrets: references to them, and which property names hold them.
 
-Owns `${env:NAME}` and `${file:/path}`, which may occur anywhere in a value, and the one table that
-decides which values are never shown. `$${` is a literal `${`.
+Owns `${env:NAME}`, `${file:/path}` and `${dir:/path:key}`, which may occur anywhere in a value, and the one
+table that decides which values are never shown. `$${` is a literal `${`. The names are those of Kafka's own
+configuration providers (KIP-297); a file holds one value here, and white space at its end does not count.
 
 No message of this module contains a value or the content of a file, only the reference's own text.
 """
@@ -20,7 +21,9 @@ _read: dict[str, str] = {}
 """Content of files as last read: a file that is missing for a moment, while it is replaced, is no failure."""
 
 _REFERENCE = re.compile(r"\$\$\{|\$\{([^}]*)(\}?)")
-_WHOLE_REFERENCE = re.compile(r"\$\{(env|file):[^}]+\}")
+_WHOLE_REFERENCE = re.compile(r"\$\{(env|file|dir):[^}]+\}")
+_LARGEST = 1024 * 1024
+_KINDS = 'references are ${env:NAME}, ${file:/path} or ${dir:/path:key} ("$${" is a literal "${")'
 
 SECRET_PARTS = (
     "access.key",
@@ -42,14 +45,19 @@ SECRET_PARTS = (
 """A property is secret if its name contains one of these. Hiding too much costs nothing."""
 
 
+PUBLIC = ("token.file", "token.url", "token.ca", "token.endpoint.url")
+"""Names that would be secret by this, but hold paths and addresses."""
+
+
 def is_secret(name: str) -> bool:
     folded = re.sub(r"[-_]", ".", name).lower()
-    return any(part in folded for part in SECRET_PARTS)
+    return not folded.endswith(PUBLIC) and any(part in folded for part in SECRET_PARTS)
 
 
 def redact(name: str, value: str) -> str:
     """`value` as it may be shown: references unchanged, other values of secret names hidden."""
-    return value if not is_secret(name) or _WHOLE_REFERENCE.fullmatch(value) else "***"
+    secret = is_secret(name) or "PRIVATE KEY-" in value
+    return value if not secret or _WHOLE_REFERENCE.fullmatch(value) else "***"
 
 
 def redacted(name: str, value: Any) -> Any:
@@ -75,9 +83,11 @@ def resolve(value: str, environ: Mapping[str, str] = os.environ) -> str:
         # What is not a reference may be part of a password, so the message does not repeat it.
         if not match[2]:
             raise ConfigError('a reference begins with "${" and has no "}" ("$${" is a literal "${")')
-        if kind not in ("env", "file") or not name:
-            raise ConfigError('references are ${env:NAME} or ${file:/path} ("$${" is a literal "${")')
-        return _variable(name, environ) if kind == "env" else _content(name)
+        if kind not in ("env", "file", "dir") or not name:
+            raise ConfigError(_KINDS)
+        if kind == "env":
+            return _variable(name, environ)
+        return content(_in_directory(name) if kind == "dir" else name, f"${{{kind}:{name}}}")
 
     return _REFERENCE.sub(replace, value)
 
@@ -89,14 +99,27 @@ def _variable(name: str, environ: Mapping[str, str]) -> str:
         raise SecretMissing(f"${{env:{name}}}: the environment variable is not set") from None
 
 
-def _content(name: str) -> str:
-    reference = f"${{file:{name}}}"
+def _in_directory(name: str) -> str:
+    directory, _, key = name.rpartition(":")
+    if not directory or not key or "/" in key or key in (".", ".."):
+        raise ConfigError(f"${{dir:{name}}}: must be a directory and the name of a file in it")
+    return f"{directory}/{key}"
+
+
+def content(name: str, reference: str) -> str:
+    """The text in a file, as it is now; errors name the reference."""
     path = Path(name)
     if not path.is_absolute():
         # Executors run in their own directories, where a relative path means something else.
         raise ConfigError(f"{reference}: the path must be absolute")
     try:
-        _read[name] = path.read_text(encoding="utf-8").rstrip("\r\n")
+        if not path.is_dir() and not path.is_file() and path.exists():
+            raise ConfigError(f"{reference}: is not a regular file")
+        with path.open("rb") as file:
+            read = file.read(_LARGEST + 1)
+        if len(read) > _LARGEST:
+            raise ConfigError(f"{reference}: is larger than 1 MiB")
+        _read[name] = read.decode("utf-8").rstrip()
     except OSError as error:
         if name not in _read:
             raise SecretMissing(f"{reference}: {error.strerror or 'cannot be read'}") from None

@@ -12,13 +12,14 @@ class Cluster:
     """An alias and client properties by their librdkafka names.
 
     Property values may be secret references (`${env:…}`, `${file:…}`). They are resolved when a
-    client is created, so that no secret travels in a Spark plan.
+    client is created, so that no secret travels in a Spark plan. Some people write secrets as they are: the
+    `repr` has no properties.
     """
 
     alias: str
-    properties: Mapping[str, str]
-    consumer: Mapping[str, str] = field(default_factory=dict)
-    producer: Mapping[str, str] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(repr=False)
+    consumer: Mapping[str, str] = field(default_factory=dict, repr=False)
+    producer: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def bootstrap_servers(self) -> str:

@@ -16,6 +16,7 @@ from confluent_kafka.admin import AdminClient
 from causeway.config import secrets
 from causeway.core.cluster import Cluster
 from causeway.errors import ConfigError
+from causeway.kafka import credentials
 from causeway.kafka.native.library import Absent
 
 MAX_MESSAGE_BYTES = 1_000_000_000
@@ -102,7 +103,7 @@ def _handle_properties(
     return {
         **_COMMON,
         **defaults,
-        **resolved,
+        **credentials.usable(cluster.alias, resolved),
         **required,
         "error_cb": on_error or (lambda error: None),
         "logger": _QUIET,
@@ -120,7 +121,7 @@ def _rejected(cluster: Cluster, exception: KafkaException) -> ConfigError:
         "the Kafka client rejects a property",
         where=f'cluster "{cluster.alias}"',
         why=exception.args[0].str(),
-        todo=f"correct it under [clusters.{cluster.alias}.properties], .consumer or .producer",
+        todo=f"correct it under [clusters.{cluster.alias}.sasl], .tls, .properties, .consumer or .producer",
         cluster=cluster.alias,
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from causeway.config import MirrorSettings, Settings
+from causeway.config.client_tables import client_tables
 from causeway.core.cluster import Cluster
 from causeway.core.filtering import FilterSpec, is_go_plugin
 from causeway.core.source_pool import PoolNode, SourcePool
@@ -18,8 +19,9 @@ SMALLEST_FETCH, LARGEST_FETCH = 256 * 1024, 8 * 1024 * 1024
 
 def cluster_of(settings: Settings, alias: str) -> Cluster:
     cluster = settings.clusters[alias]
-    properties = {**cluster.properties, "bootstrap.servers": cluster.bootstrap_servers}
-    return Cluster(alias, properties, dict(cluster.consumer), dict(cluster.producer))
+    tables = client_tables(cluster)
+    properties = {**tables.properties, "bootstrap.servers": cluster.bootstrap_servers}
+    return Cluster(alias, properties, tables.consumer, tables.producer)
 
 
 def pool_of(settings: Settings, alias: str) -> SourcePool | None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 
-from causeway.config import MirrorSettings, Settings
+from causeway.config import MirrorSettings, Settings, client_tables
 from causeway.core.filtering import FilterSpec
 from causeway.core.task_order import SourceCluster
 from causeway.kafka.admin import ClusterView
@@ -13,6 +14,15 @@ from causeway.kafka.lease import Control
 from causeway.kafka.pool_view import PoolView
 from causeway.planning.clusters import cluster_of, filters_of, group_of, limits_of
 from causeway.planning.source_pools import pool_in, source_view
+
+
+def unsafe_of(settings: Settings, mirror: MirrorSettings) -> tuple[str, ...]:
+    """A warning for each danger that a cluster of the mirror allows with `unsafe`."""
+    sources = (
+        settings.pools[alias].nodes if alias in settings.pools else (alias,) for alias in mirror.source
+    )
+    aliases = dict.fromkeys((*chain(*sources), mirror.destination))
+    return tuple(chain(*(client_tables.warnings(alias, settings.clusters[alias]) for alias in aliases)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +33,7 @@ class MirrorSetup:
     sources: Mapping[str, ClusterView]  # by alias
     destination: ClusterView
     control: Control  # writes the ledger's control partition
+    unsafe: tuple[str, ...]  # what the settings of its clusters allow others to read or to impersonate
 
     @staticmethod
     def of(settings: Settings, mirror: MirrorSettings, stop_at_end: bool) -> MirrorSetup:
@@ -34,6 +45,7 @@ class MirrorSetup:
             {alias: source_view(settings, alias) for alias in mirror.source},
             ClusterView(destination),
             Control(destination, mirror.name, mirror.delivery, limits_of(mirror)),
+            unsafe_of(settings, mirror),
         )
 
     @property

@@ -79,6 +79,8 @@ def _explained(setup: MirrorSetup, state: MirrorState, error: Unreachable) -> Un
 
 def _prepare(setup: MirrorSetup, planner: Planner, state: MirrorState, cores: int) -> Prepared:
     mirror = setup.mirror
+    for warning in setup.unsafe:
+        state.events.report("warning", warning)
     filters.try_out(setup.filters)  # an invalid filter fails here, not in every shard
     for view in (*setup.sources.values(), setup.destination):
         view.connect()

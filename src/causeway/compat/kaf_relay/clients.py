@@ -16,9 +16,9 @@ from causeway.config.problems import nearest
 
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 _FILES = {
-    "ca_cert_path": "ssl.ca.location",
-    "client_cert_path": "ssl.certificate.location",
-    "client_key_path": "ssl.key.location",
+    "ca_cert_path": "ca",
+    "client_cert_path": "certificate",
+    "client_key_path": "key",
 }
 
 
@@ -45,12 +45,10 @@ def keys_of(translation: Translation, path: str, values: Values) -> ClusterKeys:
 def cluster(translation: Translation, path: str, values: Values, directory: Path) -> dict[str, Any]:
     """The cluster's table; what cannot be honoured becomes a problem under the tool's own key."""
     table: dict[str, Any] = {"bootstrap_servers": _servers(translation, path, values)}
-    properties = {**_sasl(translation, path, values), **_tls(translation, path, values, directory)}
-    protocol = ("SASL_" if values.get("enable_auth") else "") + (
-        "SSL" if values.get("enable_tls") else "PLAINTEXT"
-    )
-    if protocol != "PLAINTEXT":
-        table["properties"] = {"security.protocol": protocol, **properties}
+    if values.get("enable_auth"):
+        table["sasl"] = _sasl(translation, path, values)
+    if values.get("enable_tls"):
+        table["tls"] = _tls(translation, path, values, directory)
     return table
 
 
@@ -63,25 +61,24 @@ def _servers(translation: Translation, path: str, values: Values) -> str:
 
 
 def _sasl(translation: Translation, path: str, values: Values) -> dict[str, str]:
-    if not values.get("enable_auth"):
-        return {}
     mechanism = str(values.get("sasl_mechanism", ""))
     if mechanism not in MECHANISMS:
         instead = f", not {shown(mechanism)}{nearest(mechanism, MECHANISMS)}" if mechanism else ""
         translation.problem(
             f"{path}.sasl_mechanism", f"enable_auth needs one of {', '.join(MECHANISMS)}{instead}"
         )
+    for key in ("username", "password"):
+        if not values.get(key):
+            translation.problem(f"{path}.{key}", "missing: enable_auth needs it")
     return {
-        "sasl.mechanism": mechanism,
-        "sasl.username": literal(str(values.get("username", ""))),
-        "sasl.password": literal(str(values.get("password", ""))),
+        "mechanism": mechanism,
+        "username": literal(str(values.get("username", ""))),
+        "password": literal(str(values.get("password", ""))),
     }
 
 
 def _tls(translation: Translation, path: str, values: Values, directory: Path) -> dict[str, str]:
     """Paths are relative to kaf-relay's working directory; executors have others, so make them absolute."""
-    if not values.get("enable_tls"):
-        return {}
     given = {key: directory / str(values[key]) for key in _FILES if values.get(key)}
     for key, file in given.items():
         if not file.is_file():

@@ -14,8 +14,11 @@ from causeway.kafka.native import library
 from causeway.kafka.native.library import Library
 
 _REASON_BYTES = 512
-_OWN = frozenset({"error_cb", "throttle_cb", "logger"})
-"""Properties of the client's Python classes only: functions that are called when a handle is polled."""
+_OWN = frozenset({"error_cb", "throttle_cb", "logger", "oauth_cb"})
+"""Properties of the client's Python classes only: functions that are called when a handle is polled.
+
+The last one, which returns a token, is called by a thread of the client's, also while nothing is polled.
+"""
 
 
 class ClientCallbacks:
@@ -25,19 +28,48 @@ class ClientCallbacks:
         self.fatal = False
         self._on_error: Callable[[KafkaError], None] = properties["error_cb"]
         self._on_throttle: Callable[[ThrottleEvent], None] | None = properties.get("throttle_cb")
+        self._token_of: Callable[[str], Any] | None = properties.get("oauth_cb")
         self._logger: logging.Logger = properties["logger"]
+        self._library: Library | None = None
         self._kept = (
             library.ON_ERROR(self._error),
             library.ON_LOG(self._log),
             library.ON_THROTTLE(self._throttle),
+            library.ON_TOKEN(self._token),
         )
 
     def listen(self, lib: Library, conf: int) -> None:
-        error, log, throttle = self._kept
+        error, log, throttle, token = self._kept
         lib.conf_set_error_cb(conf, error)
         lib.conf_set_log_cb(conf, log)
         if self._on_throttle is not None:
             lib.conf_set_throttle_cb(conf, throttle)
+        if self._token_of is not None:
+            self._library = lib
+            lib.conf_set_oauthbearer_token_refresh_cb(conf, token)
+            lib.conf_enable_sasl_queue(conf, 1)
+
+    def start(self, lib: Library, handle: int) -> None:
+        """Serve requests for tokens in the client's own thread: not everything that needs one polls."""
+        if self._token_of is not None:
+            lib.check(lib.sasl_background_callbacks_enable(handle))
+
+    def _token(self, handle: int, config: bytes | None, _opaque: Any) -> None:
+        assert self._library is not None
+        assert self._token_of is not None
+        try:
+            token, until, principal, extensions = self._token_of(_text(config))
+            pairs = [part.encode() for pair in extensions.items() for part in pair]
+            reason = ctypes.create_string_buffer(_REASON_BYTES)
+            failed = self._library.oauthbearer_set_token(
+                handle, token.encode(), int(until * 1000), principal.encode(),
+                (ctypes.c_char_p * len(pairs))(*pairs), len(pairs), reason, _REASON_BYTES,
+            )  # fmt: skip
+            why = _text(reason.value) if failed else ""
+        except Exception as error:  # noqa: BLE001 - it would be printed, and the client would wait for a token
+            why = str(error)
+        if why:
+            self._library.oauthbearer_set_token_failure(handle, why.encode())
 
     def _error(self, _handle: Any, code: int, reason: bytes | None, _opaque: Any) -> None:
         self.fatal |= code == KafkaError._FATAL
@@ -75,6 +107,7 @@ def make(
     if not handle:
         lib.conf_destroy(conf)
         raise KafkaException(KafkaError(KafkaError._INVALID_ARG, _text(reason.value)))
+    callbacks.start(lib, handle)
     lib.set_log_queue(handle, None)  # polling delivers log lines, like everything else
     return int(handle)
 

@@ -69,6 +69,7 @@ class NativePartition(ctypes.Structure):
 ON_ERROR = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_char_p, c_void_p)
 ON_LOG = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_char_p, c_char_p)
 ON_THROTTLE = ctypes.CFUNCTYPE(None, c_void_p, c_char_p, c_int32, c_int, c_void_p)
+ON_TOKEN = ctypes.CFUNCTYPE(None, c_void_p, c_char_p, c_void_p)
 
 _P = c_void_p
 _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
@@ -81,6 +82,14 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "conf_set_error_cb": (None, (_P, ON_ERROR)),
     "conf_set_log_cb": (None, (_P, ON_LOG)),
     "conf_set_throttle_cb": (None, (_P, ON_THROTTLE)),
+    "conf_set_oauthbearer_token_refresh_cb": (None, (_P, ON_TOKEN)),
+    "conf_enable_sasl_queue": (None, (_P, c_int)),
+    "sasl_background_callbacks_enable": (_P, (_P,)),
+    "oauthbearer_set_token": (
+        c_int,
+        (_P, c_char_p, c_int64, c_char_p, POINTER(c_char_p), c_size_t, c_char_p, c_size_t),
+    ),
+    "oauthbearer_set_token_failure": (c_int, (_P, c_char_p)),
     "new": (_P, (c_int, _P, c_char_p, c_size_t)),
     "destroy_flags": (None, (_P, c_int)),
     "set_log_queue": (c_int, (_P, _P)),

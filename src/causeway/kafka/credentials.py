@@ -1,0 +1,130 @@
+"""What clients need besides librdkafka's own properties: PEM text, PKCS#12 truststores, token files.
+
+All files are read whenever a client is created, and a token file again while the client lives, so that what
+was rotated is picked up. No message here contains what is in a file.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from causeway.config import secrets
+from causeway.config.client_tables import PEM_TEXT, TOKEN_FILE, TRUSTSTORE, TRUSTSTORE_PASSWORD
+from causeway.errors import AccessDenied, ConfigError
+
+REREAD_SECONDS = 60.0
+"""How long a token counts as valid for the client, unless it expires earlier: it asks again before that."""
+
+OAUTH_CB = "oauth_cb"
+_PEM = "-----BEGIN "
+_FILES = (*PEM_TEXT, "ssl.keystore.location", "ssl.crl.location")
+
+Token = tuple[str, float, str, dict[str, str]]
+"""A token, when the client must ask for the next one (seconds since 1970), its principal, SASL extensions."""
+OauthCallback = Callable[[str], Token]
+
+
+def usable(alias: str, properties: Mapping[str, str]) -> dict[str, Any]:
+    """Properties with resolved references, as clients take them."""
+    usable: dict[str, Any] = dict(properties)
+    for file, text in PEM_TEXT.items():
+        if _PEM in usable.get(file, ""):
+            usable[text] = usable.pop(file)
+    for name in _FILES:
+        if name in usable:
+            _check_readable(alias, name, usable[name])
+    truststore, password = usable.pop(TRUSTSTORE, None), usable.pop(TRUSTSTORE_PASSWORD, "")
+    if truststore:
+        usable["ssl.ca.pem"] = _certificates(alias, truststore, password)
+    token_file = usable.pop(TOKEN_FILE, None)
+    if token_file:
+        extensions = _extensions(usable.pop("sasl.oauthbearer.extensions", ""))
+        callback = partial(_token, alias, token_file, extensions)
+        callback("")  # here the reason reaches the user; the client would wait ten seconds, and not know it
+        usable[OAUTH_CB] = callback
+    return usable
+
+
+def _check_readable(alias: str, name: str, path: str) -> None:
+    """Name the file that is missing: the client's own message has OpenSSL's error numbers in it."""
+    if not os.access(path, os.R_OK):
+        why = "cannot be read by this user" if Path(path).exists() else "there is no such file"
+        raise _unusable(alias, f"{name}: {path}", why)
+
+
+def _certificates(alias: str, path: str, password: str) -> str:
+    """The certificates in a PKCS#12 truststore, as PEM: librdkafka has no truststores."""
+    try:
+        from cryptography.hazmat.primitives.serialization import Encoding, pkcs12
+    except ImportError:
+        raise _unusable(
+            alias,
+            f"the truststore {path}",
+            "PKCS#12 truststores need the package cryptography",
+            f"pip install cryptography, or `openssl pkcs12 -in {path} -nokeys -out ca.pem`, and set tls.ca",
+        ) from None
+    _check_readable(alias, "the truststore", path)
+    try:
+        store = pkcs12.load_pkcs12(Path(path).read_bytes(), password.encode() or None)
+    except ValueError:
+        raise _unusable(
+            alias, f"the truststore {path}", "is not PKCS#12, or the password is wrong",
+            f"for a JKS file: keytool -importkeystore -srckeystore {path} -destkeystore ca.p12 "
+            "-deststoretype PKCS12",
+        ) from None  # fmt: skip
+    found = [each for each in (store.cert, *store.additional_certs) if each is not None]
+    if not found:
+        raise _unusable(alias, f"the truststore {path}", "has no certificates")
+    return "".join(each.certificate.public_bytes(Encoding.PEM).decode() for each in found)
+
+
+def _token(alias: str, path: str, extensions: dict[str, str], _config: str) -> Token:
+    """The token that is in the file now. Raises CausewayError where it is none, or has expired."""
+    token = secrets.content(path, f"the token file {path}")
+    if not token or not token.isascii() or any(sign.isspace() for sign in token):
+        raise _unusable(alias, f"the token file {path}", "is empty, or has more in it than a token")
+    claims = _claims(token)
+    now = time.time()
+    until = now + REREAD_SECONDS
+    expires = claims.get("exp")
+    if isinstance(expires, int | float):
+        if expires <= now:
+            raise AccessDenied(
+                "the token has expired",
+                where=f'cluster "{alias}", token file {path}',
+                why=f"it expired at {time.strftime('%Y-%m-%d %H:%M:%S UTC', time.gmtime(expires))}",
+                todo="write a new token into the file; no restart is needed",
+                cluster=alias,
+            )
+        until = min(until, float(expires))
+    return token, until, str(claims.get("sub", "")), extensions
+
+
+def _claims(token: str) -> Mapping[str, Any]:
+    """What a JSON web token says of itself; nothing for other tokens, which only the brokers understand."""
+    parts = token.split(".")
+    if len(parts) != 3:
+        return {}
+    try:
+        claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+    except (ValueError, RecursionError):
+        return {}
+    return claims if isinstance(claims, dict) else {}
+
+
+def _extensions(text: str) -> dict[str, str]:
+    pairs = (pair.partition("=") for pair in text.split(",") if pair)
+    return {name.strip(): value for name, _, value in pairs}
+
+
+def _unusable(alias: str, what: str, why: str, todo: str = "") -> ConfigError:
+    return ConfigError(
+        f"{what} cannot be used", where=f'cluster "{alias}"', why=why, todo=todo, cluster=alias
+    )
