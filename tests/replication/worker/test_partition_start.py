@@ -150,7 +150,7 @@ def test_records_that_the_source_lost_stop_the_partition_before_them() -> None:
 def test_a_later_start_checks_whether_the_hole_is_still_lost(
     monkeypatch: pytest.MonkeyPatch, still: bool
 ) -> None:
-    monkeypatch.setattr("causeway.replication.worker.partition_start.is_still_lost", lambda *_: still)
+    monkeypatch.setattr("causeway.replication.worker.partition_verdict.is_still_lost", lambda *_: still)
     monkeypatch.setattr(BothSides, "view", None, raising=False)
     starts = opened(REPLICATED, LOST)
     assert (starts.closed == [SOURCE]) is still
