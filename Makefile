@@ -5,6 +5,7 @@
 # make faults-mm2  the same faults done to Causeway and to a real MirrorMaker 2, side by side
 # make soak    a mirror through random faults: SECONDS=600 SEED=7; says where it keeps what it saw
 # make bench   Causeway against MirrorMaker 2 and the limits: QUICK=1 for the headline, FULL=1 for all shapes
+# make sbom    a CycloneDX SBOM of the locked dependencies: build/sbom.cdx.json
 # All set up .venv and Java first. ARGS goes to the program: make test ARGS="-k ledger"
 
 ARGS ?=
@@ -12,7 +13,7 @@ BIN := .venv/bin
 # Compiled tests are kept, whatever the environment says: each pytest worker would compile all of them.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest
 
-.PHONY: demo test test-fast faults faults-mm2 soak bench check setup lock clean
+.PHONY: demo test test-fast faults faults-mm2 soak bench check sbom setup lock clean
 
 demo: setup
 	$(BIN)/causeway demo $(ARGS)
@@ -47,6 +48,10 @@ check: setup
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	@$(BIN)/python scripts/audit.py
+
+sbom: setup
+	@$(BIN)/python scripts/sbom.py $(ARGS)
 
 setup:
 	@scripts/setup
