@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from causeway import owner_only
 from causeway.errors import SetupError, UsageError
 from causeway.local_kafka.cluster import RECORD, EmbeddedCluster, check_name
 from causeway.local_kafka.jars import DEFAULT_VERSION
@@ -100,8 +101,7 @@ def _home() -> Path:
 def _alone() -> Iterator[None]:
     """One start or stop at a time: two starts of the same name would share its data."""
     try:
-        _home().mkdir(parents=True, exist_ok=True)
-        lock = (_home() / ".lock").open("w")
+        lock = (owner_only.state_part(state_dir(), "kafka") / ".lock").open("w")
     except OSError as error:
         raise SetupError(
             "the directory for started clusters cannot be used",

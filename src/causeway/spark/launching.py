@@ -21,6 +21,8 @@ _REDACTED = "(?i)secret|password|token|access[.]?key"
 _STRIPPED = ("spark.hadoop.", "spark.metrics.conf.")
 """Spark shows these properties twice, the second time without the prefix."""
 _ARGUMENTS = "PYSPARK_SUBMIT_ARGS"
+_UMASK = 0o077
+"""Of the JVM and its Python workers: Spark would let others read the blocks that it writes to disk."""
 _ESCAPED = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"}
 
 
@@ -54,7 +56,8 @@ def launch(properties: Mapping[str, str], hidden: Collection[str], log: Path) ->
     with _submitted_with({name: properties[name] for name in hidden}), log.open("ab") as output:
         # The JVM and its Python workers print warnings before log4j is set up. Only their output is
         # redirected: this process, and whatever else it starts meanwhile, keeps its own.
-        gateway = launch_gateway(shown, {"stdout": output, "stderr": output})  # type: ignore[no-untyped-call]
+        options = {"stdout": output, "stderr": output, "umask": _UMASK}
+        gateway = launch_gateway(shown, options)  # type: ignore[no-untyped-call]
         SparkContext._ensure_initialized(gateway=gateway, conf=shown)
 
 

@@ -22,6 +22,7 @@ from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from causeway import owner_only
 from causeway.config import SparkSettings, secrets
 from causeway.errors import SetupError
 from causeway.spark import launching
@@ -84,6 +85,30 @@ def log_directory(settings: SparkSettings) -> Path:
     return Path(base) / "causeway" / "logs"
 
 
+def _log_files(settings: SparkSettings, log: Path) -> Path:
+    """Create the log, readable by its owner alone, and the file that makes the JVM write to it.
+
+    A directory that the user has chosen keeps its rights: others may have files there.
+    """
+    log4j = log.with_suffix(".log4j2.properties")
+    try:
+        if settings.log_dir or log.parent != log_directory(settings):
+            log.parent.mkdir(parents=True, exist_ok=True)
+        else:
+            owner_only.state_part(log.parent.parent, log.parent.name)
+        os.close(owner_only.open_file(log, append=True))
+        with os.fdopen(owner_only.open_file(log4j), "w", encoding="utf-8") as file:
+            file.write(_LOG4J.format(log=log))
+    except OSError as error:
+        raise SetupError(
+            "Spark's log cannot be written",
+            where=str(error.filename or log),
+            why=error.strerror or str(error),
+            todo="set `log_dir` under [spark] to a directory of your own",
+        ) from None
+    return log4j
+
+
 def class_archive() -> Path:
     """The archive of Spark's parsed classes for this environment (class_data_sharing.py)."""
     return Path(sys.prefix) / "share" / "causeway" / "spark-classes.jsa"
@@ -117,9 +142,7 @@ def start(
     users = {name: secrets.resolve(value) for name, value in settings.properties.items()}
     settings = settings.model_copy(update={"properties": users})
     log = log_file or log_directory(settings) / f"spark-{os.getpid()}.log"
-    log.parent.mkdir(parents=True, exist_ok=True)
-    log4j = log.with_suffix(".log4j2.properties")
-    log4j.write_text(_LOG4J.format(log=log))
+    log4j = _log_files(settings, log)
     # Workers would start with the system's python3 otherwise. The driver's interpreter does not exist on a
     # cluster's executors, so there the user chooses it; from within Python, Spark reads it only from this
     # variable.

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from causeway import owner_only
 from causeway.cli.child import Child
 from causeway.cli.demo.records import SELECTION
 from causeway.config.toml import written
@@ -97,7 +98,7 @@ class DemoEnvironment:
 
     def save_logs(self) -> Path:
         """Copy the logs to a directory that outlasts the demo."""
-        place = registry.state_dir() / "logs" / time.strftime("demo-%Y%m%d-%H%M%S")
+        place = owner_only.state_part(registry.state_dir(), "logs") / time.strftime("demo-%Y%m%d-%H%M%S")
         shutil.copytree(self.logs, place, dirs_exist_ok=True)
         for alias in self.aliases:
             for log in self._cluster_home(alias).glob("broker-*/broker.log"):
@@ -201,5 +202,4 @@ def _make_kept_home() -> Path:
     if _kept():
         raise UsageError("an earlier demo was kept", where=str(home), todo=f"end it first: {_ending()}")
     shutil.rmtree(home, ignore_errors=True)
-    home.mkdir(parents=True)
-    return home
+    return owner_only.state_part(registry.state_dir(), home.name)
