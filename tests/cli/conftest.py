@@ -14,8 +14,9 @@ from typing import NamedTuple
 import pytest
 
 from causeway.cli.main import main
+from causeway.web.access import Access
 from causeway.web.app import application
-from causeway.web.serve import LOOPBACK, Server
+from causeway.web.serve import Server
 from web.made import NOW, TOKEN, Shown
 
 Serve = Callable[[Shown], str]
@@ -36,7 +37,7 @@ def serve() -> Iterator[Serve]:
     with contextlib.ExitStack() as running:
 
         def started(shown: Shown) -> str:
-            server = Server(application(shown, TOKEN, LOOPBACK, now=lambda: NOW), port=0)
+            server = Server(application(shown, Access(TOKEN), now=lambda: NOW), port=0)
             running.callback(server.stop)
             server.start()
             return server.address

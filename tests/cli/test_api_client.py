@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from causeway.cli import api_client
-from causeway.cli.api_client import address_of
+from causeway.cli.api_address import address_of
 from causeway.config import WebSettings
 from causeway.errors import Unreachable
 from cli.conftest import Configure, Foreign, Serve, Type

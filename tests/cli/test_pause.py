@@ -18,7 +18,7 @@ from causeway.core.ledger_record import Paused
 from causeway.errors import IntegrityError
 from causeway.kafka.ledger_access import who
 from causeway.operations.pause import PauseChange
-from causeway.web.actions import NO_TOKEN
+from causeway.web.access import NO_TOKEN, Access
 from causeway.web.api_responses import process
 from causeway.web.app import application
 from causeway.web.history import History
@@ -175,7 +175,7 @@ def test_a_process_without_a_token_reports_that(configure: Configure, typed: Typ
 
 def test_a_token_with_non_ascii_letters_is_accepted(configure: Configure, typed: Type) -> None:
     shown = Obeying(made.healthy())
-    server = Server(application(shown, "schlüssel"), port=0)
+    server = Server(application(shown, Access("schlüssel")), port=0)
     server.start()
     result = typed("pause", configure(token="schlüssel"), "--url", server.address)
     server.stop()

@@ -44,7 +44,7 @@ def test_every_key_of_the_newer_generation() -> None:
     ]
     assert relayed.notes == [
         "app.metrics_server_addr: serves /metrics, with kaf-relay's metric names in addition to Causeway's "
-        "own",
+        "own, to every machine and without a token; the page and its API there need `token` under [web]",
         "app.log_level: Causeway logs to stderr; Spark's log is a file",
         "source_pool.instance_id: not needed: a second instance of a mirror fences the first, which stops",
         "source_pool.healthcheck_interval, source_pool.offset_lag_threshold: has no effect with --mode "
@@ -85,7 +85,7 @@ def test_every_key_of_the_older_generation() -> None:
     ]
     assert relayed.notes == [
         "app.metrics_server_addr: serves /metrics, with kaf-relay's metric names in addition to Causeway's "
-        "own",
+        "own, to every machine and without a token; the page and its API there need `token` under [web]",
         "producer.partitioning.orders: has no effect, as in kaf-relay: it looks for the name of the target, "
         "machineX_orders. Records keep their partition",
         "app.log_level: Causeway logs to stderr; Spark's log is a file",

@@ -77,7 +77,8 @@ def test_the_printed_file_runs_the_same_mirror(here: Path, monkeypatch: pytest.M
     notes = ended.stderr.splitlines()
     assert notes[:2] == [
         "note: app.metrics_server_addr: serves /metrics, with kaf-relay's metric names in addition to "
-        "Causeway's own",
+        "Causeway's own, to every machine and without a token; the page and its API there need `token` under "
+        "[web]",
         "note: app.log_level: Causeway logs to stderr; Spark's log is a file",
     ]
     assert notes[-4] == "note: --stop-at-end: is an option of `causeway run` as well"

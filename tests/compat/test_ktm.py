@@ -351,6 +351,8 @@ def test_another_file_of_variables(tmp_path: Path) -> None:
 def test_metrics_are_served_where_the_tool_served_them(address: str, host: str, port: int) -> None:
     made = translated({**TOPICS, "PROM_SERVER_ADDR": address}).settings([], Path())
     assert (made.web.host, made.web.port, made.metrics.compat) == (host, port, ("ktm",))
+    # Where other machines are served, Prometheus still needs no token, and everything else does.
+    assert (made.metrics.public, made.web.reads_with_token) == (host == "0.0.0.0", host == "0.0.0.0")
 
 
 @pytest.mark.parametrize("address", ["9095", "here:99999", "a b:1", "http://here:9095"])

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from causeway.web.access import Access
 from causeway.web.app import application
 from causeway.web.serve import Server
 from support.browser import Page
@@ -22,7 +23,7 @@ def serve() -> Iterator[Serve]:
     servers: list[Server] = []
 
     def start(shown: Shown) -> str:
-        servers.append(Server(application(shown, made.TOKEN, now=lambda: NOW), port=0))
+        servers.append(Server(application(shown, Access(made.TOKEN), now=lambda: NOW), port=0))
         servers[-1].start()
         return servers[-1].address
 

@@ -12,8 +12,9 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from starlette.testclient import TestClient
 
+from causeway.web.access import Access
 from causeway.web.app import application
-from web.made import NOW, TOKEN, Shown, healthy
+from web.made import LOCAL, NOW, TOKEN, Shown, healthy
 
 
 @pytest.fixture
@@ -23,5 +24,5 @@ def shown() -> Shown:
 
 @pytest.fixture
 def client(shown: Shown) -> Iterator[TestClient]:
-    with TestClient(application(shown, TOKEN, now=lambda: NOW)) as client:
+    with TestClient(application(shown, Access(TOKEN), now=lambda: NOW), LOCAL) as client:
         yield client

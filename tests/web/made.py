@@ -15,6 +15,7 @@ from causeway.errors import CausewayError
 
 NOW = 1_790_000_000_000
 TOKEN = "a-token-of-the-tests"
+LOCAL = "http://localhost"
 MARKUP = "<img src=x onerror=alert(1)>"
 CONFIGURATION = '[[mirrors]]\nname = "paris-to-tokyo"\nsource = "paris"\ndestination = "tokyo"\n'
 

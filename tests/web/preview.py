@@ -15,6 +15,7 @@ from dataclasses import replace
 
 from causeway.core.job import Job, JobState
 from causeway.core.snapshot import EventView, MirrorView, PartitionView, Snapshot
+from causeway.web.access import Access
 from causeway.web.app import application
 from causeway.web.serve import PORT, Server
 from causeway.web.stream import clock
@@ -129,7 +130,7 @@ def main() -> None:
     )
     mirrors = tuple(replace(one, events=one.events + news) for one in view.mirrors)
     source = Moving(replace(view, mirrors=mirrors))
-    app = application(source, "preview")
+    app = application(source, Access("preview"))
     now = clock()
     for at in [*range(BEGAN, now - 600_000, 60_000), *range(now - 600_000, now, 2_000)]:
         app.state.feed.history.add(source.at(at))

@@ -7,9 +7,10 @@ import json
 import pytest
 from starlette.testclient import TestClient
 
-from causeway.web.actions import BODY_BYTES, NO_TOKEN
+from causeway.web.access import NO_TOKEN, Access
+from causeway.web.actions import BODY_BYTES
 from causeway.web.app import application
-from web.made import NOW, TOKEN, Shown, refusal
+from web.made import LOCAL, NOW, TOKEN, Shown, refusal
 
 ONE = "/api/v1/mirrors/paris-to-tokyo"
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
@@ -103,7 +104,7 @@ def test_without_the_token_mirror_names_are_not_revealed(client: TestClient) -> 
 def test_without_a_configured_token_every_action_is_rejected_with_a_remedy(
     shown: Shown, what: str, sent: str
 ) -> None:
-    client = TestClient(application(shown))
+    client = TestClient(application(shown), LOCAL)
     response = client.post(f"{ONE}/{what}", headers={"Authorization": sent})
     assert response.status_code == 403
     assert response.json()["error"] == NO_TOKEN
@@ -129,10 +130,11 @@ def test_reading_changes_nothing(client: TestClient, shown: Shown) -> None:
 def test_another_site_is_not_let_in(client: TestClient, shown: Shown) -> None:
     """A form of another site has no header; a script of it would have to ask first, and gets no leave."""
     elsewhere = {"Origin": "https://evil.example"}
-    assert client.post(f"{ONE}/pause", headers=elsewhere, data={"token": TOKEN}).status_code == 401
+    assert client.post(f"{ONE}/pause", headers=elsewhere, data={"token": TOKEN}).status_code == 403
+    assert client.post(f"{ONE}/pause", headers={**elsewhere, **BEARER}).status_code == 403
     asking = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization"}
     response = client.options(f"{ONE}/pause", headers={**elsewhere, **asking})
-    assert response.status_code == 405
+    assert response.status_code == 403
     assert not [name for name in response.headers if name.startswith("access-control")]
     assert shown.asked == []
 
@@ -169,7 +171,7 @@ def test_an_impossible_action_is_a_409_with_a_remedy(client: TestClient, shown: 
 
 def test_a_bug_is_a_500_without_details(shown: Shown) -> None:
     shown.error = ValueError("secret")
-    client = TestClient(application(shown, TOKEN), raise_server_exceptions=False)
+    client = TestClient(application(shown, Access(TOKEN)), LOCAL, raise_server_exceptions=False)
     response = client.post(f"{ONE}/pause", headers=BEARER)
     assert response.status_code == 500
     assert "secret" not in response.text

@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 
 from causeway.web.app import HERE, application
 from web import made
-from web.made import MARKUP, Shown
+from web.made import LOCAL, MARKUP, Shown
 
 ROOT = Path(__file__).parents[2]
 STATIC, TEMPLATES = HERE / "static", HERE / "templates"
@@ -57,7 +57,7 @@ def test_names_with_markup_are_text(client: TestClient, shown: Shown) -> None:
 
 
 def test_without_a_token_the_page_says_how_to_have_one(client: TestClient, shown: Shown) -> None:
-    text = TestClient(application(shown)).get("/").text
+    text = TestClient(application(shown), LOCAL).get("/").text
     assert "no token is configured" in text
     assert "no token is configured" not in client.get("/").text
 

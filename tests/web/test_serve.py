@@ -20,8 +20,9 @@ import pytest
 from causeway.core.snapshot import Snapshot
 from causeway.errors import SetupError
 from causeway.web import actions, connections, stream
+from causeway.web.access import Access
 from causeway.web.app import application
-from causeway.web.serve import HOST, LOOPBACK, PORT, Server
+from causeway.web.serve import HOST, PORT, Server
 from causeway.web.stream import Feed
 from support.process import eventually
 from web import made
@@ -32,7 +33,7 @@ SECONDS = 20.0
 
 @pytest.fixture
 def server(shown: Shown) -> Iterator[Server]:
-    server = Server(application(shown, hosts=LOOPBACK), port=0)
+    server = Server(application(shown), port=0)
     server.start()
     yield server
     server.stop()
@@ -229,7 +230,7 @@ def test_a_client_that_does_not_finish_its_request_is_disconnected(
 ) -> None:
     """Also one that sends byte by byte. It holds no thread, and a mirror can be paused meanwhile."""
     monkeypatch.setattr(connections, "REQUEST_SECONDS", 1.0)
-    server = Server(application(shown, token=TOKEN), port=0)
+    server = Server(application(shown, Access(TOKEN)), port=0)
     server.start()
     threads = threading.active_count()
     try:
@@ -258,7 +259,7 @@ def test_a_body_that_does_not_arrive_gets_a_408(
     shown: Shown, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(actions, "BODY_SECONDS", 0.2)
-    server = Server(application(shown, token=TOKEN), port=0)
+    server = Server(application(shown, Access(TOKEN)), port=0)
     server.start()
     try:
         with closing(connected(server)) as client:
@@ -273,7 +274,7 @@ def test_a_body_that_does_not_arrive_gets_a_408(
 def test_a_client_that_hangs_up_amid_its_body_is_no_bug(
     shown: Shown, caplog: pytest.LogCaptureFixture
 ) -> None:
-    server = Server(application(shown, token=TOKEN), port=0)
+    server = Server(application(shown, Access(TOKEN)), port=0)
     server.start()
     try:
         with closing(connected(server)) as client:

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import http.client
 import json
+import ssl
 import time
 from collections.abc import Mapping
 from typing import Any, NoReturn, TypeVar
 from urllib.error import HTTPError, URLError
-from urllib.parse import quote, urlencode, urlsplit
-from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
+from urllib.parse import quote, urlencode
+from urllib.request import (
+    HTTPRedirectHandler,
+    HTTPSHandler,
+    OpenerDirector,
+    ProxyHandler,
+    Request,
+    build_opener,
+)
 
 from pydantic import ValidationError
 
+from causeway.cli.api_address import REMEDY, ApiOptions, address_of
+from causeway.cli.api_tls import tls_context
 from causeway.config import WebSettings
-from causeway.config.observability import PORT
 from causeway.errors import AccessDenied, CausewayError, ConfigError, Unreachable, UsageError
 from causeway.web.api_schema import (
     ApiAccepted,
@@ -34,14 +43,7 @@ from causeway.web.api_schema import (
 SECONDS = 5.0
 ALL = "999999999"
 RESPONSE_BYTES = 64 * 1024 * 1024
-REMEDY = (
-    "does the mirror run? `[web]` (enabled, host, port) must be the same there and here; otherwise give its"
-    " address with --url. `causeway offsets show CONFIG` reads the ledger without a running mirror"
-)
 NOT_OUR_SCHEMA = "its response does not match Causeway's API"
-WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
-"""A server on a wildcard address listens on the loopback address too."""
-
 Model = TypeVar("Model", bound=ApiModel)
 
 
@@ -52,43 +54,21 @@ class _NoRedirect(HTTPRedirectHandler):
         return None
 
 
-# No proxy: 127.0.0.1 would mean the proxy's machine.
-_OPENER = build_opener(ProxyHandler({}), _NoRedirect)
-
-
-def address_of(web: WebSettings, url: str | None) -> str:
-    """The URL of the process that runs this configuration. Raises Unreachable if it cannot be known."""
-    if url is not None:
-        return _checked(url)
-    if not web.enabled:
-        raise Unreachable("the mirror does not serve its API", where="[web] enabled = false", todo=REMEDY)
-    if web.port == 0:
-        raise Unreachable(
-            "the mirror serves on any free port, which is not known here",
-            where="[web] port = 0",
-            todo="give its address with --url: `causeway run` prints it in its first lines",
-        )
-    host = WILDCARDS.get(web.host, web.host)
-    return f"http://{f'[{host}]' if ':' in host else host}:{web.port or PORT}"
-
-
-def _checked(url: str) -> str:
-    try:
-        parts = urlsplit(url)
-        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
-    except ValueError:
-        valid = False
-    if not valid or parts.query or parts.fragment or not url.isascii() or not url.isprintable() or " " in url:
-        raise UsageError(f"--url {url}: must be like http://127.0.0.1:{PORT}")
-    return url.rstrip("/")
+def api_of(web: WebSettings, options: ApiOptions) -> ApiClient:
+    """The API of the process that runs this configuration."""
+    address = address_of(web, options.url)
+    context = tls_context(web, options) if address.startswith("https:") else None
+    return ApiClient(address, web.token, context)
 
 
 class ApiClient:
     """The API at an address. Raises a CausewayError when a request fails."""
 
-    def __init__(self, address: str, token: str = "") -> None:
+    def __init__(self, address: str, token: str = "", context: ssl.SSLContext | None = None) -> None:
         self.address = address
         self._token = token
+        self._reads_with_token = False
+        self._opener = _opener(context)
 
     def process(self) -> ApiProcess:
         """The process and all its mirrors: `/api/v1/mirrors`."""
@@ -111,8 +91,6 @@ class ApiClient:
 
     def act(self, mirror: str, action: str, by: str, **more: object) -> ApiAccepted:
         """Request the action. It may not have taken effect when this returns."""
-        if not self._token.isprintable():
-            raise ConfigError("the token has characters that cannot be sent", where="[web] token")
         body = json.dumps({"by": by, **more}).encode()
         return self._parsed(ApiAccepted, self._request(_path(mirror, action), body))
 
@@ -126,24 +104,33 @@ class ApiClient:
             self._not_causeway(NOT_OUR_SCHEMA)
 
     def _request(self, path: str, body: bytes | None = None) -> bytes:
-        """The body of a successful JSON response."""
+        """The body of a successful JSON response. The token is sent only where it is needed."""
         headers = {"Accept": "application/json"}
         if body is not None:
-            # http.client encodes headers as Latin-1: this sends the token's UTF-8 bytes.
-            bearer = f"Bearer {self._token}".encode().decode("latin-1")
-            headers |= {"Content-Type": "application/json", "Authorization": bearer}
+            headers |= {"Content-Type": "application/json"}
+        if body is not None or self._reads_with_token:
+            headers |= {"Authorization": self._bearer()}
         request = Request(f"{self.address}/api/v1{path}", body, headers)
         try:
-            with _opened(request) as response:
+            with _opened(self._opener, request) as response:
                 code, received, raw = response.status, _lower(response.headers), _read(response)
         except (OSError, http.client.HTTPException, UnicodeError) as error:
             self._no_response(error)
+        if code == 401 and self._token and "Authorization" not in headers:
+            self._reads_with_token = True
+            return self._request(path, body)
         if 300 <= code < 400:
             self._redirected(code, received)
         self._check_json(code, received, raw)
         if code >= 400:
             self._rejected(code, raw)
         return raw
+
+    def _bearer(self) -> str:
+        if not self._token.isprintable():
+            raise ConfigError("the token has characters that cannot be sent", where="[web] token")
+        # http.client encodes headers as Latin-1: this sends the token's UTF-8 bytes.
+        return f"Bearer {self._token}".encode().decode("latin-1")
 
     def _check_json(self, code: int, headers: Mapping[str, str], raw: bytes) -> None:
         try:
@@ -176,12 +163,30 @@ class ApiClient:
 
     def _no_response(self, error: Exception) -> NoReturn:
         reason = error.reason if isinstance(error, URLError) else error
+        if isinstance(reason, ssl.SSLCertVerificationError):
+            raise AccessDenied(
+                "the certificate is not trusted",
+                where=self.address,
+                why=reason.verify_message,
+                todo="give the authority's certificate with --ca, and the name in the certificate with --url",
+            ) from None
+        if isinstance(reason, ssl.SSLError):
+            self._not_encrypted(reason)
         if isinstance(reason, http.client.HTTPException) and not isinstance(
             reason, OSError | http.client.IncompleteRead
         ):
             self._not_causeway("it does not speak HTTP")
         why = getattr(reason, "strerror", None) or str(reason) or type(reason).__name__
         raise Unreachable("no mirror responds", where=self.address, why=why, todo=REMEDY) from None
+
+    def _not_encrypted(self, error: ssl.SSLError) -> NoReturn:
+        """A handshake failed: no TLS there, or the server wants a certificate of ours."""
+        why = (error.reason or str(error)).replace("_", " ").lower()
+        if "certificate" in why:
+            raise AccessDenied(
+                "a client certificate is needed", where=self.address, why=why, todo="give it with --cert"
+            ) from None
+        self._not_causeway(f"it does not speak TLS ({why})")
 
     def _not_causeway(self, why: str) -> NoReturn:
         raise Unreachable(
@@ -196,9 +201,14 @@ def _path(mirror: str, part: str, query: Mapping[str, str] | None = None) -> str
     return f"/mirrors/{quote(mirror, safe='')}/{part}" + (f"?{urlencode(query)}" if query else "")
 
 
-def _opened(request: Request) -> Any:
+def _opener(context: ssl.SSLContext | None) -> OpenerDirector:
+    # No proxy: 127.0.0.1 would mean the proxy's machine.
+    return build_opener(ProxyHandler({}), _NoRedirect, HTTPSHandler(context=context))
+
+
+def _opened(opener: OpenerDirector, request: Request) -> Any:
     try:
-        return _OPENER.open(request, timeout=SECONDS)
+        return opener.open(request, timeout=SECONDS)
     except HTTPError as error:
         return error  # an error status is a response too
 

@@ -12,8 +12,9 @@ from typing import Annotated
 
 import typer
 
-from causeway.cli.api_client import ApiClient, address_of
-from causeway.cli.options import ConfigFile, OneMirror, Overrides, Url
+from causeway.cli.api_address import ApiOptions
+from causeway.cli.api_client import ApiClient, api_of
+from causeway.cli.options import Authority, ClientCertificate, ConfigFile, OneMirror, Overrides, Url
 from causeway.cli.running_mirror import of_process
 from causeway.config import MirrorSettings, Settings, load
 from causeway.core.plural import counted
@@ -42,6 +43,8 @@ def failover(
     to: ToNode = None,
     force: Force = False,
     url: Url = None,
+    ca: Authority = None,
+    cert: ClientCertificate = None,
     override: Overrides = None,
 ) -> None:
     """Read a source pool from another node.
@@ -51,7 +54,11 @@ def failover(
     executed the request within a minute.
     """
     settings = load(config, override or [])
-    print(_Failover(settings, the_one(settings, mirror), config, pool or "", to or "", force).made(url))
+    print(
+        _Failover(settings, the_one(settings, mirror), config, pool or "", to or "", force).made(
+            ApiOptions(url, ca, cert)
+        )
+    )
 
 
 class _Failover:
@@ -66,10 +73,10 @@ class _Failover:
         nodes = {each.name: [node.name for node in each.nodes] for each in pools}
         self._request = node_request(nodes, pool, node, who(), force=force, where=f'mirror "{mirror.name}"')
 
-    def made(self, url: str | None) -> str:
+    def made(self, options: ApiOptions) -> str:
         """Request it over the API or in the ledger; returns the message to print."""
         try:
-            api = ApiClient(address_of(self._settings.web, url), self._settings.web.token)
+            api = api_of(self._settings.web, options)
             mirror = of_process(api, self._name)
         except Unreachable as error:
             return self._in_ledger(str(error))

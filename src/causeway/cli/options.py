@@ -21,6 +21,20 @@ Url = Annotated[
         metavar="URL", help="Where the mirror serves, if not where [web] says: http://127.0.0.1:7081."
     ),
 ]
+Authority = Annotated[
+    Path | None,
+    typer.Option(
+        "--ca",
+        metavar="FILE",
+        help="Certificates of authorities (PEM) to trust for the mirror's https address.",
+    ),
+]
+ClientCertificate = Annotated[
+    Path | None,
+    typer.Option(
+        "--cert", metavar="FILE", help="Our certificate and its key (PEM), where the mirror demands one."
+    ),
+]
 OwnOverrides = Annotated[
     list[str] | None, typer.Option("-X", metavar="KEY=VALUE", help="Set a key of Causeway's own.")
 ]

@@ -10,8 +10,9 @@ import time
 from pathlib import Path
 from typing import Literal
 
-from causeway.cli.api_client import ApiClient, address_of
-from causeway.cli.options import ConfigFile, OneMirror, Overrides, Url
+from causeway.cli.api_address import ApiOptions
+from causeway.cli.api_client import ApiClient, api_of
+from causeway.cli.options import Authority, ClientCertificate, ConfigFile, OneMirror, Overrides, Url
 from causeway.cli.running_mirror import of_process
 from causeway.config import MirrorSettings, Settings, load
 from causeway.core.offsets import when
@@ -28,16 +29,30 @@ POLL_SECONDS = 0.2
 PauseAction = Literal["pause", "resume"]
 
 
-def pause(config: ConfigFile, mirror: OneMirror = None, url: Url = None, override: Overrides = None) -> None:
+def pause(
+    config: ConfigFile,
+    mirror: OneMirror = None,
+    url: Url = None,
+    ca: Authority = None,
+    cert: ClientCertificate = None,
+    override: Overrides = None,
+) -> None:
     """Pause a mirror; it stays paused across restarts."""
     settings = load(config, override or [])
-    print(_Change(settings, the_one(settings, mirror), config, "pause").made(url))
+    print(_Change(settings, the_one(settings, mirror), config, "pause").made(ApiOptions(url, ca, cert)))
 
 
-def resume(config: ConfigFile, mirror: OneMirror = None, url: Url = None, override: Overrides = None) -> None:
+def resume(
+    config: ConfigFile,
+    mirror: OneMirror = None,
+    url: Url = None,
+    ca: Authority = None,
+    cert: ClientCertificate = None,
+    override: Overrides = None,
+) -> None:
     """Resume a paused mirror."""
     settings = load(config, override or [])
-    print(_Change(settings, the_one(settings, mirror), config, "resume").made(url))
+    print(_Change(settings, the_one(settings, mirror), config, "resume").made(ApiOptions(url, ca, cert)))
 
 
 class _Change:
@@ -48,10 +63,10 @@ class _Change:
         self._action: PauseAction = action
         self._name = mirror.name
 
-    def made(self, url: str | None) -> str:
+    def made(self, options: ApiOptions) -> str:
         """Make the change over the API or in the ledger; returns the message to print."""
         try:
-            api = ApiClient(address_of(self._settings.web, url), self._settings.web.token)
+            api = api_of(self._settings.web, options)
             mirror = of_process(api, self._name)
         except Unreachable as error:
             return self._in_ledger(str(error))

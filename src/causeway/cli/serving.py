@@ -9,15 +9,19 @@ from collections.abc import Iterator
 from causeway.api.runner import Runner
 from causeway.cli.verify_jobs import Comparisons
 from causeway.config import Settings
-from causeway.config.observability import PORT
+from causeway.config.observability import PORT, is_loopback
 from causeway.core.clock import now_ms
 from causeway.core.job import Job
 from causeway.core.snapshot import EventView, Snapshot
 from causeway.errors import SetupError
 from causeway.replication.event_log import SayEvent
 from causeway.reporting.metrics import Metrics
+from causeway.web.access import Access
 from causeway.web.app import application
-from causeway.web.serve import LOOPBACK, Server
+from causeway.web.serve import Server
+from causeway.web.tls import Certificate, CertificateFiles
+
+PLAIN = "other machines are served without TLS: tokens and what is read can be seen on the network"
 
 
 class Served:
@@ -66,6 +70,8 @@ def serving(settings: Settings, runner: Runner, say: SayEvent) -> Iterator[None]
     served = Served(settings, runner)
     server = _started(settings, served)
     say("web", EventView(now_ms(), "info", f"the page is at {server.address}"))
+    if settings.web.tls is None and not is_loopback(settings.web.host):
+        say("web", EventView(now_ms(), "warning", PLAIN, "set `certificate` and `key` under [web.tls]"))
     try:
         yield
     finally:
@@ -74,11 +80,14 @@ def serving(settings: Settings, runner: Runner, say: SayEvent) -> Iterator[None]
 
 
 def _started(settings: Settings, served: Served) -> Server:
-    web = settings.web
-    hosts = LOOPBACK if web.host in ("127.0.0.1", "localhost", "::1") else ()
+    web, tls = settings.web, settings.web.tls
+    access = Access(web.token, web.reads_with_token, settings.metrics.token, settings.metrics.public)
+    files = CertificateFiles(tls.certificate, tls.key, tls.key_password, tls.client_ca) if tls else None
+    certificate = Certificate(files) if files else None
     ports = (PORT, 0) if web.port is None else (web.port,)
     for port in ports:
-        server = Server(application(served, web.token, hosts), web.host, port)
+        app = application(served, access, (*web.allowed_hosts, web.host))
+        server = Server(app, web.host, port, certificate)
         try:
             server.start()
             return server

@@ -15,8 +15,9 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from causeway.cli.api_client import ApiClient, address_of
-from causeway.cli.options import ConfigFile, Mirrors, Overrides, Url
+from causeway.cli.api_address import ApiOptions
+from causeway.cli.api_client import ApiClient, api_of
+from causeway.cli.options import Authority, ClientCertificate, ConfigFile, Mirrors, Overrides, Url
 from causeway.cli.status_output import line, sections, width_of
 from causeway.cli.status_report import MirrorDetails, StatusFailure, StatusReport
 from causeway.config import Settings, load
@@ -41,6 +42,8 @@ def status(
         StatusOutput, typer.Option("-o", "--output", help="What to print.")
     ] = StatusOutput.table,
     url: Url = None,
+    ca: Authority = None,
+    cert: ClientCertificate = None,
     override: Overrides = None,
 ) -> None:
     """Show the state of the running mirrors.
@@ -51,7 +54,7 @@ def status(
     """
     settings = load(config, override or [])
     names = [chosen_mirror.name for chosen_mirror in chosen(settings, mirror or [])]
-    api = ApiClient(address_of(settings.web, url))
+    api = api_of(settings.web, ApiOptions(url, ca, cert))
     commands = ledger_commands(config, settings)
 
     def request() -> StatusReport:

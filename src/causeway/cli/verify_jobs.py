@@ -16,6 +16,7 @@ from pathlib import Path
 
 from causeway.cli.child import Child
 from causeway.config import Settings
+from causeway.config.overrides import PREFIX
 from causeway.config.toml import written
 from causeway.core.clock import now_ms
 from causeway.core.job import Job, JobState
@@ -58,7 +59,7 @@ class Comparisons:
             child = Child(
                 "verify", directory / "causeway.toml", "--mirror", mirror,
                 *(("--wait", "--timeout", WAIT) if wait else ()),
-                log=directory / f"{job_id}.log", env=os.environ,
+                log=directory / f"{job_id}.log", env=_environment(),
             )  # fmt: skip
             self._comparisons[job_id] = _Comparison(job_id, mirror, now_ms(), child)
             for old in list(self._comparisons)[:-MOST_KEPT]:
@@ -95,7 +96,13 @@ class Comparisons:
     def _ensure_directory(self) -> Path:
         if self._directory is None:
             self._directory = Path(tempfile.mkdtemp(prefix="causeway-verify-"))  # readable by this user alone
-            tables = self._settings.model_dump(exclude_none=True)
+            # Without what was resolved: tokens. A comparison serves nothing.
+            tables = self._settings.model_dump(exclude_none=True, exclude={"web", "metrics"})
             text = "".join(f"{name} = {written(table)}\n" for name, table in tables.items())
             (self._directory / "causeway.toml").write_text(text)
         return self._directory
+
+
+def _environment() -> dict[str, str]:
+    """Without the variables that set keys: the configuration has their values already."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}

@@ -6,6 +6,7 @@ import re
 
 from causeway.compat.translation import Translation
 from causeway.config.config_tree import shown
+from causeway.config.observability import is_loopback
 from causeway.core.choices import Compat
 
 _ADDRESS = re.compile(r"(?P<host>[^\s:\[\]]*|\[[0-9a-fA-F:.%]+\]):(?P<port>\d{1,5})")
@@ -22,6 +23,10 @@ def listen(translation: Translation, key: str, address: str, compat: Compat) -> 
     host = match["host"].strip("[]") or "0.0.0.0"
     translation.others["web"] = {"host": host, "port": int(match["port"])}
     translation.others["metrics"] = {"compat": [compat]}
-    translation.note(
-        key, f"serves /metrics, with {translation.tool}'s metric names in addition to Causeway's own"
-    )
+    note = f"serves /metrics, with {translation.tool}'s metric names in addition to Causeway's own"
+    if not is_loopback(host):
+        # As the tool did: without a token, to every machine, by any name. Everything else needs the token.
+        translation.others["web"] |= {"allowed_hosts": ["*"]}
+        translation.others["metrics"] |= {"public": True}
+        note += ", to every machine and without a token; the page and its API there need `token` under [web]"
+    translation.note(key, note)

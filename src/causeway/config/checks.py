@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from causeway.config.config_tree import Document, KeyPath, dotted, shown
+from causeway.config.observability import TOKEN_CHARACTERS, WebSettings, is_loopback
 from causeway.config.problems import nearest
 
 
@@ -22,6 +23,7 @@ def cross_check(document: Document) -> None:
         _check_clusters(document, path, mirror, pools)
         _check_nodes(document, path, mirror, pools)
     _check_names(document, mirrors)
+    _check_web(document)
 
 
 def _check_pool(document: Document, name: str, pool: dict[str, Any]) -> None:
@@ -91,6 +93,31 @@ def _check_once(document: Document, aliases: Sequence[tuple[KeyPath, str]], pool
         if alias in [earlier for _, earlier in aliases[:index]]:
             kind = "pool" if alias in pools else "cluster"
             document.problem(at, f"{kind}{_quoted(document, at, alias)} is named twice")
+
+
+def _check_web(document: Document) -> None:
+    """Other machines, and other users where it is private, need the token."""
+    web, metrics = (
+        found if isinstance(found := document.tree.get(name), dict) else {} for name in ("web", "metrics")
+    )
+    if web.get("enabled") is False:
+        return
+    host, token = web.get("host", WebSettings().host), web.get("token", "")
+    if not isinstance(host, str) or not isinstance(token, str):
+        return
+    remedy = 'set `token = "${env:CAUSEWAY_TOKEN}"` under [web]'
+    if web.get("private") is True and not token:
+        document.problem(("web", "private"), f"needs a token: {remedy}")
+    if is_loopback(host):
+        return
+    if token and len(token) < TOKEN_CHARACTERS:
+        needed = f"must have at least {TOKEN_CHARACTERS} characters, as other machines could guess it"
+        document.problem(("web", "token"), needed)
+    if not token and metrics.get("public") is not True:
+        document.problem(("web", "host"), f"other machines are served with a token only: {remedy}")
+    other = metrics.get("token")
+    if isinstance(other, str) and 0 < len(other) < TOKEN_CHARACTERS:
+        document.problem(("metrics", "token"), f"must have at least {TOKEN_CHARACTERS} characters")
 
 
 def _check_names(document: Document, mirrors: list[tuple[KeyPath, dict[str, Any]]]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, PlainSerializer, Strict
@@ -14,6 +15,8 @@ from causeway.core.choices import Compat
 LogFormat = Literal["auto", "text", "json"]
 
 PORT = 7081
+TOKEN_CHARACTERS = 16
+"""Of a token that clients on other machines could try to guess."""
 
 AutoPort = Annotated[
     Annotated[int, Strict(), Field(ge=0, le=65_535)] | None,
@@ -23,6 +26,38 @@ AutoPort = Annotated[
 ]
 
 
+def is_loopback(host: str) -> bool:
+    """Whether a server at this address can be reached from this machine alone."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class WebTlsSettings(ConfigTable):
+    """TLS for all of these. PEM files; renewed ones are used without a restart."""
+
+    certificate: str = Field(
+        min_length=1,
+        description="File with the server's certificate and its chain.",
+        examples=["/etc/causeway/page.pem"],
+    )
+    key: str = Field(
+        default="",
+        description="File with the private key; empty if it is in `certificate`.",
+        examples=["/etc/causeway/page.key"],
+    )
+    key_password: str = Field(
+        default="", description="Password of an encrypted key.", examples=["${env:PAGE_KEY_PASSWORD}"]
+    )
+    client_ca: str = Field(
+        default="",
+        description="File with certificates of authorities: clients, probes too, must have a certificate of "
+        "one of them.",
+        examples=["/etc/causeway/clients-ca.pem"],
+    )
+
+
 class WebSettings(ConfigTable):
     """The page, its API, the health probes and `/metrics`, all on one port."""
 
@@ -30,8 +65,8 @@ class WebSettings(ConfigTable):
     host: str = Field(
         default="127.0.0.1",
         min_length=1,
-        description="Address to listen on. Everyone who can connect to it can read topics, offsets and the "
-        "configuration without its secrets.",
+        description="Address to listen on. Any but this machine's loopback address needs a `token`, for "
+        "reading too.",
         examples=["0.0.0.0"],
     )
     port: AutoPort = Field(
@@ -41,9 +76,34 @@ class WebSettings(ConfigTable):
     )
     token: str = Field(
         default="",
-        description="Bearer token for pause, resume and verify. Empty disables these actions.",
+        description="Bearer token for actions (pause, resume, verify, failover); empty disables them. With "
+        "`private`, or where other machines are served, for reading too; it then has at least "
+        f"{TOKEN_CHARACTERS} characters.",
         examples=["${env:CAUSEWAY_TOKEN}"],
     )
+    private: Flag = Field(
+        default=False,
+        description="Whether reading needs the token on this machine's loopback address too: otherwise every "
+        "user of this machine can read topics, offsets and the configuration without its secrets.",
+    )
+    allowed_hosts: Annotated[
+        tuple[str, ...], BeforeValidator(fields.several), Shown("string or list of strings")
+    ] = Field(
+        default=(),
+        description="Host names by which it may be addressed, besides IP addresses, localhost and `host`: "
+        'names of this machine or of a proxy before it. This stops DNS rebinding; "*" allows every name.',
+        examples=[["mirror.example.com"]],
+    )
+    tls: WebTlsSettings | None = Field(
+        default=None,
+        description="TLS: switched on by this table.",
+        examples=[{"certificate": "/etc/causeway/page.pem", "key": "/etc/causeway/page.key"}],
+    )
+
+    @property
+    def reads_with_token(self) -> bool:
+        """Whether reading needs the token."""
+        return self.private or not is_loopback(self.host)
 
 
 class MetricsSettings(ConfigTable):
@@ -55,6 +115,16 @@ class MetricsSettings(ConfigTable):
         default=(),
         description="Other tools whose metric names are exported too, for existing dashboards and alerts.",
         examples=[["kaf-relay"]],
+    )
+    token: str = Field(
+        default="",
+        description="Bearer token that reads `/metrics` and nothing else, for Prometheus. If it is set, "
+        "`/metrics` needs it, or the `token` under [web].",
+        examples=["${env:METRICS_TOKEN}"],
+    )
+    public: Flag = Field(
+        default=False,
+        description="Whether `/metrics` needs no token, wherever it is served.",
     )
     max_partitions: fields.Rate = Field(
         default=1_000,

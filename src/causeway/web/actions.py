@@ -1,13 +1,8 @@
-"""Pause, resume, verify, failover: the requests that change something. POST only, with the token.
-
-The token is sent in a header, which another site's form or image cannot send: there is nothing to forge. The
-page keeps the token in sessionStorage, and no cookie is ever set.
-"""
+"""Pause, resume, verify, failover: the requests that change something. POST only, with the token."""
 
 from __future__ import annotations
 
 import asyncio
-import hmac
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -18,14 +13,12 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from causeway.web.api import JsonModel, find_mirror
+from causeway.web.access import Access
+from causeway.web.api import find_mirror
 from causeway.web.api_schema import ApiAccepted
+from causeway.web.json_model import JsonModel
 from causeway.web.source import Source
 
-NO_TOKEN = (
-    "no token is configured, so actions are disabled: "
-    'set `token = "${env:CAUSEWAY_TOKEN}"` under [web] in the configuration, and restart'
-)
 BODY_BYTES = 4_096
 BODY_SECONDS = 5.0
 """A body is a name at most: a client that takes longer gets a 408."""
@@ -34,9 +27,9 @@ FAILOVER = {"pool": "", "node": "", "force": False}
 
 
 class Actions:
-    def __init__(self, source: Source, token: str) -> None:
+    def __init__(self, source: Source, access: Access) -> None:
         self._source = source
-        self._token = token.encode()
+        self._access = access
 
     def routes(self) -> list[BaseRoute]:
         mirror = "/mirrors/{name}"
@@ -75,21 +68,10 @@ class Actions:
 
         Checks the token first: without it a client learns nothing.
         """
-        self._check_token(request.headers)
+        await self._access.check_action(request.headers)
         given = _given(await _body(request))
         by = _by(given) or f"a client at {request.client.host if request.client else '?'}"
         return find_mirror(self._source, request.path_params["name"]).name, by, given
-
-    def _check_token(self, headers: Mapping[str, str]) -> None:
-        if not self._token:
-            raise HTTPException(403, NO_TOKEN)
-        scheme, _, sent = headers.get("authorization", "").partition(" ")
-        if scheme.lower() != "bearer" or not sent:
-            raise HTTPException(
-                401, "the token is missing: Authorization: Bearer …", {"WWW-Authenticate": "Bearer"}
-            )
-        if not hmac.compare_digest(sent.strip().encode("latin-1"), self._token):
-            raise HTTPException(403, "the token is wrong")
 
 
 async def _body(request: Request) -> bytes:

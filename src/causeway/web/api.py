@@ -10,20 +10,12 @@ from starlette.routing import BaseRoute, Route
 
 from causeway.core.snapshot import MirrorView
 from causeway.web import api_responses, pool_responses
-from causeway.web.api_schema import ApiConfiguration, ApiEventList, ApiModel, ApiShardList
+from causeway.web.api_schema import ApiConfiguration, ApiEventList, ApiShardList
+from causeway.web.json_model import JsonModel
 from causeway.web.source import Source
 from causeway.web.stream import Feed
 
 LIMIT = 1_000
-
-
-class JsonModel(Response):
-    """A response of the API's schema."""
-
-    media_type = "application/json"
-
-    def __init__(self, model: ApiModel, status_code: int = 200) -> None:
-        super().__init__(model.model_dump_json(), status_code)
 
 
 class Api:

@@ -6,13 +6,13 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from jinja2 import Environment, FileSystemLoader
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Mount, Route
@@ -21,11 +21,14 @@ from starlette.types import Scope
 
 from causeway.errors import CausewayError
 from causeway.web import api_responses
-from causeway.web.actions import NO_TOKEN, Actions
-from causeway.web.api import Api, JsonModel
-from causeway.web.api_schema import ApiError
-from causeway.web.headers import HEADERS, SecurityHeaders
+from causeway.web.access import CLOSED, METRICS, NO_TOKEN, NO_TOKEN_TO_READ, Access, TokenCheck
+from causeway.web.actions import Actions
+from causeway.web.api import Api
+from causeway.web.api_schema import ApiFinding
+from causeway.web.headers import SecurityHeaders
 from causeway.web.health import Health
+from causeway.web.hosts import HostCheck
+from causeway.web.rejections import bug, impossible, rejected
 from causeway.web.source import Source
 from causeway.web.stream import Feed, clock
 
@@ -34,24 +37,23 @@ EXPOSITION = "text/plain; version=0.0.4; charset=utf-8"
 
 
 def application(
-    source: Source, token: str = "", hosts: Sequence[str] = (), now: Callable[[], int] = clock
+    source: Source, access: Access = CLOSED, hosts: Sequence[str] = (), now: Callable[[], int] = clock
 ) -> Starlette:
     """The page, the API, the metrics and the probes over a source.
 
-    Without a token nothing can be changed. `hosts`: the only host names it responds to, if given; this stops
-    DNS rebinding, where another site's name resolves to this machine.
+    `hosts`: the names that it responds to, besides IP addresses and localhost.
     """
     feed = Feed(source, now)
-    health = Health(source, now)
-    names = (
-        [Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False)] if hosts else []
-    )
+    health = Health(source, access, now)
     pages = Environment(loader=FileSystemLoader(HERE / "templates"), autoescape=True)
 
     async def page(request: Request) -> Response:
-        status = api_responses.process(source.snapshot(), feed.history, now())
         template = pages.get_template("page.html")
-        return HTMLResponse(template.render(dict(status), no_token="" if token else NO_TOKEN))
+        no_token = "" if access.token else NO_TOKEN
+        if access.private:
+            return HTMLResponse(template.render(_without_data(access), no_token=no_token))
+        status = api_responses.process(source.snapshot(), feed.history, now())
+        return HTMLResponse(template.render(dict(status), no_token=no_token))
 
     async def metrics(request: Request) -> Response:
         return Response(await run_in_threadpool(source.metrics), media_type=EXPOSITION)
@@ -67,19 +69,30 @@ def application(
     app = Starlette(
         routes=[
             Route("/", page),
-            Route("/metrics", metrics),
+            Route(METRICS, metrics),
             Route("/livez", health.livez),
             Route("/readyz", health.readyz),
             Route("/startupz", health.startupz),
-            Mount("/api/v1", routes=[*Api(source, feed).routes(), *Actions(source, token).routes()]),
+            Mount("/api/v1", routes=[*Api(source, feed).routes(), *Actions(source, access).routes()]),
             Mount("/static", Files(directory=HERE / "static")),
         ],
-        middleware=[Middleware(SecurityHeaders), *names],
-        exception_handlers={HTTPException: _rejected, CausewayError: _impossible, Exception: _bug},
+        middleware=[
+            Middleware(SecurityHeaders),
+            Middleware(HostCheck, allowed=hosts),
+            Middleware(TokenCheck, access=access),
+        ],
+        exception_handlers={HTTPException: rejected, CausewayError: impossible, Exception: bug},
         lifespan=lifespan,
     )
     app.state.feed = feed
     return app
+
+
+def _without_data(access: Access) -> dict[str, Any]:
+    """The page as anyone may load it: it asks for the token, and then for the data."""
+    what = "Enter the token to see the mirrors." if access.token else NO_TOKEN_TO_READ
+    finding = ApiFinding(level="notice", what=what, todo="", mirror="")
+    return {"private": "token" if access.token else "not configured", "findings": [finding], "mirrors": []}
 
 
 class Files(StaticFiles):
@@ -89,22 +102,3 @@ class Files(StaticFiles):
         response = await super().get_response(path, scope)
         response.headers["Cache-Control"] = "no-cache"
         return response
-
-
-async def _rejected(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    response = JsonModel(ApiError(error=error.detail, todo=""), error.status_code)
-    response.headers.update(error.headers or {})
-    return response
-
-
-async def _impossible(request: Request, error: Exception) -> Response:
-    assert isinstance(error, CausewayError)
-    return JsonModel(ApiError(error=str(error), todo=error.todo), 409)
-
-
-async def _bug(request: Request, error: Exception) -> Response:
-    # Runs outside of the middleware, so it sets the headers itself.
-    response = JsonModel(ApiError(error="this is a bug: see the log of the process", todo=""), 500)
-    response.headers.update(HEADERS)
-    return response

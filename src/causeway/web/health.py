@@ -9,18 +9,21 @@ from starlette.responses import Response
 
 from causeway.core.snapshot import ENDED, UNROUTABLE, MirrorView, Snapshot
 from causeway.core.times import span
-from causeway.web.api import JsonModel
+from causeway.web.access import Access
 from causeway.web.api_schema import ApiLive, ApiReady, ApiStarted
 from causeway.web.health_summary import partition_name, stale, unreported
+from causeway.web.json_model import JsonModel
 from causeway.web.source import Source
 
+WITH_TOKEN = "the reasons are shown with the token alone"
 NAMED = 5
 """Maximum number of partitions named per reason."""
 
 
 class Health:
-    def __init__(self, source: Source, now: Callable[[], int]) -> None:
+    def __init__(self, source: Source, access: Access, now: Callable[[], int]) -> None:
         self._source = source
+        self._access = access
         self._now = now
 
     async def livez(self, request: Request) -> Response:
@@ -28,12 +31,19 @@ class Health:
 
     async def readyz(self, request: Request) -> Response:
         reasons = unready(self._source.snapshot(), self._now())
-        return JsonModel(ApiReady(ready=not reasons, reasons=reasons), 503 if reasons else 200)
+        return JsonModel(
+            ApiReady(ready=not reasons, reasons=self._shown(request, reasons)), 503 if reasons else 200
+        )
 
     async def startupz(self, request: Request) -> Response:
         snapshot = self._source.snapshot()
         reasons = [] if snapshot.prepared else unprepared(snapshot)
-        return JsonModel(ApiStarted(started=not reasons, reasons=reasons), 503 if reasons else 200)
+        return JsonModel(
+            ApiStarted(started=not reasons, reasons=self._shown(request, reasons)), 503 if reasons else 200
+        )
+
+    def _shown(self, request: Request, reasons: list[str]) -> list[str]:
+        return reasons if not reasons or self._access.shows_reasons(request.headers) else [WITH_TOKEN]
 
 
 def unready(snapshot: Snapshot, now: int) -> list[str]:

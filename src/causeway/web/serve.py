@@ -7,16 +7,16 @@ import errno
 import socket
 import threading
 import time
+from functools import partial
 
 import uvicorn
 from starlette.applications import Starlette
 
 from causeway.errors import SetupError
 from causeway.web.connections import Connection
+from causeway.web.tls import Certificate
 
 HOST, PORT = "127.0.0.1", 7081
-LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-"""Host names of a server that listens only on this machine: the application's `hosts` in that case."""
 START_SECONDS = 20.0
 STOP_SECONDS = 5.0
 
@@ -24,15 +24,22 @@ STOP_SECONDS = 5.0
 class Server:
     """Serves from `start` to `stop`. Leaves signals to the caller, and does not log requests."""
 
-    def __init__(self, application: Starlette, host: str = HOST, port: int = PORT) -> None:
+    def __init__(
+        self,
+        application: Starlette,
+        host: str = HOST,
+        port: int = PORT,
+        certificate: Certificate | None = None,
+    ) -> None:
         self._application = application
         self._host = host
         self._port = port
+        self._scheme = "https" if certificate else "http"
         self._server = uvicorn.Server(
             uvicorn.Config(
                 application,
                 loop="asyncio",
-                http=Connection,
+                http=partial(Connection, certificate=certificate),  # type: ignore[arg-type]
                 ws="none",
                 lifespan="on",
                 log_config=None,
@@ -52,7 +59,7 @@ class Server:
         """Raises SetupError if it cannot listen there."""
         self._socket = self._bound()
         host, port = self._socket.getsockname()[:2]
-        self.address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        self.address = f"{self._scheme}://{f'[{host}]' if ':' in host else host}:{port}"
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="web", daemon=True)
         self._thread.start()
         deadline = time.monotonic() + START_SECONDS

@@ -1,11 +1,10 @@
-// Pause, resume, verify, and moves to another node of a pool. The token is entered once, and kept by this tab only.
+// Pause, resume, verify, and moves to another node of a pool.
 
 import { ApiError, get, mirrorPath, post } from "./api.js";
 import { find, setData, setText } from "./dom.js";
 import { duration } from "./format.js";
+import { askForToken, forgetToken, storedName, storedToken } from "./token.js";
 
-const TOKEN = "causeway-token";
-const BY = "causeway-by";
 const POLL = 1000;
 const JOB_TEXT = {
   running: "Comparing both clusters",
@@ -19,21 +18,9 @@ export class Actions {
     this.name = null;
     this.enabled = find("no-token").hidden;
     this.job = null;
-    this.dialog = find("token-dialog");
     for (const action of ["pause", "resume", "verify"]) {
       find(action).addEventListener("click", () => this.request(action));
     }
-    find("token-cancel").addEventListener("click", () => this.dialog.close());
-    this.dialog.addEventListener("close", () => (this.pending = null));
-    find("token-form").addEventListener("submit", (event) => {
-      event.preventDefault();
-      sessionStorage.setItem(TOKEN, find("token").value);
-      sessionStorage.setItem(BY, find("by").value);
-      find("token").value = "";
-      const { action, more } = this.pending;
-      this.dialog.close();
-      this.request(action, more);
-    });
   }
 
   show(mirror) {
@@ -47,31 +34,18 @@ export class Actions {
   }
 
   async request(action, more = {}) {
-    const token = sessionStorage.getItem(TOKEN);
-    if (!token) {
-      this.askForToken(action, more, "");
-      return;
-    }
+    if (!storedToken() && !(await askForToken(""))) return;
     try {
-      const by = sessionStorage.getItem(BY) ?? "";
-      const accepted = await post(mirrorPath(this.name, action), token, { by, ...more });
+      const accepted = await post(mirrorPath(this.name, action), { by: storedName(), ...more });
       if (action === "verify") this.follow(accepted.job, this.name);
     } catch (error) {
-      if (error instanceof ApiError && [401, 403].includes(error.code)) {
-        sessionStorage.removeItem(TOKEN);
-        this.askForToken(action, more, error.message);
+      if (error instanceof ApiError && error.needsToken) {
+        forgetToken();
+        if (await askForToken(error.message)) this.request(action, more);
       } else {
         this.showJob({ state: "failed", lines: [] }, `${action} failed: ${error.message}`);
       }
     }
-  }
-
-  askForToken(action, more, problem) {
-    this.pending = { action, more };
-    setText(find("token-error"), problem);
-    find("by").value = sessionStorage.getItem(BY) ?? "";
-    this.dialog.showModal();
-    find("token").focus();
   }
 
   async follow(id, name) {

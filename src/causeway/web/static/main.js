@@ -5,6 +5,7 @@ import { time } from "./format.js";
 import { MirrorSection } from "./mirror.js";
 import { clickedMirror, showDisconnected, showOverview } from "./overview.js";
 import { connect } from "./stream.js";
+import { listenToDialog } from "./token.js";
 
 const section = new MirrorSection();
 let latest = null;
@@ -45,6 +46,7 @@ function setConnection(state) {
   setText(find("connection"), connection === "lost" ? `connection lost at ${time(now, now)}, retrying` : connection);
 }
 
+listenToDialog();
 connect(
   (status) => {
     latest = status;
