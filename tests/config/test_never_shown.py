@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from causeway.config import Settings, load
+from causeway.config.effective import effective
 from causeway.config.properties import JAVA_NAMES, REFUSED
 from causeway.config.routing import ConfigTable
 from causeway.config.schema import TABLES, inner_tables, is_property_table
@@ -82,6 +83,12 @@ def test_a_value_from_a_reference_is_not_shown(loaded: Load, key: str, secret: s
         f"[clusters.tokyo.tls]\nkey_password = '{CANARY}'",
         f"[clusters.tokyo.tls]\nkey = ['{CANARY}']\ncertificate = '-----BEGIN PRIVATE KEY-----{CANARY}'",
         f"[clusters.tokyo]\nsasl = '{CANARY}'",
+        f"[clusters.tokyo.sasl]\nmechanism = 'OAUTHBEARER'\ntoken_url = 'https://id:{CANARY}@idp'",
+        f"[clusters.lyon]\nbootstrap_servers = 'user:{CANARY}@lyon:9092'",
+        f"[web.tls]\nkey_password = '{CANARY}'",
+        f"[web]\ntoken = ['{CANARY}']",
+        f"[web]\nhost = '0.0.0.0'\ntoken = '{CANARY}'",
+        f"[metrics]\ntoken = {{ x = '{CANARY}' }}",
         f"[clusters.tokyo]\nsasl.extensions = {{ a = '{CANARY},' }}",
         f"[clusters.lyon]\nproperties = '{CANARY}'\nbootstrap_servers = 'x:1'",
         f"[clusters.lyon]\nproperties = ['{CANARY}']\nbootstrap_servers = 'x:1'",
@@ -177,3 +184,30 @@ def test_whatever_is_configured_loads_or_is_refused(
         except ConfigError as error:
             assert error.problems
             assert all(problem.isprintable() for problem in error.problems)
+
+
+def test_the_effective_configuration_shows_no_secret(loaded: Load) -> None:
+    tables = {
+        "clusters.tokyo.sasl": {"mechanism": "SCRAM-SHA-256", "username": "me", "password": CANARY},
+        "clusters.tokyo.tls": {
+            "certificate": "/c.pem",
+            "key_password": CANARY,
+            "key": f"-----BEGIN PRIVATE KEY-----\n{CANARY}",
+        },
+        "clusters.paris.consumer": {"proxy.url": f"http://me:{CANARY}@proxy:3128", "my.api.key": CANARY},
+        "web": {"token": CANARY},
+        "web.tls": {"certificate": "/c.pem", "key_password": CANARY},
+        "metrics": {"token": CANARY},
+        "spark.properties": {"spark.hadoop.fs.s3a.secret.key": CANARY, "spark.x": f"jdbc://me:{CANARY}@db"},
+    }
+    text = "".join(f"[{name}]\n{_lines(table)}" for name, table in tables.items())
+    settings = loaded(GOOD + text)
+
+    shown = effective(settings, settings.mirrors[0])
+
+    assert shown.count("***") == 10
+    assert CANARY not in shown + repr(settings) + str(settings)
+
+
+def _lines(table: dict[str, str]) -> str:
+    return "".join(f"{written(key)} = {written(value)}\n" for key, value in table.items())

@@ -32,6 +32,44 @@ def serve() -> Iterator[Serve]:
         server.stop()
 
 
+def test_a_private_page_shows_nothing_until_the_token_is_entered(page: Page) -> None:
+    shown = Shown(made.stopped())
+    server = Server(application(shown, Access(made.TOKEN, private=True), now=lambda: NOW), port=0)
+    server.start()
+    try:
+        page.go(server.address)
+        page.until("document.querySelector('#token-dialog').open", "it asks for the token")
+        assert "orders" not in page.js("document.documentElement.outerHTML")
+        assert page.errors == []
+        page.js("document.querySelector('#token-cancel').click()")
+        page.until("document.querySelector('#connection').innerText === 'token required'", "it says so")
+        page.js("document.querySelector('#connection').click()")
+        page.until("document.querySelector('#token-dialog').open", "it asks again")
+        _enter(page, "wrong")
+        page.until(
+            "document.querySelector('#token-error').innerText === 'the token is wrong'",
+            "a wrong token is refused",
+        )
+        page.errors.clear()  # the browser lists the 403
+        _enter(page, made.TOKEN)
+        page.until("document.querySelector('#health-what').innerText.includes('orders[1]')", "it shows them")
+        page.until("document.querySelectorAll('#offsets tr').length === 2", "the offsets are shown")
+        page.until("document.querySelector('#configuration').textContent.includes('paris')", "all is read")
+        page.js("document.querySelector('#pause').click()")
+        eventually(lambda: shown.asked, "the token is not asked for again")
+        assert shown.asked == [("pause", "paris-to-tokyo", "ann")]
+        assert made.TOKEN not in page.js("document.documentElement.outerHTML")
+        assert page.errors == []
+    finally:
+        server.stop()
+
+
+def _enter(page: Page, token: str) -> None:
+    page.js(f"document.querySelector('#token').value = {token!r}")
+    page.js("document.querySelector('#by').value = 'ann'")
+    page.js("document.querySelector('#token-submit').click()")
+
+
 def test_names_with_markup_are_text(serve: Serve, page: Page) -> None:
     page.go(serve(Shown(made.markup())))
     page.until(f"document.querySelector('#events').innerText.includes({made.MARKUP!r})", "the event is shown")

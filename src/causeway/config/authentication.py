@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from causeway.config.fields import Flag, Late, Shown
+from causeway.config.fields import Flag, Late, Shown, without_user
 from causeway.config.routing import ConfigTable
 
 Mechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"]
@@ -47,7 +47,7 @@ class SaslSettings(ConfigTable):
         description="For OAUTHBEARER: a file with the token. It is read again every minute.",
         examples=["/var/run/secrets/tokens/kafka"],
     )
-    token_url: Text = Field(
+    token_url: Annotated[str, Late(), AfterValidator(without_user), Shown("string")] = Field(
         default="",
         description="For OAUTHBEARER instead: where clients get tokens by OIDC client credentials.",
         examples=["https://idp.example.com/oauth2/token"],

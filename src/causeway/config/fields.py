@@ -105,8 +105,16 @@ def _matching(pattern: re.Pattern[str], message: str) -> AfterValidator:
     return AfterValidator(check)
 
 
+def without_user(value: str) -> str:
+    """Refuses `user:password@` in an address, without repeating it."""
+    if "@" in value:
+        raise ValueError("must not have a user or a password in it: they are in [clusters.<alias>.sasl]")
+    return value
+
+
 def _servers(value: str) -> str:
     servers = [server.strip() for server in value.split(",")]
+    without_user(value)
     for server in servers:
         host, colon, port = server.rpartition(":")
         bare = not colon or server.endswith("]")  # no port, as in "host" or "[::1]"

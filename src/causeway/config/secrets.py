@@ -22,6 +22,8 @@ _read: dict[str, str] = {}
 
 _REFERENCE = re.compile(r"\$\$\{|\$\{([^}]*)(\}?)")
 _WHOLE_REFERENCE = re.compile(r"\$\{(env|file|dir):[^}]+\}")
+_USER = re.compile(r"//[^/@\s]+@")
+"""User and password in an address."""
 _LARGEST = 1024 * 1024
 _KINDS = 'references are ${env:NAME}, ${file:/path} or ${dir:/path:key} ("$${" is a literal "${")'
 
@@ -57,7 +59,7 @@ def is_secret(name: str) -> bool:
 def redact(name: str, value: str) -> str:
     """`value` as it may be shown: references unchanged, other values of secret names hidden."""
     secret = is_secret(name) or "PRIVATE KEY-" in value
-    return value if not secret or _WHOLE_REFERENCE.fullmatch(value) else "***"
+    return _USER.sub("//***@", value) if not secret or _WHOLE_REFERENCE.fullmatch(value) else "***"
 
 
 def redacted(name: str, value: Any) -> Any:
