@@ -24,6 +24,7 @@ from causeway.compat.kafka_reo.config import translate as translate_reo
 from causeway.compat.translation import Translation
 from causeway.compat.wording import reworded
 from causeway.config import Settings
+from causeway.core.cluster import Cluster
 from causeway.core.snapshot import EventView
 from causeway.errors import AccessDenied, CausewayError, PlanRefused, Unreachable
 from causeway.kafka.failures import as_user_error
@@ -109,7 +110,12 @@ def test_an_address_that_does_not_respond_is_named_by_the_tools_own_keys(
 
 def test_errors_of_a_cluster_have_its_alias() -> None:
     for code in (KafkaError.SASL_AUTHENTICATION_FAILED, KafkaError._TRANSPORT):
-        assert as_user_error(KafkaError(code), "node1", "a:1", "listing topics").cluster == "node1"
+        assert (
+            as_user_error(
+                KafkaError(code), Cluster("node1", {"bootstrap.servers": "a:1"}), "listing topics"
+            ).cluster
+            == "node1"
+        )
 
 
 class Failing:

@@ -106,7 +106,7 @@ def test_a_ledger_is_not_created_while_it_is_unknown_whether_there_was_one(
 ) -> None:
     ensure_topics(view, "lost", 1, 1)
     fill(line, "__causeway.lost.offsets", (b"c|t|0", b"{}"))
-    view._admin.delete_topics([ledger_topic("lost")])[ledger_topic("lost")].result()
+    view._admin.client.delete_topics([ledger_topic("lost")])[ledger_topic("lost")].result()
 
     with no_responses(line), pytest.raises(Unreachable, match="does not respond"):
         ensure_topics(view, "lost", 1, 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from concurrent.futures import Future
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
@@ -39,6 +39,8 @@ class Admin:
     def __init__(self, topics: Mapping[str, object]) -> None:
         self._topics = topics
 
+    def poll(self, _timeout: float) -> None: ...
+
     def list_topics(self, timeout: float) -> object:
         return SimpleNamespace(cluster_id="c", topics=dict(self._topics), brokers={})
 
@@ -48,7 +50,7 @@ class Admin:
 
 def view(topics: Mapping[str, object]) -> ClusterView:
     made = ClusterView(Cluster("here", {"bootstrap.servers": "localhost:1"}))
-    made._admin = Admin(topics)
+    made._admin._client = cast(Any, Admin(topics))
     return made
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from confluent_kafka import Producer
@@ -153,7 +153,7 @@ def test_a_record_that_comes_while_a_timestamp_is_resolved_is_not_skipped(world:
     world.produce(topic, [(0, Rec(b"k", b"old", (), since - 60_000))])
     view = ClusterView(Cluster("src", {"bootstrap.servers": world.servers["source"]}))
     view.connect()
-    view._admin = Busy(view._admin, world, topic)
+    view._admin._client = cast(Any, Busy(view._admin.client, world, topic))
 
     offset = view.offsets([(topic, 0)], since)
 

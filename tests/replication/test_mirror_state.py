@@ -12,6 +12,7 @@ from causeway.core.cluster import Cluster
 from causeway.core.ledger_record import Heartbeat
 from causeway.core.plan import Plan
 from causeway.core.snapshot import EventView
+from causeway.errors import AccessDenied, Unreachable
 from causeway.replication.event_log import EventLog
 from causeway.replication.mirror_state import MirrorState, Side
 
@@ -131,3 +132,22 @@ def test_a_mirror_that_has_ended_stays_ended(state: MirrorState, ended: Any) -> 
     assert state.heartbeat(beat(1))
     state.settle("running")
     assert shown(state) == ended
+
+
+def test_why_a_cluster_refuses_the_mirror_is_shown_until_it_responds(
+    state: MirrorState, reported: list[str]
+) -> None:
+    running(state)
+    state.wait_for("source", "paris", Unreachable("no response"))
+    assert state.status.view.waiting_why == ""
+    denied = AccessDenied("connecting: access denied", why="wrong password", todo="correct it")
+    assert not state.waits_because_of(denied)
+    state.wait_for("source", "paris", denied)
+    view = state.status.view
+    assert (view.state, view.waiting_for) == ("waiting", "paris")
+    assert "wrong password" in view.waiting_why
+    assert view.waiting_todo == "correct it"
+    assert state.waits_because_of(denied)
+    state.responded("source")
+    assert (state.status.view.waiting_why, shown(state)) == ("", "running")
+    assert reported[-1] == "the source responds again"

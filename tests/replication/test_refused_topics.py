@@ -8,6 +8,7 @@ import pytest
 from confluent_kafka import KafkaError
 from confluent_kafka.admin import NewTopic
 
+from causeway.core.cluster import Cluster
 from causeway.core.plan import Refusal
 from causeway.core.route import Route
 from causeway.core.topic import TopicFacts
@@ -136,7 +137,11 @@ def test_topics_that_were_created_before_an_outage_are_known() -> None:
     ],
 )
 def test_a_cluster_that_rejects_a_request_is_not_unreachable(code: int, kind: type[CausewayError]) -> None:
-    error = as_user_error(KafkaError(code, "the broker's message"), "dst", "tokyo:9092", "creating topic t")
+    error = as_user_error(
+        KafkaError(code, "the broker's message"),
+        Cluster("dst", {"bootstrap.servers": "tokyo:9092"}),
+        "creating topic t",
+    )
     assert type(error) is kind
     assert error.why == "the broker's message"
     assert ("no response" in error.what) == (code == KafkaError._TIMED_OUT)

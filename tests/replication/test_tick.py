@@ -13,7 +13,7 @@ from causeway.config import MirrorSettings
 from causeway.core.ledger_record import LedgerRecord, NodeRequest, NodeRequestDone, Paused
 from causeway.core.plan import Plan
 from causeway.core.pool_snapshot import SourcePoolView
-from causeway.errors import IntegrityError, PlanRefused, Superseded, Unreachable
+from causeway.errors import AccessDenied, IntegrityError, PlanRefused, Superseded, Unreachable
 from causeway.kafka.task_errors import Again
 from causeway.replication.cut_reason import CutCause
 from causeway.replication.event_log import EventLog
@@ -44,6 +44,7 @@ class Scene:
         self.check_lease: Callable[[str], None] = nothing
         self.fetch_log_ends: Callable[[Any], None] = nothing
         self.nodes_changed = ""
+        self.waits_because: Exception | None = None
         self.changed: Callable[..., bool] = lambda _ledger, *, starting: False
         self.state = SimpleNamespace(
             events=EventLog("m", lambda _mirror, event: self.reported.append(event.what)),
@@ -53,12 +54,20 @@ class Scene:
             fetch_log_ends=lambda state: self.fetch_log_ends(state),
             measure=nothing,
             responded=self.responses.append,
-            wait_for=lambda side, cluster: self.waits.append((side, cluster)),
+            wait_for=self._wait_for,
+            waits_because_of=self._waits_because_of,
             waits_for=lambda _side: False,
             pools=SimpleNamespace(
                 settle=lambda _ledger, _events: self.nodes_changed, without_node=None, apply=nothing
             ),
         )
+
+    def _waits_because_of(self, error: Exception | None) -> bool:
+        return bool(self.state.current == "waiting") and error is self.waits_because
+
+    def _wait_for(self, side: str, cluster: str, error: Exception | None = None) -> None:
+        self.waits.append((side, cluster))
+        self.waits_because = error
 
     def _record(self, records: list[LedgerRecord]) -> None:
         self.written += records
@@ -146,6 +155,22 @@ def test_while_it_waits_the_same_error_is_not_repeated() -> None:
     scene.state.current = "waiting"
     ticker.tick(0)
     assert len(scene.reported) == 1
+
+
+def test_a_refusal_is_reported_at_once_though_the_mirror_waits_already() -> None:
+    scene = Scene()
+    scene.poll = raises(Unreachable("no response", cluster="tokyo"))
+    ticker = scene.ticker()
+    ticker.tick(0)
+    scene.state.current = "waiting"
+    denied = AccessDenied("access denied", why="wrong password", cluster="tokyo")
+    scene.poll = raises(denied)
+    ticker.tick(0)
+    ticker.tick(0)
+    assert scene.reported == [
+        "waiting for a response: no response",
+        "waiting for access: access denied · wrong password",
+    ]
 
 
 @pytest.mark.parametrize("error", [Superseded("a newer one"), PlanRefused("no"), IntegrityError("other ids")])

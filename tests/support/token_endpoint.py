@@ -24,6 +24,7 @@ class TokenEndpoint:
     def __init__(self) -> None:
         self.clients: dict[str, str] = {}
         self.lifetime = 300
+        self.audience = AUDIENCE
         self.tokens_given: list[str] = []  # the clients, in order
         self._key = generate_private_key(65537, 2048)
         self._key_id = uuid.uuid4().hex
@@ -34,13 +35,13 @@ class TokenEndpoint:
         self.token_url = f"{address}/token"
         self.jwks_url = f"{address}/jwks"
 
-    def token(self, client: str, *, lifetime: float | None = None, audience: str = AUDIENCE) -> str:
+    def token(self, client: str, *, lifetime: float | None = None) -> str:
         """A token for this client; with a negative lifetime one that has expired."""
         now = time.time()
         claims = {
             "iss": "tests",
             "sub": client,
-            "aud": audience,
+            "aud": self.audience,
             "iat": int(now) - 600,
             "exp": int(now + (self.lifetime if lifetime is None else lifetime)),
         }

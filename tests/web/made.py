@@ -181,7 +181,14 @@ def without_node() -> Snapshot:
     shown = pool(dead, short, no_node=why)
     since = NOW - 180_000
     return snapshot(
-        mirror(state="waiting", state_since=since, waiting_for="paris", waiting_why=why, pools=(shown,))
+        mirror(
+            state="waiting",
+            state_since=since,
+            waiting_for="paris",
+            waiting_why=why,
+            waiting_todo="bring back a node",
+            pools=(shown,),
+        )
     )
 
 

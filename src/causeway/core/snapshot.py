@@ -138,7 +138,8 @@ class MirrorView:
     failed_slices: int = 0
     group_commits: int = 0
     waiting_for: str = ""  # the cluster that does not respond, or the pool of which no node can be read
-    waiting_why: str = ""  # of a pool: why each of its nodes cannot be read from
+    waiting_why: str = ""  # if it responds: how it refuses this mirror; of a pool, why no node can be read
+    waiting_todo: str = ""  # and what to do about it
     blocked: str = ""  # why the destination rejects records although it responds
     blocked_todo: str = ""
     paused_by: str = ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from typing import Any, Literal
@@ -27,10 +26,10 @@ from confluent_kafka.admin import (
 
 from causeway.core.cluster import Cluster
 from causeway.core.topic import Replicas, TopicFacts
-from causeway.errors import CausewayError, Unreachable
-from causeway.kafka import clients
+from causeway.errors import AccessDenied, CausewayError, Unreachable
 from causeway.kafka.admin_responses import configs, listed_offsets, topic_facts
-from causeway.kafka.failures import as_user_error, error_of, is_denied, is_throttled
+from causeway.kafka.failures import as_user_error, error_of, is_throttled, silently_refused
+from causeway.kafka.renewal import RenewedAdmin
 
 At = Literal["earliest", "latest", "stable"] | int
 """A point of a log: log start, log end, last stable offset, or a timestamp in milliseconds."""
@@ -51,27 +50,29 @@ class ClusterView:
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
-        self._errors: deque[KafkaError] = deque(maxlen=20)
-        self._admin = clients.admin(cluster, on_error=self._errors.append)
+        self._admin = RenewedAdmin(cluster)
         self._cluster_id: str | None = None
+        self._silent = True  # no response yet, and no reason was looked for
 
     def connect(self, seconds: float = CONNECT_SECONDS) -> str:
         """Return the cluster's id, or raise why there is none, within ten seconds."""
         deadline = time.monotonic() + seconds
         while True:
             try:
-                self._cluster_id = self._admin.list_topics(timeout=min(1.0, seconds)).cluster_id
+                self._cluster_id = self._admin.client.list_topics(timeout=min(1.0, seconds)).cluster_id
                 if self._cluster_id:
+                    self._admin.succeeded()
+                    self._silent = False
                     return self._cluster_id
                 error = KafkaError(KafkaError._WAIT_COORD, "the cluster has no id yet")
             except KafkaException as exception:
-                self._admin.poll(0)
-                # "All brokers are down" follows the error that is the cause.
-                causes = [error for error in self._errors if error.code() != KafkaError._ALL_BROKERS_DOWN]
-                causes = [error for error in causes if is_denied(error)] or causes[-1:]
-                error = causes[0] if causes else error_of(exception)
-            if is_denied(error) or time.monotonic() >= deadline:
-                raise self._user_error(error, "connecting")
+                error = error_of(exception)
+            failure = self._user_error(error, "connecting")
+            if self._silent and not self._admin.causes():
+                self._silent = False  # to look once is enough
+                failure = silently_refused(self.cluster, "connecting") or failure
+            if isinstance(failure, AccessDenied) or time.monotonic() >= deadline:
+                raise failure
 
     def cluster_id(self) -> str:
         return self._cluster_id or self.connect()
@@ -100,7 +101,7 @@ class ClusterView:
         wanted = sorted(set(names))
         if not wanted:
             return {}
-        requests: dict[str, Future[Any]] = self._admin.describe_topics(
+        requests: dict[str, Future[Any]] = self._admin.client.describe_topics(
             TopicCollection(wanted), request_timeout=seconds, include_authorized_operations=rights
         )
         return requests
@@ -114,7 +115,7 @@ class ClusterView:
         """
         wanted = [ConsumerGroupTopicPartitions(group, offsets)]
         response: Future[Any]
-        (response,) = self._admin.alter_consumer_group_offsets(
+        (response,) = self._admin.client.alter_consumer_group_offsets(
             wanted, request_timeout=LONGEST_SECONDS
         ).values()
         return response
@@ -226,7 +227,7 @@ class ClusterView:
             # end, so it is not skipped. An end fetched afterwards could be after that record.
             ends = self.offsets(wanted, "latest", again=again)
             seconds = REQUEST_SECONDS  # for a timestamp a broker searches its indexes, maybe on disk
-        requests = self._admin.list_offsets(
+        requests = self._admin.client.list_offsets(
             {TopicPartition(*partition): spec for partition in wanted},
             isolation_level=isolation,
             request_timeout=seconds + len(wanted) / PARTITIONS_A_SECOND,
@@ -253,7 +254,9 @@ class ClusterView:
     def create_topic(self, name: str, partitions: int, replication: int, config: Mapping[str, str]) -> bool:
         """Create a topic; returns False where it exists already."""
         topic = NewTopic(name, num_partitions=partitions, replication_factor=replication, config=dict(config))
-        error = self._change(lambda: self._admin.create_topics([topic], request_timeout=REQUEST_SECONDS))
+        error = self._change(
+            lambda: self._admin.client.create_topics([topic], request_timeout=REQUEST_SECONDS)
+        )
         if error is not None:
             if error.code() == KafkaError.TOPIC_ALREADY_EXISTS:
                 return False
@@ -272,7 +275,9 @@ class ClusterView:
         rejected: dict[str, CausewayError] = {}
         if not wanted:
             return rejected
-        requests = self._admin.create_topics(wanted, request_timeout=REQUEST_SECONDS, validate_only=True)
+        requests = self._admin.client.create_topics(
+            wanted, request_timeout=REQUEST_SECONDS, validate_only=True
+        )
         for name, future in requests.items():
             try:
                 future.result()
@@ -284,7 +289,9 @@ class ClusterView:
 
     def grow_topic(self, name: str, partitions: int) -> None:
         wanted = [NewPartitions(name, partitions)]
-        error = self._change(lambda: self._admin.create_partitions(wanted, request_timeout=REQUEST_SECONDS))
+        error = self._change(
+            lambda: self._admin.client.create_partitions(wanted, request_timeout=REQUEST_SECONDS)
+        )
         if error is not None:
             raise self._user_error(error, f"adding partitions to topic {name}")
         self._wait_for(name, partitions)
@@ -321,11 +328,11 @@ class ClusterView:
         wanted = [ConfigResource(kind, name) for name in sorted(set(names))]
         if not wanted:
             return []
-        requests = self._admin.describe_configs(wanted, request_timeout=RESPONSE_SECONDS)
+        requests = self._admin.client.describe_configs(wanted, request_timeout=RESPONSE_SECONDS)
         entries, late = configs(requests, denied, self._user_error)
         if late:
             self._metadata(METADATA_SECONDS)
-            requests = self._admin.describe_configs(list(late), request_timeout=REQUEST_SECONDS)
+            requests = self._admin.client.describe_configs(list(late), request_timeout=REQUEST_SECONDS)
             more, late = configs(requests, denied, self._user_error)
             entries += more
         for resource, error in late.items():
@@ -333,13 +340,21 @@ class ClusterView:
         return entries
 
     def _metadata(self, seconds: float = REQUEST_SECONDS) -> Any:
-        try:
-            return self._admin.list_topics(timeout=seconds)
-        except KafkaException as exception:
-            raise self._user_error(error_of(exception), "listing topics") from None
+        """A cluster that refuses this client is not waited for any longer."""
+        first = min(1.0, seconds)
+        for wait_seconds in (first, seconds - first):
+            try:
+                metadata = self._admin.client.list_topics(timeout=wait_seconds)
+                self._admin.succeeded()
+                return metadata
+            except KafkaException as exception:
+                error = error_of(exception)
+            if self._admin.refused():
+                break
+        raise self._user_error(error, "listing topics")
 
     def _user_error(self, error: KafkaError, doing: str) -> CausewayError:
-        return as_user_error(error, self.cluster.alias, self.cluster.bootstrap_servers, doing)
+        return as_user_error(error, self.cluster, doing, self._admin.errors())
 
 
 __all__ = ["At", "ClusterView", "TopicFacts"]

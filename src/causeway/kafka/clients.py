@@ -6,8 +6,12 @@ output becomes errors and events.
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import logging
+import re
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, ThrottleEvent
@@ -15,7 +19,7 @@ from confluent_kafka.admin import AdminClient
 
 from causeway.config import secrets
 from causeway.core.cluster import Cluster
-from causeway.errors import ConfigError
+from causeway.errors import ConfigError, SecretMissing
 from causeway.kafka import credentials
 from causeway.kafka.native.library import Absent
 
@@ -27,6 +31,8 @@ PARTITION_FETCH_BYTES = 1024 * 1024  # the client's default
 
 Make = Callable[[dict[str, object]], Any]
 """Creates a handle from its properties: a class of the client, or of the native carrier."""
+
+_TLS_FILES = re.compile(r"ssl\.(ca|certificate|key|keystore|crl)\b|[Pp]rivate key|PKCS")
 
 ErrorCallback = Callable[[KafkaError], None]
 LogCallback = Callable[[str], None]
@@ -90,6 +96,29 @@ _PRODUCER: dict[str, object] = {
 }
 
 
+def resolved(cluster: Cluster, special: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The properties of the cluster's clients with the secrets in them, as they are now.
+
+    Files are read again each time, so a new client has a secret that was replaced meanwhile.
+    """
+    return {name: secrets.resolve(value) for name, value in {**cluster.properties, **(special or {})}.items()}
+
+
+def secret_versions(cluster: Cluster) -> object:
+    """A value that is another one when a secret or a certificate of the cluster's clients has changed."""
+    values = {**cluster.properties, **cluster.consumer, **cluster.producer}
+    versions: dict[str, object] = {}
+    for name, value in values.items():
+        with contextlib.suppress(ConfigError):  # missing while it is replaced
+            now = secrets.resolve(value)
+            versions[name] = hashlib.sha256(now.encode()).digest()
+            if name.endswith((".location", ".file")):
+                with contextlib.suppress(OSError, ValueError):  # or it is no path, but PEM itself
+                    file = Path(now).stat()
+                    versions[name] = (file.st_ino, file.st_mtime_ns, file.st_size)
+    return versions
+
+
 def _handle_properties(
     cluster: Cluster,
     defaults: Mapping[str, object],
@@ -98,12 +127,10 @@ def _handle_properties(
     on_error: ErrorCallback | None,
 ) -> dict[str, object]:
     """Merge properties: the user's override the defaults, `required` overrides both."""
-    chosen = {**cluster.properties, **special}
-    resolved = {name: secrets.resolve(value) for name, value in chosen.items()}
     return {
         **_COMMON,
         **defaults,
-        **credentials.usable(cluster.alias, resolved),
+        **credentials.usable(cluster.alias, resolved(cluster, special)),
         **required,
         "error_cb": on_error or (lambda error: None),
         "logger": _QUIET,
@@ -117,10 +144,14 @@ def _logger(on_log: LogCallback) -> logging.Logger:
 
 
 def _rejected(cluster: Cluster, exception: KafkaException) -> ConfigError:
-    return ConfigError(
+    """A running mirror waits for files that do not fit together: a key that is replaced, say, and its
+    certificate a moment later."""
+    why = exception.args[0].str()
+    kind = SecretMissing if _TLS_FILES.search(why) else ConfigError
+    return kind(
         "the Kafka client rejects a property",
         where=f'cluster "{cluster.alias}"',
-        why=exception.args[0].str(),
+        why=why,
         todo=f"correct it under [clusters.{cluster.alias}.sasl], .tls, .properties, .consumer or .producer",
         cluster=cluster.alias,
     )

@@ -17,7 +17,7 @@ from typing import Any
 
 from causeway.config import secrets
 from causeway.config.client_tables import PEM_TEXT, TOKEN_FILE, TRUSTSTORE, TRUSTSTORE_PASSWORD
-from causeway.errors import AccessDenied, ConfigError
+from causeway.errors import AccessDenied, ConfigError, SecretMissing
 
 REREAD_SECONDS = 60.0
 """How long a token counts as valid for the client, unless it expires earlier: it asks again before that."""
@@ -56,7 +56,10 @@ def _check_readable(alias: str, name: str, path: str) -> None:
     """Name the file that is missing: the client's own message has OpenSSL's error numbers in it."""
     if not os.access(path, os.R_OK):
         why = "cannot be read by this user" if Path(path).exists() else "there is no such file"
-        raise _unusable(alias, f"{name}: {path}", why)
+        # Missing while it is replaced, perhaps: a running mirror waits for it, as for any secret.
+        raise SecretMissing(
+            f"{name}: {path} cannot be used", where=f'cluster "{alias}"', why=why, cluster=alias
+        )
 
 
 def _certificates(alias: str, path: str, password: str) -> str:

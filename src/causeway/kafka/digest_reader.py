@@ -201,7 +201,7 @@ class PartitionReader:
                 " are not read",
             )
         cluster = self._cluster
-        return as_user_error(error, cluster.alias, cluster.bootstrap_servers, f"reading {self._where}")
+        return as_user_error(error, cluster, f"reading {self._where}")
 
     def _check(self, errors: list[KafkaError], silent: float) -> None:
         """Nothing came: raise where waiting longer cannot help."""

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 from confluent_kafka import KafkaError, KafkaException
 
-from causeway.errors import AccessDenied, CausewayError, PlanRefused, Unreachable
+from causeway.core.cluster import Cluster
+from causeway.errors import AccessDenied, CausewayError, ConfigError, PlanRefused, Unreachable
+from causeway.kafka import clients
+from causeway.kafka.connection_failures import (
+    Explanation,
+    explain,
+    explain_silence,
+    refuses_connection,
+    shortened,
+)
 
 _FENCED = frozenset(
     {
@@ -13,17 +24,12 @@ _FENCED = frozenset(
         KafkaError.INVALID_PRODUCER_EPOCH,
     }
 )
-_DENIED = frozenset(
+_NO_PERMISSION = frozenset(
     {
-        KafkaError._AUTHENTICATION,
-        KafkaError.SASL_AUTHENTICATION_FAILED,
-        KafkaError.UNSUPPORTED_SASL_MECHANISM,
-        KafkaError.ILLEGAL_SASL_STATE,
         KafkaError.TOPIC_AUTHORIZATION_FAILED,
         KafkaError.GROUP_AUTHORIZATION_FAILED,
         KafkaError.CLUSTER_AUTHORIZATION_FAILED,
         KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-        KafkaError._SSL,
     }
 )
 _POISON = frozenset(
@@ -123,7 +129,8 @@ def is_fenced(error: KafkaError) -> bool:
 
 
 def is_denied(error: KafkaError) -> bool:
-    return error.code() in _DENIED
+    """The cluster refuses this user: the connection itself, or what it asks for."""
+    return error.code() in _NO_PERMISSION or refuses_connection(error)
 
 
 def may_not(error: KafkaError) -> bool:
@@ -174,15 +181,24 @@ def is_throttled(error: KafkaError) -> bool:
     return bool(error.code() == KafkaError.THROTTLING_QUOTA_EXCEEDED)
 
 
-def as_user_error(error: KafkaError, alias: str, address: str, doing: str) -> CausewayError:
-    """The error as a user should read it, naming the alias and the address."""
-    user_error = _user_error(error, f'cluster "{alias}" at {address}', doing)
-    user_error.cluster = alias
+def as_user_error(
+    error: KafkaError, cluster: Cluster, doing: str, reported: Iterable[KafkaError] = ()
+) -> CausewayError:
+    """The error as a user should read it, naming the alias and the address.
+
+    `reported` are the errors that the client reported meanwhile: where no connection came about, one of them
+    is the cause.
+    """
+    user_error = _user_error(error, cluster, doing, reported)
+    user_error.cluster = cluster.alias
     return user_error
 
 
-def _user_error(error: KafkaError, where: str, doing: str) -> CausewayError:
-    if is_denied(error):
+def _user_error(
+    error: KafkaError, cluster: Cluster, doing: str, reported: Iterable[KafkaError]
+) -> CausewayError:
+    where = _where(cluster)
+    if error.code() in _NO_PERMISSION:
         return AccessDenied(f"{doing}: access denied", where=where, why=error.str())
     if error.code() in _REFUSED:
         return PlanRefused(
@@ -195,4 +211,34 @@ def _user_error(error: KafkaError, where: str, doing: str) -> CausewayError:
             why=error.str(),
             todo="start again: each start gets further; or raise this user's quota controller_mutation_rate",
         )
-    return Unreachable(f"{doing}: no response", where=where, why=error.str())
+    properties, reported = _properties(cluster), list(reported)
+    refusal = explain([error, *reported], properties)
+    if refusal is not None:
+        return _access_denied(refusal, doing, where)
+    causes = [one for one in reported if one.code() != KafkaError._ALL_BROKERS_DOWN]
+    return Unreachable(f"{doing}: no response", where=where, why=shortened((causes or [error])[-1].str()))
+
+
+def silently_refused(cluster: Cluster, doing: str) -> AccessDenied | None:
+    """The error for a client that gets no connection and reports no reason, if the listener's kind is one."""
+    refusal = explain_silence(_properties(cluster))
+    if refusal is None:
+        return None
+    denied = _access_denied(refusal, doing, _where(cluster))
+    denied.cluster = cluster.alias
+    return denied
+
+
+def _access_denied(refusal: Explanation, doing: str, where: str) -> AccessDenied:
+    return AccessDenied(f"{doing}: access denied", where=where, why=refusal.why, todo=refusal.todo)
+
+
+def _where(cluster: Cluster) -> str:
+    return f'cluster "{cluster.alias}" at {cluster.bootstrap_servers}'
+
+
+def _properties(cluster: Cluster) -> Mapping[str, str]:
+    try:
+        return clients.resolved(cluster)
+    except ConfigError:  # a secret was removed meanwhile: the next client reports it
+        return cluster.properties

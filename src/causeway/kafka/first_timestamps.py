@@ -34,7 +34,7 @@ def first_timestamps(
             error = error_of(exception)
             if not is_gone(error) and not is_unled(error):
                 doing = f"looking up the first record of {partition.topic}[{partition.partition}]"
-                raise as_user_error(error, cluster.alias, cluster.bootstrap_servers, doing) from None
+                raise as_user_error(error, cluster, doing) from None
             continue
         if result.offset >= 0 and result.timestamp >= 0:
             timestamps[partition.topic, partition.partition] = result.timestamp

@@ -23,9 +23,7 @@ def members(view: ClusterView, group: str) -> list[str]:
         error = error_of(exception)
         if error.code() == KafkaError.GROUP_ID_NOT_FOUND:
             return []
-        raise as_user_error(
-            error, cluster.alias, cluster.bootstrap_servers, f"describing group {group}"
-        ) from None
+        raise as_user_error(error, cluster, f"describing group {group}") from None
     return sorted(f"{member.client_id} on {member.host.lstrip('/')}" for member in described.members)
 
 
@@ -47,7 +45,5 @@ def committed(
         error = error_of(exception)
         if error.code() == KafkaError.GROUP_ID_NOT_FOUND:
             return {}
-        raise as_user_error(
-            error, cluster.alias, cluster.bootstrap_servers, f"reading the offsets of group {group}"
-        ) from None
+        raise as_user_error(error, cluster, f"reading the offsets of group {group}") from None
     return {(entry.topic, entry.partition): entry.offset for entry in offsets if entry.offset >= 0}

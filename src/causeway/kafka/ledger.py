@@ -19,7 +19,9 @@ from causeway.core.task_order import SeenLedger, ledger_topic
 from causeway.errors import IntegrityError, Unreachable
 from causeway.kafka import clients
 from causeway.kafka.admin import ClusterView
+from causeway.kafka.connection_failures import refuses_connection
 from causeway.kafka.failures import as_user_error
+from causeway.kafka.renewal import Renewal
 from causeway.kafka.task_errors import Again
 from causeway.rules.ledger_state import LedgerState
 
@@ -51,13 +53,16 @@ class LedgerReader:
         for partition, value in seen.records if seen else ():
             self.state.apply(partition, decode(value.encode()))
         self._from = dict(self._read)
+        self._renewal = Renewal.of(cluster)
         # Only an empty fetch shows the end of a partition: use short fetch waits while reading up to it.
         self._consumer = self._start(wait_ms=10)
 
     def _start(self, wait_ms: int, least_bytes: int = 1) -> Consumer:
+        self._fetching = (wait_ms, least_bytes)
         consumer = clients.consumer(
             self._cluster,
             self._group,
+            on_error=self._renewal.report,
             queued_max_messages_kbytes=8192,
             fetch_wait_max_ms=wait_ms,
             fetch_min_bytes=least_bytes,
@@ -90,16 +95,19 @@ class LedgerReader:
     def follow(self, *partitions: int) -> None:
         """From now on read only these partitions, with longer fetch waits; new records still come at once."""
         self._read = {number: self._read[number] for number in partitions}
-        self._consumer.close()
-        self._consumer = self._start(wait_ms=250)
+        self._restart(wait_ms=250)
 
     def watch(self) -> None:
         """From now on read several commits per fetch, of all partitions: a busy shard makes 100 a second.
 
         A fetch for each commit would cost the destination as many fetches again as its own readers do.
         """
-        self._consumer.close()
-        self._consumer = self._start(WATCH_MS, WATCH_BYTES)
+        self._restart(WATCH_MS, WATCH_BYTES)
+
+    def _restart(self, wait_ms: int, least_bytes: int = 1) -> None:
+        """Read on with a new consumer."""
+        old, self._consumer = self._consumer, self._start(wait_ms, least_bytes)
+        old.close()
 
     def read_to_end(self, seconds: float) -> LedgerState:
         """Read up to every partition's high watermark, taken now. The caller has fenced before.
@@ -128,6 +136,8 @@ class LedgerReader:
     def _entries_to(self, ends: Mapping[int, int], seconds: float) -> Iterator[LedgerEntry]:
         deadline = time.monotonic() + seconds
         while unread := [number for number, end in ends.items() if self._read[number] < end]:
+            if self._renewal.refused:
+                self._view.connect()  # raises why, if it is refused too
             if time.monotonic() > deadline:
                 raise Unreachable(
                     f"the ledger cannot be read to its end (partitions {unread})",
@@ -143,6 +153,9 @@ class LedgerReader:
         return [self._apply(entry) for entry in self._take(seconds, most)]
 
     def _take(self, seconds: float, most: int) -> list[LedgerEntry]:
+        if self._renewal.due:
+            self._renewal.renew()
+            self._restart(*self._fetching)
         first = self._consumer.poll(seconds)
         if first is None:
             return []
@@ -152,6 +165,8 @@ class LedgerReader:
             if error is not None:
                 if error.code() == KafkaError._PARTITION_EOF:
                     self._passed(message.partition(), message.offset())
+                elif refuses_connection(error):
+                    self._renewal.report(error)
                 elif not error.retriable() and error.code() != KafkaError._ALL_BROKERS_DOWN:
                     raise self._broken(error)
                 continue
@@ -209,8 +224,7 @@ class LedgerReader:
                 todo="find out what deleted records from the ledger; a new mirror name starts at the "
                 "beginning",
             )
-        cluster = self._cluster
-        return as_user_error(error, cluster.alias, cluster.bootstrap_servers, "reading the ledger")
+        return as_user_error(error, self._cluster, "reading the ledger")
 
 
 def read_image(cluster: Cluster, mirror: str, seconds: float = 30.0) -> LedgerState:

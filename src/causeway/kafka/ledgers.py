@@ -120,7 +120,7 @@ def _newest(
                     continue
                 else:
                     doing = "reading the ledgers of other mirrors"
-                    raise as_user_error(error, cluster.alias, cluster.bootstrap_servers, doing)
+                    raise as_user_error(error, cluster, doing)
                 if reached >= ends.get(at, 0):
                     ends.pop(at, None)
     finally:

@@ -132,5 +132,5 @@ class PoolView(ClusterView):
     def _use(self, view: ClusterView) -> None:
         """Queries go to this node from now on."""
         self._current = view
-        self.cluster, self._admin, self._errors = view.cluster, view._admin, view._errors
+        self.cluster, self._admin = view.cluster, view._admin
         self._cluster_id = view._cluster_id

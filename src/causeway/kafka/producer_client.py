@@ -17,13 +17,19 @@ from causeway.core.cluster import Cluster
 from causeway.core.position import SourcePartition
 from causeway.core.task_order import Limits
 from causeway.kafka import clients
-from causeway.kafka.failures import error_of, is_fenced
+from causeway.kafka.connection_failures import may_need_new_client
+from causeway.kafka.failures import as_user_error, error_of, is_fenced
 from causeway.kafka.task_errors import Again, Fenced, Refused, Unfit
 from causeway.rules.repeats import too_large_for_client, too_large_for_queue
 
+CONNECT_SECONDS = 1.0
 STUCK_SECONDS = 3.0
 
-CONNECTION_LOST = re.compile(r"^(FAIL\b.*in state UP|REQTMOUT\b)", re.DOTALL)
+CONNECTION_LOST = re.compile(
+    r"^(FAIL\b.*in state (UP|REAUTH|AUTH_HANDSHAKE|AUTH_REQ)\b|REQTMOUT\b)", re.DOTALL
+)
+"""A connection that authenticates again is in use: requests may be in flight. Its state is then that of the
+authentication, as that of a new connection is, so a new connection that is refused counts as lost too."""
 TRANSACTION_FAILED = re.compile(r"^TXNERR\b.*\([A-Z]\w*[^()]*\)\s*$", re.DOTALL)
 """A transaction that the destination failed; names of the client's own errors begin with _."""
 GAPLESS = re.compile(r"^FATAL\b.*Gap-less ordering", re.DOTALL)
@@ -47,6 +53,7 @@ class ProducerClient:
         self.timeout = limits.transaction_timeout
         self.connection_lost = ""  # how a connection was lost that may have had a request in flight
         self._trouble = ""  # the last problem that the client reported
+        self._refusals: list[KafkaError] = []  # how the destination refused this client last
         # How the open transaction failed. The client then drops what it still holds, and reports
         # that as purged. It reports the rejected record itself only where it has a delivery callback.
         self._rejection = ""
@@ -75,6 +82,23 @@ class ProducerClient:
         with contextlib.suppress(KafkaException, SystemError):
             self.handle.purge()
         del self.handle
+
+    def connect(self) -> None:
+        """Wait until the destination responds. Raises Again at once where it refuses this client.
+
+        The next attempt has a new client, with the secrets as they are then.
+        """
+        for seconds in (CONNECT_SECONDS, self.timeout):
+            try:
+                self.handle.list_topics(timeout=seconds)
+                return
+            except KafkaException as exception:
+                error = error_of(exception)
+            self.handle.poll(0)
+            if self._refusals:
+                break
+        failure = as_user_error(error, self.cluster, "connecting", self._refusals)
+        raise Again(str(failure), cluster=self.cluster.alias)
 
     def poll(self, seconds: float = 0.0) -> None:
         """Serve the client's callbacks."""
@@ -171,6 +195,8 @@ class ProducerClient:
 
     def _on_error(self, error: KafkaError) -> None:
         self._trouble = str(error.str())
+        if may_need_new_client(error):
+            self._refusals = [error]
 
     def _on_throttle(self, event: ThrottleEvent) -> None:
         self._throttled = max(self._throttled, time.monotonic() + event.throttle_time)

@@ -271,8 +271,7 @@ class _Reading:
                 why=error.str(),
                 todo="run the command again",
             )
-        cluster = self._cluster
-        return as_user_error(error, cluster.alias, cluster.bootstrap_servers, f"reading {where}")
+        return as_user_error(error, self._cluster, f"reading {where}")
 
 
 def _name(spot: Spot) -> str:

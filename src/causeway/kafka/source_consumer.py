@@ -27,6 +27,7 @@ from causeway.kafka.look_ahead import RecordRun, runs_of
 from causeway.kafka.native.consumer_handle import ObjectConsumer
 from causeway.kafka.partition_state import PartitionState
 from causeway.kafka.polled import NOTHING, FailedPartition, Polled, size_of
+from causeway.kafka.renewal import Renewal
 from causeway.kafka.source_group import SourceGroup
 from causeway.rules.integrity import LogFacts
 
@@ -73,6 +74,7 @@ class SourceConsumer:
         self.limits = limits
         self.gone: Callable[[], bool] | None = None  # tells that the cluster does not respond any more
         self.on_trouble: Callable[[], None] = lambda: None  # called when the client reports an error
+        self._renewal = Renewal.of(cluster)
         self._consumer = self._make_consumer()
 
     def _make_consumer(self) -> Any:
@@ -101,10 +103,16 @@ class SourceConsumer:
         self.waiting |= {lane.lane.source: lane.lane for lane in self.open.values()}
         self.open.clear()
         self._retry_at = 0.0
+        self._renewal.renew()
         self.limits = limits
         self._known_topics = set()
         self.topic_ids = {}
         self._consumer = self._make_consumer()
+
+    @property
+    def outdated(self) -> bool:
+        """Whether the source refuses this consumer, and a new one has other secrets to try: see `renew`."""
+        return self._renewal.due
 
     def connect_early(self) -> None:
         """Connect and fetch metadata while the ledger is read. Ignores errors: `log_facts` reports them."""
@@ -290,4 +298,5 @@ class SourceConsumer:
 
     def _on_error(self, error: KafkaError) -> None:
         self.trouble = str(error.str())
+        self._renewal.report(error)
         self.on_trouble()

@@ -48,7 +48,7 @@ class Transaction:
         """Fence every older attempt: from here on only this producer can commit under the id."""
         with client.translated("fencing"):
             # A handle that knows no broker yet retries its coordinator lookup after half a second.
-            client.handle.list_topics(timeout=client.timeout)
+            client.connect()
             client.handle.init_transactions(client.timeout)
         client.poll()
         client.connection_lost = ""  # a connection lost before the fence does not matter after it

@@ -9,6 +9,7 @@ from causeway.core.clock import now_ms
 from causeway.core.ledger_record import Heartbeat
 from causeway.core.position import SourcePartition
 from causeway.core.snapshot import ENDED, MirrorView, State
+from causeway.errors import AccessDenied
 from causeway.replication.event_log import EventLog
 from causeway.replication.in_sync import InSync
 from causeway.replication.mirror_setup import MirrorSetup
@@ -20,6 +21,9 @@ from causeway.rules.ledger_state import LedgerState
 
 WAITING: State = "waiting"
 LOG_STARTS_SECONDS = 10.0
+NO_NODE_TODO = (
+    "bring back a node that has the mirror's positions: the table of pools shows what each one lacks"
+)
 
 Side = Literal["source", "destination"]
 
@@ -37,6 +41,7 @@ class MirrorState:
         self._since = now_ms()
         self._otherwise: State = "starting"  # the state to return to when all clusters respond
         self._waiting_for: tuple[Side, str] | None = None  # the side and the cluster that do not respond
+        self._denied: AccessDenied | None = None  # how that cluster refuses this mirror, if it responds
         self._ordered: frozenset[int] | None = None  # shards of the newest orders; None before the first
         self._reported = False  # whether each of them sent a heartbeat under this lease
         self._timers = Timers()
@@ -59,7 +64,7 @@ class MirrorState:
             self._change(state)
             self.publish()
 
-    def wait_for(self, side: Side, cluster: str) -> None:
+    def wait_for(self, side: Side, cluster: str, error: Exception | None = None) -> None:
         """A cluster does not respond. `cluster` is its alias; empty if the error does not name it.
 
         Planning queries both sides, so the cluster may be on the other one. The node of a pool stands for the
@@ -70,11 +75,17 @@ class MirrorState:
         if cluster == destination:
             side = "destination"
         shown = cluster or (destination if side == "destination" else "a source")
-        if self.current != WAITING or self._waiting_for != (side, shown):
+        if self._waiting_for != (side, shown) or not self.waits_because_of(error):
             self._waiting_for = (side, shown)
+            self._denied = error if isinstance(error, AccessDenied) else None
             if self.current != WAITING:
                 self._change(WAITING)
             self.publish()
+
+    def waits_because_of(self, error: Exception | None) -> bool:
+        """Whether the mirror waits already, and this error is nothing new."""
+        denied = error if isinstance(error, AccessDenied) else None
+        return self.current == WAITING and str(denied) == str(self._denied)
 
     def waits_for(self, side: Side) -> bool:
         return self.current == WAITING and self._waiting_for is not None and self._waiting_for[0] == side
@@ -82,7 +93,7 @@ class MirrorState:
     def responded(self, side: Side) -> None:
         """A whole check of this side succeeded: return to the state from before, if it was waited for."""
         if self.waits_for(side):
-            self._waiting_for = None
+            self._waiting_for = self._denied = None
             self._change(self._otherwise)
             self.events.report("info", f"the {side} responds again")
             self.publish()
@@ -132,16 +143,25 @@ class MirrorState:
             starts=self._timers.due("log starts", LOG_STARTS_SECONDS),
         )
 
-    def _why_waiting(self) -> str:
-        """Why each node of the pool cannot be read from, if the mirror waits for one."""
+    def _why_waiting(self) -> tuple[str, str]:
+        """Why the mirror waits although a cluster responds, and what to do.
+
+        A cluster refuses it, or none of a pool's nodes can be read from.
+        """
         pool = self.pools.without_node
-        waits = pool is not None and self._waiting_for is not None and self._waiting_for[1] == pool.name
-        return pool.no_node if pool is not None and waits and self.current == WAITING else ""
+        if self.current != WAITING or self._waiting_for is None:
+            return "", ""
+        if self._denied is not None:
+            return str(self._denied), self._denied.todo
+        if pool is not None and self._waiting_for[1] == pool.name:
+            return pool.no_node, NO_NODE_TODO
+        return "", ""
 
     def _own_view(self) -> MirrorView:
         """The part of the view that only the driver knows."""
         setup, short = self._setup, self.in_sync.short
         waiting = self._waiting_for if self.current == WAITING else None
+        waiting_why, waiting_todo = self._why_waiting()
         return MirrorView(
             name=setup.name,
             state=self.current,
@@ -156,7 +176,8 @@ class MirrorState:
             events=self.events.kept,
             gaps=(),
             waiting_for=waiting[1] if waiting else "",
-            waiting_why=self._why_waiting(),
+            waiting_why=waiting_why,
+            waiting_todo=waiting_todo,
             blocked=short.what if short else "",
             blocked_todo=short.todo if short else "",
             unmatched=self._planner.plan.unmatched,

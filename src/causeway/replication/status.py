@@ -79,6 +79,7 @@ class Status:
             events=base.events,
             waiting_for=base.waiting_for,
             waiting_why=base.waiting_why,
+            waiting_todo=base.waiting_todo,
             pools=base.pools,
             blocked=base.blocked,
             blocked_todo=base.blocked_todo,

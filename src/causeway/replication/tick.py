@@ -26,7 +26,7 @@ from causeway.core.ledger_record import (
     Stopped,
 )
 from causeway.core.offsets import describe_gap
-from causeway.errors import CausewayError, IntegrityError, PlanRefused, Superseded, Unreachable
+from causeway.errors import AccessDenied, CausewayError, IntegrityError, PlanRefused, Superseded, Unreachable
 from causeway.kafka.task_errors import Again
 from causeway.replication.cut_reason import CutCause, CutReason
 from causeway.replication.event_log import level
@@ -99,7 +99,7 @@ class Ticker:
         try:
             try:
                 return check()
-            except Unreachable as error:
+            except (Unreachable, AccessDenied) as error:
                 if not self._setup.next_node(error.cluster):
                     raise
                 return check()
@@ -111,9 +111,10 @@ class Ticker:
                 self._ledger.check_topic(self._setup.destination)
             raise
         except (Again, CausewayError) as error:
-            if self._timers.due("waiting", WAITING_SECONDS) or self._state.current != WAITING:
-                self._events.report("warning", f"waiting for a response: {error}")
-            self._state.wait_for(side, error.cluster)
+            if self._timers.due("waiting", WAITING_SECONDS) or not self._state.waits_because_of(error):
+                missing = "access" if isinstance(error, AccessDenied) else "a response"
+                self._events.report("warning", f"waiting for {missing}: {error}")
+            self._state.wait_for(side, error.cluster, error)
             return None
 
     def _check_destination(self, seconds: float) -> None:

@@ -135,7 +135,8 @@ class ApiMirror(ApiModel):
         description="the cluster that does not respond, or the pool without a node to read from, or empty"
     )
     waiting_why: FreeText = Field(
-        description="of a pool: why each of its nodes cannot be read from; or empty"
+        description="how the cluster refuses this mirror, or why none of a pool's nodes can be read from;"
+        " empty if it does not respond at all"
     )
     blocked: FreeText = Field(
         description="why the destination rejects records although it responds (too few in-sync replicas),"

@@ -167,8 +167,8 @@ def _waiting(mirror: MirrorView, now: int) -> Iterator[HealthFinding]:
     elif mirror.state == "waiting" and mirror.waiting_why:
         yield HealthFinding(
             "error",
-            f"Waiting{_for(mirror, now)}: {mirror.waiting_why}. The mirror resumes by itself when one can.",
-            "bring back a node that has the mirror's positions: the table of pools shows what each one lacks",
+            f"Waiting{_for(mirror, now)}: {mirror.waiting_why}. The mirror resumes by itself.",
+            mirror.waiting_todo,
         )
     elif mirror.state == "waiting":
         cluster = mirror.waiting_for or "a cluster"

@@ -80,6 +80,7 @@ class Attempt:
         self._read_ledger(ledger)  # 2
         while True:
             self._nodes.check(self._partitions.positions, self._task.records, ledger.state.node_requests)
+            self._partitions.renew_outdated(self._commit)
             self._partitions.open_waiting(self._commit)
             outcome = self._outcome(ledger)
             if outcome is not None:

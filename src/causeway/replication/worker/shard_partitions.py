@@ -131,6 +131,18 @@ class ShardPartitions:
         """All partitions wait to be opened again: their consumers are about to be replaced."""
         self.open.clear()
 
+    def renew_outdated(self, commit: Callable[[], None]) -> None:
+        """Replace consumers that their source refuses, where there are other secrets to try."""
+        for consumer in self.consumers:
+            if consumer.outdated:
+                commit()
+                for state in consumer.open.values():
+                    self.open.pop(state.lane.source, None)
+                consumer.renew(consumer.limits)
+                self._task.add_event(
+                    "info", f'source "{consumer.cluster.alias}": connecting again with changed secrets'
+                )
+
     def fail(self, consumer: SourceConsumer, failed: FailedPartition) -> None:
         """A partition failed: judge it again soon. Call it after a commit: then its position is current."""
         state, task = failed.state, self._task
