@@ -185,7 +185,8 @@ def test_a_clusters_security_overrides_a_flows_consumer(cluster: str) -> None:
          "replicas, "
          "retried and kept in order"),
         ("B.producer.max.request.size=10", "not needed: the destination's own limits decide"),
-        ("B.producer.partitioner.class=x", "not needed: records keep their partition"),
+        ("B.producer.partitioner.class=x",
+         "not needed: the mirror's partitions and partitioner place the records"),
         ("B.producer.key.serializer=x", "not needed: keys and values are replicated as bytes"),
         ("B.producer.metric.reporters=x", "not needed: it tunes the Java client"),
         ("B.consumer.fetch.min.bytes=1", 'not needed: "B" is only written to'),
@@ -207,19 +208,20 @@ def test_properties_that_only_the_java_client_needs(line: str, note: str) -> Non
         ("A.consumer.fetch.min.byte=1", 'unknown key, did you mean "fetch.min.bytes"?'),
         ("B.producer.interceptor.classes=x",
          "Java code cannot be run; to drop records, write a filter in Python"),
-        ("A.ssl.truststore.location=/t.jks", 'in librdkafka it is "ssl.ca.location", a PEM file'),
-        ("A.ssl.truststore.password=hidden", "leave it out: a PEM file of CA certificates has no password"),
+        ("A.ssl.truststore.location=/t.jks",
+         "JKS cannot be read. Convert it: `keytool -importkeystore -srckeystore /t.jks -destkeystore /t.p12 "
+         "-deststoretype PKCS12`, then set ssl.truststore.type to PKCS12; or further, `openssl pkcs12 -in "
+         "/t.p12 -nokeys -out /t.pem`, and set it to PEM"),
         ("A.ssl.keystore.location=/k.jks",
-         'librdkafka reads PKCS#12 keystores, under "ssl.keystore.location", and PEM files, under '
-         '"ssl.certificate.location" and "ssl.key.location"; set ssl.keystore.type'),
+         "JKS cannot be read. Convert it: `keytool -importkeystore -srckeystore /k.jks -destkeystore /k.p12 "
+         "-deststoretype PKCS12`, then set ssl.keystore.type to PKCS12; or further, `openssl pkcs12 -in "
+         "/k.p12 -nodes -out /k.pem`, and set it to PEM"),
         ("A.sasl.login.callback.handler.class=x",
-         'librdkafka has "sasl.oauthbearer.method" = "oidc" with "sasl.oauthbearer.client.id" and so on'),
-        ("A.sasl.jaas.config=a.OAuthBearerLoginModule required clientSecret=hidden;",
-         "OAuthBearerLoginModule cannot be used; PlainLoginModule and ScramLoginModule can, and for others "
-         'librdkafka has "sasl.oauthbearer.*" and "sasl.kerberos.*"'),
-        ("A.sasl.jaas.config=hidden", "no login module is named; PlainLoginModule and ScramLoginModule "
-         "can, and for "
-         'others librdkafka has "sasl.oauthbearer.*" and "sasl.kerberos.*"'),
+         "Java code cannot be run; set token_url or token_file in the [sasl] table"),
+        ("A.sasl.jaas.config=a.Krb5LoginModule required keyTab=hidden;",
+         "only PlainLoginModule, ScramLoginModule, OAuthBearerLoginModule can be used; for Kerberos, "
+         "librdkafka has sasl.kerberos.*"),
+        ("A.sasl.jaas.config=hidden", 'needs "required" after the login module'),
         (f"A.sasl.jaas.config={PLAIN} required user=u;", "has no username and no password"),
         ("A.consumer.bootstrap.servers=hidden:1", "all clients use A.bootstrap.servers"),
         ("A.admin.bootstrap.servers=hidden:1",

@@ -242,6 +242,28 @@ def test_each_start_warns_of_what_is_allowed(loaded: Load) -> None:
     assert warnings("tokyo", safe.clusters["tokyo"]) == []
 
 
+@pytest.mark.parametrize(
+    ("url", "allowed"),
+    [
+        ("http://127.0.0.1:80/token", True),
+        ("http://localhost/token", True),
+        ("http://[::1]:80", True),
+        ("http://127.0.0.1.example.com/", False),
+        ("http://localhost.example.com/", False),
+        ("HTTP://idp/", False),
+        ("https://idp/", True),
+    ],
+)
+def test_a_token_may_come_without_https_on_this_machine_alone(
+    loaded: Load, problems: Problems, url: str, allowed: bool
+) -> None:
+    text = tables(OIDC.replace("https://idp/token", url), "")
+    if allowed:
+        assert loaded(text, environ=ENVIRON)
+    else:
+        assert "sasl.token_url: without https" in problems(text, environ=ENVIRON)[0]
+
+
 def test_the_protocol_follows_from_properties_too(loaded: Load) -> None:
     """Kerberos with a [tls] table; SCRAM where the CA is a property."""
     kerberos = tables(None, "", "[clusters.tokyo.properties]\nsasl.mechanism = 'GSSAPI'\n")

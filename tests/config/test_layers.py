@@ -99,10 +99,10 @@ def test_all_problems_come_at_once_from_every_layer(problems: Problems) -> None:
 
     assert listed == [
         "mirror.toml: clusters.tokyo.bootstrap_servers: ${env:NOPE}: the environment variable is not set",
-        f"mirror.toml: clusters.paris.properties.acks: Causeway sets this property itself: {REFUSED['acks']}",
         "CAUSEWAY__MIRRORS__0__SHARDS: mirrors[0].shards: must be at least 1, not 0",
         'mirror.toml: mirrors[0].sise: unknown key, did you mean "slice"?',
         '-X mirrors.0.destination: mirrors[0].destination: there is no cluster "rome"',
+        f"mirror.toml: clusters.paris.properties.acks: Causeway sets this property itself: {REFUSED['acks']}",
     ]
 
 

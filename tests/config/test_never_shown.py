@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from causeway.config import Settings, load
 from causeway.config.effective import effective
-from causeway.config.properties import JAVA_NAMES, REFUSED
+from causeway.config.java_names import JAVA_ALONE, UNSUPPORTED
+from causeway.config.properties import REFUSED
 from causeway.config.routing import ConfigTable
 from causeway.config.schema import TABLES, inner_tables, is_property_table
 from causeway.config.toml import written
@@ -67,7 +68,10 @@ def test_a_value_from_a_reference_is_not_shown(loaded: Load, key: str, secret: s
 @pytest.mark.parametrize(
     "text",
     [
-        *(f"[clusters.tokyo.properties]\n{name} = '{CANARY}'" for name in (*REFUSED, *JAVA_NAMES)),
+        *(
+            f"[clusters.tokyo.properties]\n{name} = '{CANARY}'"
+            for name in (*REFUSED, *JAVA_ALONE, *UNSUPPORTED)
+        ),
         f"[clusters.tokyo.properties]\nsasl.password = ['{CANARY}']",
         f"[clusters.tokyo.properties]\nsasl.password = '${{{CANARY}}}'",
         f"[clusters.tokyo.properties]\nsasl.password = '${{env:{CANARY}'",

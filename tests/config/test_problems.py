@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from causeway.config.properties import JAVA_NAMES, JVM_OPTIONS, REFUSED, SPARK_REFUSED
+from causeway.config.java_names import JAVA_ALONE, UNSUPPORTED
+from causeway.config.properties import JVM_OPTIONS, REFUSED, SPARK_REFUSED
 
 from .conftest import CLUSTERS, GOOD, MIRROR, Load, Problems
 
@@ -219,10 +220,11 @@ def test_properties_that_the_guarantee_rests_on_are_refused_with_a_reason(
         ]
 
 
-def test_java_names_say_what_librdkafka_calls_them(problems: Problems) -> None:
-    for name, hint in JAVA_NAMES.items():
+def test_java_names_without_a_counterpart_say_why(problems: Problems) -> None:
+    reasons = dict(UNSUPPORTED) | {name: f"leave it out: {why}" for name, why in JAVA_ALONE.items()}
+    for name, reason in reasons.items():
         assert problems(GOOD + f"[clusters.tokyo.properties]\n{name} = 'x'") == [
-            f"mirror.toml: clusters.tokyo.properties.{name}: this is a name of the Java client: {hint}"
+            f"mirror.toml: clusters.tokyo.properties.{name}: {reason}"
         ]
 
 

@@ -9,8 +9,9 @@ from typer.testing import CliRunner
 
 from causeway.cli import config as cli
 from causeway.config import reference, sample
+from causeway.config.java_names import JAVA_ALONE, RENAMED, TRANSLATED, UNSUPPORTED
 from causeway.config.mirror import MirrorSettings
-from causeway.config.properties import JAVA_NAMES, REFUSED, SPARK_REFUSED
+from causeway.config.properties import REFUSED, SPARK_REFUSED
 from causeway.config.routing import ConfigTable
 from causeway.config.schema import NESTED, TABLES, Settings, inner_tables, is_property_table
 from causeway.errors import UsageError
@@ -41,7 +42,7 @@ def test_the_reference_has_a_row_for_every_key_and_property() -> None:
             assert re.search(
                 rf"^\| `{key}` \| .+ \| .+ \| {re.escape(field.description or '')}", text, re.M
             ), key
-    for name in (*REFUSED, *JAVA_NAMES, *SPARK_REFUSED):
+    for name in (*REFUSED, *JAVA_ALONE, *RENAMED, *TRANSLATED, *UNSUPPORTED, *SPARK_REFUSED):
         assert f"| `{name}` |" in text
 
 

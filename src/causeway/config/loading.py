@@ -20,7 +20,14 @@ from causeway.config.overrides import override, typed
 from causeway.config.problems import explain
 from causeway.config.properties import CLIENT_TABLES, JVM_OPTIONS, flatten
 from causeway.config.routing import FilterSettings
-from causeway.config.schema import NESTED, Settings, inner_tables, is_property_table, resolves_late
+from causeway.config.schema import (
+    NESTED,
+    ClusterSettings,
+    Settings,
+    inner_tables,
+    is_property_table,
+    resolves_late,
+)
 from causeway.core.filtering import is_go_plugin
 from causeway.errors import ConfigError
 
@@ -53,8 +60,8 @@ def settings_of(
     except ValidationError as error:
         explain(document, error)
     cross_check(document)
+    _check_connections(document, environ)
     if settings is not None:
-        _check_connections(document, settings, environ)
         settings = _with_files(document, settings, directory)
     if settings is None or document.problems:
         count = len(document.problems)
@@ -88,8 +95,8 @@ def _with_files(document: Document, settings: Settings, directory: Path) -> Sett
     return settings.model_copy(update={"mirrors": tuple(mirrors)})
 
 
-def _check_connections(document: Document, settings: Settings, environ: Mapping[str, str]) -> None:
-    """Refuse what is set twice, and what lets others read secrets without `unsafe`."""
+def _check_connections(document: Document, environ: Mapping[str, str]) -> None:
+    """Check the clusters whose keys are right: their client properties, and what needs `unsafe`."""
 
     def resolved(value: str) -> str:
         try:
@@ -97,12 +104,15 @@ def _check_connections(document: Document, settings: Settings, environ: Mapping[
         except ConfigError:  # reported already
             return value
 
-    for alias, cluster in settings.clusters.items():
-        for path, message in (
-            *client_tables.conflicts(cluster),
-            *client_tables.refused(cluster, resolved),
-        ):
-            document.problem(("clusters", alias, *path), message)
+    for table_path, table, model in document.tables():
+        if model is not ClusterSettings:
+            continue
+        try:
+            cluster = ClusterSettings.model_validate(table)
+        except ValidationError:  # reported already
+            continue
+        for path, message in client_tables.problems(cluster, resolved):
+            document.problem((*table_path, *path), message)
 
 
 def _flatten_properties(document: Document) -> None:

@@ -1,7 +1,7 @@
 """Client and Spark properties: which ones a user may not set, and why.
 
-Owns the tables of refused names and of Java names that have another name in librdkafka. Whether a
-name exists at all is not decided here: librdkafka knows, and the kafka package asks it.
+Owns the tables of refused names, and the names that several modules use. Whether a name exists at all is not
+decided here: librdkafka knows, and the kafka package asks it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,35 @@ from collections.abc import Mapping
 from typing import Any
 
 CLIENT_TABLES = ("properties", "consumer", "producer")
+
+PROTOCOL = "security.protocol"
+MECHANISM = "sasl.mechanism"
+HOSTNAME = "ssl.endpoint.identification.algorithm"
+VERIFICATION = "enable.ssl.certificate.verification"
+TOKEN_URL = "sasl.oauthbearer.token.endpoint.url"
+
+TOKEN_FILE = "causeway.token.file"
+TRUSTSTORE = "causeway.truststore.location"
+TRUSTSTORE_PASSWORD = "causeway.truststore.password"
+"""Causeway's own properties, for what librdkafka cannot read: `kafka/credentials.py` replaces them."""
+
+PEM_TEXT: Mapping[str, str] = {
+    "ssl.ca.location": "ssl.ca.pem",
+    "ssl.certificate.location": "ssl.certificate.pem",
+    "ssl.key.location": "ssl.key.pem",
+    "https.ca.location": "https.ca.pem",
+}
+"""Properties for a PEM file, with those for its text. Which one it is shows once references are resolved."""
+
+SAME: Mapping[str, str] = {text: file for file, text in PEM_TEXT.items()} | {
+    "sasl.mechanisms": MECHANISM,
+    TRUSTSTORE: "ssl.ca.location",
+    "max.partition.fetch.bytes": "fetch.message.max.bytes",
+    "queue.buffering.max.ms": "linger.ms",
+    "sasl.oauthbearer.client.credentials.client.id": "sasl.oauthbearer.client.id",
+    "sasl.oauthbearer.client.credentials.client.secret": "sasl.oauthbearer.client.secret",
+}
+"""Names of the same thing."""
 
 _EVERY_RECORD = "every record must be acknowledged by all in-sync replicas, retried and kept in order"
 _POSITIONS = "positions come from the ledger and are never taken from the source group"
@@ -51,33 +80,15 @@ REFUSED: Mapping[str, str] = {
     "allow.auto.create.topics": "a deleted destination topic must not be created again by a produce request",
 }
 
-_RAW_BYTES = "leave it out: keys and values are replicated as bytes"
-_NO_PASSWORD = "leave it out: a PEM file of CA certificates has no password"
-_PEM_ONLY = "leave it out: certificates are PEM files, keystores PKCS#12"
-
-JAVA_NAMES: Mapping[str, str] = {
-    "ssl.truststore.location": 'in librdkafka it is "ssl.ca.location", a PEM file',
-    "ssl.truststore.certificates": 'in librdkafka it is "ssl.ca.pem"',
-    "ssl.truststore.password": _NO_PASSWORD,
-    "ssl.truststore.type": _PEM_ONLY,
-    "ssl.keystore.type": _PEM_ONLY,
-    "ssl.keystore.key": 'in librdkafka it is "ssl.key.pem"',
-    "ssl.keystore.certificate.chain": 'in librdkafka it is "ssl.certificate.pem"',
-    "sasl.jaas.config": 'in librdkafka it is "sasl.username" and "sasl.password"',
-    "sasl.login.callback.handler.class": 'in librdkafka it is "sasl.oauthbearer.method" = "oidc"',
-    "max.request.size": 'in librdkafka it is "message.max.bytes"',
-    "buffer.memory": "set the mirror's queue_bytes",
-    "fetch.max.wait.ms": 'in librdkafka it is "fetch.wait.max.ms"',
-    "send.buffer.bytes": 'in librdkafka it is "socket.send.buffer.bytes"',
-    "receive.buffer.bytes": 'in librdkafka it is "socket.receive.buffer.bytes"',
-    "default.api.timeout.ms": 'in librdkafka it is "socket.timeout.ms"',
-    "config.providers": "leave it out: ${env:NAME} and ${file:/path} work in every value",
-    "partitioner.class": "set the mirror's partitions and partitioner",
-    "key.serializer": _RAW_BYTES,
-    "value.serializer": _RAW_BYTES,
-    "key.deserializer": _RAW_BYTES,
-    "value.deserializer": _RAW_BYTES,
+AGREED: Mapping[str, tuple[str, ...]] = {
+    "enable.auto.commit": ("false",),
+    "check.crcs": ("true",),
+    "isolation.level": ("read_committed",),
+    "enable.idempotence": ("true",),
+    "acks": ("all", "-1"),
+    "allow.auto.create.topics": ("false",),
 }
+"""Values of refused properties that ask for what happens anyway. They are accepted, and not passed on."""
 
 _IDLE = "Spark would kill a shard that waits for records as idle"
 
@@ -103,10 +114,8 @@ _NAME = re.compile(r"[A-Za-z0-9_.-]+")
 
 def client_name(name: str) -> str:
     """A property name that a user may set; raises ValueError with the reason otherwise."""
-    if name in REFUSED:
+    if name in REFUSED and name not in AGREED:
         raise ValueError(f"Causeway sets this property itself: {REFUSED[name]}")
-    if name in JAVA_NAMES:
-        raise ValueError(f"this is a name of the Java client: {JAVA_NAMES[name]}")
     if not _NAME.fullmatch(name):
         raise ValueError("this cannot be the name of a client property")
     return name

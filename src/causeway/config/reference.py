@@ -9,7 +9,8 @@ from typing import get_args
 from pydantic.fields import FieldInfo
 
 from causeway.config.fields import Between, Shown
-from causeway.config.properties import JAVA_NAMES, REFUSED, SPARK_REFUSED
+from causeway.config.java_names import JAVA_ALONE, RENAMED, TRANSLATED, UNSUPPORTED
+from causeway.config.properties import REFUSED, SPARK_REFUSED
 from causeway.config.routing import ConfigTable, SourceSettings
 from causeway.config.schema import NESTED, TABLES, inner_tables
 from causeway.config.toml import written
@@ -41,6 +42,11 @@ its case (`CAUSEWAY__SPARK__PROPERTIES__spark_executor_memoryOverhead`).
 """
 
 
+_JAVA = """\
+Java's names are understood beside librdkafka's, where they have a counterpart. Both names of one thing in \
+one table are rejected."""
+
+
 def render() -> str:
     """The whole reference."""
     parts = [_INTRODUCTION]
@@ -53,7 +59,14 @@ def render() -> str:
         for heading, nested in inner.items():
             parts += [f"### `{heading}`", "", cleandoc(nested.__doc__ or ""), "", *_rows(nested), ""]
     parts += ["## Client properties that are rejected", "", *_reasons(REFUSED), ""]
-    parts += ["## Names of the Java client", "", *_reasons(JAVA_NAMES), ""]
+    java = {name: f"in librdkafka it is `{same}`" for name, same in RENAMED.items()} | dict(TRANSLATED)
+    parts += ["## Names of the Java client", "", _JAVA, "", *_reasons(java, "means"), ""]
+    parts += [
+        "## Names of the Java client that are rejected",
+        "",
+        *_reasons({**UNSUPPORTED, **JAVA_ALONE}),
+        "",
+    ]
     parts += ["## Spark properties that are rejected", "", *_reasons(SPARK_REFUSED), ""]
     return "\n".join(parts)
 
@@ -90,7 +103,7 @@ def _rows(table: type[ConfigTable]) -> Iterator[str]:
         yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
-def _reasons(table: Mapping[str, str]) -> Iterator[str]:
-    yield "| property | why |"
+def _reasons(table: Mapping[str, str], what: str = "why") -> Iterator[str]:
+    yield f"| property | {what} |"
     yield "|---|---|"
     yield from (f"| `{name}` | {reason} |" for name, reason in table.items())

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -16,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from causeway.config import secrets
-from causeway.config.client_tables import PEM_TEXT, TOKEN_FILE, TRUSTSTORE, TRUSTSTORE_PASSWORD
+from causeway.config.client_names import conversion, translated
+from causeway.config.properties import PEM_TEXT, TOKEN_FILE, TRUSTSTORE, TRUSTSTORE_PASSWORD
 from causeway.errors import AccessDenied, ConfigError, SecretMissing
 
 REREAD_SECONDS = 60.0
@@ -24,6 +24,7 @@ REREAD_SECONDS = 60.0
 
 OAUTH_CB = "oauth_cb"
 _PEM = "-----BEGIN "
+_JKS = b"\xfe\xed\xfe\xed"
 _FILES = (*PEM_TEXT, "ssl.keystore.location", "ssl.crl.location")
 
 Token = tuple[str, float, str, dict[str, str]]
@@ -33,7 +34,15 @@ OauthCallback = Callable[[str], Token]
 
 def usable(alias: str, properties: Mapping[str, str]) -> dict[str, Any]:
     """Properties with resolved references, as clients take them."""
-    usable: dict[str, Any] = dict(properties)
+    names = translated(properties)  # again: references may have hidden what a property is
+    if names.problems:
+        raise ConfigError(
+            "client properties cannot be used",
+            problems=tuple(f"{name}: {problem}" for name, problem in names.problems),
+            where=f'cluster "{alias}"',
+            cluster=alias,
+        )
+    usable: dict[str, Any] = names.properties
     for file, text in PEM_TEXT.items():
         if _PEM in usable.get(file, ""):
             usable[text] = usable.pop(file)
@@ -53,17 +62,27 @@ def usable(alias: str, properties: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _check_readable(alias: str, name: str, path: str) -> None:
-    """Name the file that is missing: the client's own message has OpenSSL's error numbers in it."""
-    if not os.access(path, os.R_OK):
-        why = "cannot be read by this user" if Path(path).exists() else "there is no such file"
+    """Name the file that is missing, or JKS: the client's own message has OpenSSL's error numbers in it."""
+    try:
+        with Path(path).open("rb") as file:
+            start = file.read(len(_JKS))
+    except IsADirectoryError:
+        return  # of CA certificates
+    except (OSError, ValueError) as error:
         # Missing while it is replaced, perhaps: a running mirror waits for it, as for any secret.
-        raise SecretMissing(
-            f"{name}: {path} cannot be used", where=f'cluster "{alias}"', why=why, cluster=alias
-        )
+        why = getattr(error, "strerror", None) or "cannot be read"
+        raise _unusable(alias, f"{name}: {path}", why, kind=SecretMissing) from None
+    if start == _JKS:
+        store = "keystore" if name == "ssl.keystore.location" else "truststore"
+        raise _unusable(alias, f"{name}: {path}", conversion(store, path))
 
 
 def _certificates(alias: str, path: str, password: str) -> str:
-    """The certificates in a PKCS#12 truststore, as PEM: librdkafka has no truststores."""
+    """The certificates in a truststore, as PEM: librdkafka has no truststores, and no type was needed."""
+    _check_readable(alias, "truststore", path)
+    content = Path(path).read_bytes()
+    if _PEM.encode() in content:
+        return content.decode(errors="replace")
     try:
         from cryptography.hazmat.primitives.serialization import Encoding, pkcs12
     except ImportError:
@@ -73,18 +92,14 @@ def _certificates(alias: str, path: str, password: str) -> str:
             "PKCS#12 truststores need the package cryptography",
             f"pip install cryptography, or `openssl pkcs12 -in {path} -nokeys -out ca.pem`, and set tls.ca",
         ) from None
-    _check_readable(alias, "the truststore", path)
     try:
-        store = pkcs12.load_pkcs12(Path(path).read_bytes(), password.encode() or None)
+        store = pkcs12.load_pkcs12(content, password.encode() or None)
     except ValueError:
-        raise _unusable(
-            alias, f"the truststore {path}", "is not PKCS#12, or the password is wrong",
-            f"for a JKS file: keytool -importkeystore -srckeystore {path} -destkeystore ca.p12 "
-            "-deststoretype PKCS12",
-        ) from None  # fmt: skip
+        why = "it is not PKCS#12, or the password is wrong"
+        raise _unusable(alias, f"the truststore {path}", why, kind=SecretMissing) from None
     found = [each for each in (store.cert, *store.additional_certs) if each is not None]
     if not found:
-        raise _unusable(alias, f"the truststore {path}", "has no certificates")
+        raise _unusable(alias, f"the truststore {path}", "it has no certificates")
     return "".join(each.certificate.public_bytes(Encoding.PEM).decode() for each in found)
 
 
@@ -127,7 +142,7 @@ def _extensions(text: str) -> dict[str, str]:
     return {name.strip(): value for name, _, value in pairs}
 
 
-def _unusable(alias: str, what: str, why: str, todo: str = "") -> ConfigError:
-    return ConfigError(
-        f"{what} cannot be used", where=f'cluster "{alias}"', why=why, todo=todo, cluster=alias
-    )
+def _unusable(
+    alias: str, what: str, why: str, todo: str = "", kind: type[ConfigError] = ConfigError
+) -> ConfigError:
+    return kind(f"{what} cannot be used", where=f'cluster "{alias}"', why=why, todo=todo, cluster=alias)

@@ -13,14 +13,13 @@ from typing import Any, Literal
 from causeway.compat.properties_file import PropertiesFile
 from causeway.compat.reading import fitting
 from causeway.compat.translation import ClusterKeys, Translation
-from causeway.config import fields
+from causeway.config import client_names, fields
 from causeway.config.problems import nearest
-from causeway.config.properties import client_name
 
 DEFAULT_GROUP = "go-consumer-group"
 
 _SERVERS = ("bootstrap.servers", "metadata.broker.list")
-_SECURITY = re.compile(r"security\.protocol|enable\.ssl\.certificate\.verification|(?:sasl|ssl)\..+")
+_SECURITY = re.compile(r"security\.protocol|enable\.ssl\.certificate\.verification|(?:sasl|ssl|https)\..+")
 _DURATION = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
 _MILLISECONDS = {"ns": 1e-6, "us": 1e-3, "µs": 1e-3, "μs": 1e-3, "ms": 1, "s": 1e3, "m": 6e4, "h": 3.6e6}
 
@@ -175,11 +174,12 @@ def _cluster(
 ) -> dict[str, Any]:
     properties: dict[str, str] = {}
     special: dict[str, str] = {}
+    security: dict[str, str] = {}
     for name, entry in file.entries.items():
         key, where = known.get(name), file.where(name)
         if key is None:
             if _SECURITY.fullmatch(name):
-                _pass_through(translation, where, name, entry.value, properties)
+                security[name] = entry.value
             elif client == "consumer" and name.startswith("zookeeper."):
                 translation.note(where, _ZOOKEEPER)
             else:
@@ -190,6 +190,7 @@ def _cluster(
                 translation.note(where, key.note)
             if key.becomes and value is not None:
                 (properties if key.becomes == "client.id" else special)[key.becomes] = value
+    properties |= _security(translation, file, security)
     servers = [name for name in _SERVERS if name in file.entries and file.entries[name].value]
     if len(servers) > 1:
         translation.note(file.where(servers[1]), f"not needed: {servers[0]} is set")
@@ -201,14 +202,12 @@ def _cluster(
     return cluster | {k: v for k, v in (("properties", properties), (client, special)) if v}
 
 
-def _pass_through(
-    translation: Translation, where: str, name: str, value: str, properties: dict[str, str]
-) -> None:
-    """MirrorMaker has no security settings; users of this compat command may need librdkafka's."""
-    try:
-        properties[client_name(name)] = value
-    except ValueError as error:
-        translation.problem(where, str(error))
+def _security(translation: Translation, file: PropertiesFile, given: dict[str, str]) -> dict[str, str]:
+    """MirrorMaker has no security settings; users of this compat command may write librdkafka's or Java's."""
+    names = client_names.translated(given)
+    for name, problem in names.problems:
+        translation.problem(file.where(name), problem)
+    return names.properties
 
 
 def _checked(translation: Translation, where: str, key: FileKey, value: str) -> str | None:

@@ -131,7 +131,7 @@ def _cluster(
             if key in layer and layer[key].value != brokers[key].value:
                 translation.problem(layer[key].where, f"all clients use {alias}.{key}")
         left = {key: given for key, given in layer.items() if key not in (*_MIRROR_KEYS[kind], *brokers)}
-        tables[kind] = java_clients.translated(left, translation)
+        tables[kind] = java_clients.translated(left, translation, common)
     cluster: dict[str, Any] = {"bootstrap_servers": servers.value} if servers else {}
     return cluster | {key: table for key, table in tables.items() if table}
 
