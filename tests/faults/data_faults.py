@@ -13,6 +13,7 @@ from typing import Literal
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import (
+    AdminClient,
     AlterConfigOpType,
     ConfigEntry,
     ConfigResource,
@@ -110,17 +111,20 @@ class DataFaults(MirrorReports):
         return to
 
     def remove(self, side: Side, topic: str, partition: int, to: int) -> None:
-        """Delete everything before this offset; retries if the leader has just changed."""
+        """Delete everything before this offset; retries if the leader has just changed.
+
+        Each attempt has a client of its own: one that knew the topic before it was recreated, or before all
+        brokers restarted, may find no leader for a partition that has one.
+        """
 
         def removed() -> bool:
-            admin = self.scenario.admins[side]
+            admin = AdminClient({"bootstrap.servers": self.scenario.servers[side], "log_level": 0})
             (future,) = admin.delete_records([TopicPartition(topic, partition, to)]).values()
             try:
                 future.result()
             except KafkaException as exception:
-                if exception.args[0].code() != KafkaError.NOT_LEADER_FOR_PARTITION:
+                if exception.args[0].code() not in (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError._NOENT):
                     raise
-                admin.list_topics(timeout=10)
                 return False
             return True
 

@@ -32,7 +32,7 @@ class Watch:
         self.closed = False
         Watch.made.append(self)
 
-    def close(self) -> None:
+    def close(self, _seconds: float = 0.0) -> None:
         self.closed = True
 
 
