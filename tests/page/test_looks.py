@@ -10,9 +10,11 @@ from causeway.web.access import Access
 from causeway.web.app import application
 from causeway.web.serve import Server
 from support.browser import Page
+from support.hostile import TEXTS
 from support.process import eventually
 from web import made
 from web.made import NOW, Shown
+from web.test_hostile_text import hostile
 
 Serve = Callable[[Shown], str]
 WIDE = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
@@ -77,6 +79,22 @@ def test_names_with_markup_are_text(serve: Serve, page: Page) -> None:
 
     assert page.js("document.querySelectorAll('[onerror]').length") == 0
     assert made.MARKUP in page.text("#offsets")
+    assert page.errors == []
+
+
+@pytest.mark.parametrize("situation", ["stopped", "pooled", "waiting"])
+def test_hostile_texts_are_shown_and_not_interpreted(serve: Serve, page: Page, situation: str) -> None:
+    """Markup, scripts, escape sequences, reversed reading direction, control characters, very long ones."""
+    text = "".join(TEXTS)
+    page.go(serve(Shown(hostile(situation, text))))
+    page.until("document.querySelectorAll('#offsets tr').length === 2", "its offsets are shown")
+    page.until("document.querySelector('#configuration').textContent.includes('onerror')", "all is shown")
+    shown = page.js("document.body.innerText")
+    assert "<img src=x onerror=alert(1)>" in shown
+    assert r"\u202e" in shown
+    assert shown.replace("\n", "").replace("\t", "").isprintable()
+    assert page.js("document.querySelectorAll('[onerror], main script, main a[href*=evil]').length") == 0
+    assert not page.js(WIDE), "the page must not scroll sideways"
     assert page.errors == []
 
 

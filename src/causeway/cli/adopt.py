@@ -14,6 +14,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from causeway.adoption.rules.advice import LARGEST_WINDOW
 from causeway.api import adopt as api
@@ -23,6 +24,7 @@ from causeway.cli.options import ConfigFile, Mirrors, Overrides
 from causeway.core.adopt_report import AdoptReport, MirrorHandoffs, PartitionHandoff, PoolAdoptionReport
 from causeway.core.plural import counted
 from causeway.errors import UsageError
+from causeway.printable import printable
 from causeway.reporting.bars import Watch
 
 NOT_KNOWN = (
@@ -205,9 +207,9 @@ def _show(handoffs: MirrorHandoffs) -> None:
         print(title)
         for partition in handoffs.partitions:
             hint = f"{partition.hint} {partition.hint_offset}"
-            print(f"{partition.source}: {hint}; {_start(partition)}: {_verdict(partition)}")
+            print(printable(f"{partition.source}: {hint}; {_start(partition)}: {_verdict(partition)}"))
     for topic in handoffs.empty_topics:
-        print(f"{topic}: nothing to adopt, `causeway run` starts it")
+        print(printable(f"{topic}: nothing to adopt, `causeway run` starts it"))
 
 
 def _table(partitions: Sequence[PartitionHandoff]) -> Table:
@@ -222,12 +224,12 @@ def _table(partitions: Sequence[PartitionHandoff]) -> Table:
             "green" if partition.verdict == "clean" else "yellow" if partition.offset is not None else "red"
         )
         table.add_row(
-            escape(partition.source),
-            escape(partition.place),
-            escape(f"{partition.hint_offset} ({partition.hint})"),
+            Text(printable(partition.source)),
+            Text(printable(partition.place)),
+            Text(printable(f"{partition.hint_offset} ({partition.hint})")),
             "–" if partition.offset is None else str(partition.offset),
             f"{partition.compared:,}",
-            f"[{style}]{escape(_verdict(partition))}[/{style}]",
+            Text(printable(_verdict(partition)), style),
         )
     return table
 

@@ -14,7 +14,7 @@ from typing import Any
 import typer
 from rich.console import Console
 from rich.live import Live
-from rich.markup import escape
+from rich.text import Text
 
 from causeway.api.arguments import load
 from causeway.api.runner import Runner
@@ -90,8 +90,7 @@ def _speaking(console: Console, structured: bool) -> SayEvent:
         if structured:
             print(lines.structured(name, event), file=sys.stderr, flush=True)
         elif console.is_terminal:
-            style = _STYLES.get(event.level, "dim")
-            console.print(f"[{style}]{escape(f'{name}: {lines.words(event)}')}[/{style}]")
+            console.print(Text(f"{name}: {lines.words(event)}", _STYLES.get(event.level, "dim")))
         else:
             print(lines.plain(name, event), file=sys.stderr, flush=True)
 

@@ -23,6 +23,7 @@ from causeway.cli.status_report import MirrorDetails, StatusFailure, StatusRepor
 from causeway.config import Settings, load
 from causeway.errors import CausewayError, IntegrityError, PlanRefused, Unreachable
 from causeway.planning.clusters import chosen
+from causeway.printable import printable
 from causeway.web.api_schema import LEVELS, ApiMirror, ApiModel, ApiProcess
 
 REFRESH_SECONDS = 1.0
@@ -199,7 +200,7 @@ def _next(request: Callable[[], StatusReport], output: StatusOutput) -> StatusRe
                     StatusFailure(error=error.what, where=error.where, why=error.why, todo=error.todo)
                 )
             else:
-                print(f"error: {error}", flush=True)
+                print(printable(f"error: {error}"), flush=True)
 
 
 def _watch_live(request: Callable[[], StatusReport], report: StatusReport, console: Console) -> None:

@@ -20,6 +20,7 @@ from causeway.config import ClusterSettings, Settings, client_tables, settings_o
 from causeway.config.config_tree import Document
 from causeway.config.toml import written
 from causeway.errors import ConfigError
+from causeway.printable import printable
 
 
 @dataclass(frozen=True)
@@ -70,8 +71,8 @@ class Translation:
         """The same as a file for `causeway run`, with the notes as comments at the top."""
         self._allow_unsafe()
         self.check()
-        lines = [f"# Translated from {self.tool} ({self.origin}) by `causeway convert`.", "#"]
-        lines += [f"# {note}" for note in self.notes]
+        lines = [printable(f"# Translated from {self.tool} ({self.origin}) by `causeway convert`."), "#"]
+        lines += [printable(f"# {note}") for note in self.notes]  # a line break would end the comment
         for alias, cluster in self.clusters.items():
             lines += ["", f"[clusters.{_key(alias)}]", *_table(cluster, f"clusters.{_key(alias)}")]
         for name, pool in self.pools.items():

@@ -11,6 +11,8 @@ from collections.abc import Iterable
 
 from prometheus_client.metrics_core import Metric
 
+from causeway.printable import printable
+
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -38,6 +40,9 @@ def _text(labels: dict[str, str]) -> str:
 
 
 def _escaped(value: str) -> str:
+    # Names are those of brokers and hosts: they must not show something else on a dashboard.
+    if not value.isprintable():
+        value = "\n".join(map(printable, value.split("\n")))
     return value.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rich.table import Table
+from rich.text import Text
 
 from causeway.core.offsets import OffsetsReport, PartitionOffsets, describe_gap, when
 from causeway.core.plural import counted
 from causeway.core.route import BY_KEY
+from causeway.printable import printable
 
 NUMBERS = (
     "start", "position", "log start", "log end", "lag",
@@ -29,8 +31,8 @@ def offsets_table(report: OffsetsReport) -> Table:
         position, tally = partition.position, partition.position.tally
         verdict = stopped.get(position.source)
         result.add_row(
-            str(position.source),
-            report.alias(position.source),
+            Text(printable(str(position.source))),
+            Text(printable(report.alias(position.source))),
             *map(
                 _number,
                 (position.start, position.offset, partition.log_start, partition.log_end, partition.lag),
@@ -39,8 +41,8 @@ def offsets_table(report: OffsetsReport) -> Table:
                 _number,
                 (tally.delivered, tally.filtered, tally.quarantined, tally.holes, tally.skipped),
             ),
-            _place(partition),
-            f"[red]stopped: {verdict}[/red]" if verdict else "",
+            Text(printable(_place(partition))),
+            Text(printable(f"stopped: {verdict}") if verdict else "", "red"),
         )
     return result
 

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 from rich.console import Group
 from rich.table import Table
+from rich.text import Text
 
 from causeway.core.plural import counted
 from causeway.core.progress import MirrorProgress, TopicProgress
+from causeway.printable import printable
 from causeway.reporting.bars import bars
 from causeway.reporting.pace import bar_of
 
@@ -29,13 +31,14 @@ def _topics(mirrors: Sequence[MirrorProgress]) -> Table:
     result.add_column("state")
     for mirror in mirrors:
         for topic in mirror.topics:
-            state = (
-                f"[red]{counted(topic.stopped, 'partition')} stopped[/red]" if topic.stopped else mirror.state
-            )
-            state += "".join(f", [red]{count:,} {what}[/red]" for what, count in not_delivered([topic]))
+            state = Text(mirror.state)
+            if topic.stopped:
+                state = Text(f"{counted(topic.stopped, 'partition')} stopped", "red")
+            for what, count in not_delivered([topic]):
+                state = Text.assemble(state, ", ", (f"{count:,} {what}", "red"))
             result.add_row(
                 mirror.mirror,
-                topic.topic,
+                Text(printable(topic.topic)),
                 f"{topic.records:,}",
                 f"{topic.records_per_second:,.0f}",
                 f"{topic.bytes_per_second / 1e6:,.1f}",

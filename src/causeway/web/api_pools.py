@@ -6,7 +6,7 @@ from pydantic import Field
 
 from causeway.core.pool_health import NodeState
 from causeway.core.shard_records import NodeRequestOutcome
-from causeway.web.api_base import ApiModel, FreeText
+from causeway.web.api_base import ApiModel
 
 
 class ApiNode(ApiModel):
@@ -18,7 +18,7 @@ class ApiNode(ApiModel):
         description="`fit`, `dead`, `short`, `trimmed`, `lagging`, `rejected` or `unknown`"
         " ([verdicts](pools.md#verdicts)), by the driver's own checks"
     )
-    why: FreeText = Field(description="the reason; empty for a fit node")
+    why: str = Field(description="the reason; empty for a fit node")
     responds: bool = Field(description="whether the newest check succeeded")
     checked_at: int | None = Field(description="when a check last succeeded")
     log_ends: int | None = Field(description="sum of the log ends of all replicated partitions")
@@ -38,7 +38,7 @@ class ApiNodeMove(ApiModel):
         description="`dead`, `short`, `trimmed`, `rejected`, `lagging`: the state of the node before;"
         " `resumed` after none could be read from, `manual` for an operator's request"
     )
-    what: FreeText = Field(description="the reason as text")
+    what: str = Field(description="the reason as text")
     pause_seconds: float | None = Field(
         description="from the last commit with records before to the first one after, including time"
         " without new records; `null` if there was none yet"
@@ -49,13 +49,13 @@ class ApiNodeResult(ApiModel):
     shard: int = Field(description="the shard")
     outcome: NodeRequestOutcome = Field(description="`moved`, `unchanged` or `refused`")
     node: str = Field(description="the node that it reads now")
-    what: FreeText = Field(description="the reason as text")
+    what: str = Field(description="the reason as text")
 
 
 class ApiNodeRequest(ApiModel):
     at: int = Field(description="when it was requested")
     node: str = Field(description="the requested node; empty for the next fit one")
-    by: FreeText = Field(description="who requested it")
+    by: str = Field(description="who requested it")
     force: bool = Field(description="also a node that is not fit")
     results: list[ApiNodeResult] = Field(description="what the shards made of it")
     waiting: list[int] = Field(description="shards that have not executed it yet")
@@ -64,7 +64,7 @@ class ApiNodeRequest(ApiModel):
 class ApiPool(ApiModel):
     name: str = Field(description="as configured")
     nodes: list[ApiNode] = Field(description="in the configured order")
-    no_node: FreeText = Field(description="why no node can be read from, or empty")
+    no_node: str = Field(description="why no node can be read from, or empty")
     moves: list[ApiNodeMove] = Field(description="the latest 20 moves to another node, the latest first")
     request: ApiNodeRequest | None = Field(description="an operator's latest request for a node")
 

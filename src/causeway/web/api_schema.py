@@ -12,7 +12,7 @@ from pydantic import Field
 
 from causeway.core.job import JobState
 from causeway.core.snapshot import EventLevel, State
-from causeway.web.api_base import ApiModel, FreeText
+from causeway.web.api_base import ApiModel
 from causeway.web.api_pools import (
     ApiNode,
     ApiNodeLag,
@@ -63,7 +63,6 @@ __all__ = [
     "ApiStreamedMirror",
     "ApiUnmatched",
     "ApiVersions",
-    "FreeText",
     "HealthLevel",
 ]
 
@@ -73,14 +72,14 @@ LEVELS: tuple[HealthLevel, ...] = ("error", "warning", "notice", "ok")
 
 
 class ApiError(ApiModel):
-    error: FreeText = Field(description="why the request failed")
-    todo: FreeText = Field(description="what to do, or empty")
+    error: str = Field(description="why the request failed")
+    todo: str = Field(description="what to do, or empty")
 
 
 class ApiFinding(ApiModel):
     level: HealthLevel = Field(description="`error`, `warning`, `notice` or `ok`")
-    what: FreeText = Field(description="one sentence")
-    todo: FreeText = Field(description="what to do; empty if there is nothing to do")
+    what: str = Field(description="one sentence")
+    todo: str = Field(description="what to do; empty if there is nothing to do")
     mirror: str = Field(description="the mirror; empty if the finding is about the whole process")
 
 
@@ -134,15 +133,15 @@ class ApiMirror(ApiModel):
     waiting_for: str = Field(
         description="the cluster that does not respond, or the pool without a node to read from, or empty"
     )
-    waiting_why: FreeText = Field(
+    waiting_why: str = Field(
         description="how the cluster refuses this mirror, or why none of a pool's nodes can be read from;"
         " empty if it does not respond at all"
     )
-    blocked: FreeText = Field(
+    blocked: str = Field(
         description="why the destination rejects records although it responds (too few in-sync replicas),"
         " or empty"
     )
-    paused_by: FreeText = Field(description="who paused it, or empty")
+    paused_by: str = Field(description="who paused it, or empty")
     unmatched: list[ApiUnmatched] = Field(description="entries of `topics` that select no topic")
     pools: list[ApiPool] = Field(description="its source pools; empty if its sources are clusters")
 
@@ -228,8 +227,8 @@ class ApiPartition(ApiLayoutCell):
         description="the oldest of them has been waiting for 10 s or more; otherwise it counts as caught up"
     )
     verdict: str = Field(description="why it is stopped ([verdicts](integrity.md)); empty if it is not")
-    what: FreeText = Field(description="the reason as text")
-    todo: FreeText = Field(description="what to do")
+    what: str = Field(description="the reason as text")
+    todo: str = Field(description="what to do")
     expected: int | None = Field(
         description="if it is stopped: the next offset to replicate; `null` if offsets are not the cause"
     )
@@ -250,7 +249,7 @@ class ApiShard(ApiModel):
     number: int = Field(description="1 to the number of shards")
     host: str = Field(description="where its task runs; empty before its first heartbeat")
     pid: int = Field(description="process id of the Python worker; 0 before its first heartbeat")
-    carrier: FreeText = Field(description="`native` or `object`, with the reason if it is not native")
+    carrier: str = Field(description="`native` or `object`, with the reason if it is not native")
     slice: int = Field(description="the slice it works on")
     partitions: int = Field(description="number of its partitions")
     heartbeat_at: int | None = Field(description="its last heartbeat")
@@ -269,8 +268,8 @@ class ApiShardList(ApiModel):
 class ApiEvent(ApiModel):
     at: int = Field(description="when it happened")
     level: EventLevel = Field(description="`info`, `warning` or `error`")
-    what: FreeText = Field(description="what happened")
-    todo: FreeText = Field(description="what to do, or empty")
+    what: str = Field(description="what happened")
+    todo: str = Field(description="what to do, or empty")
     shard: int = Field(description="the shard, 0 for the driver")
     topic: str = Field(description="the source topic, or empty")
     partition: int | None = Field(description="the source partition")
@@ -297,9 +296,9 @@ class ApiGap(ApiModel):
         description="number of skipped offsets: the same as `offsets`, but 0 if the topic was recreated,"
         " since its offsets are different ones"
     )
-    by: FreeText = Field(description="the policy or the operator that moved it")
-    why: FreeText = Field(description="the operator's reason, or empty")
-    text: FreeText = Field(description="all of this as one sentence")
+    by: str = Field(description="the policy or the operator that moved it")
+    why: str = Field(description="the operator's reason, or empty")
+    text: str = Field(description="all of this as one sentence")
 
 
 class ApiGapList(ApiModel):
@@ -308,7 +307,7 @@ class ApiGapList(ApiModel):
 
 
 class ApiConfiguration(ApiModel):
-    configuration: FreeText = Field(description="the effective configuration as TOML, without secrets")
+    configuration: str = Field(description="the effective configuration as TOML, without secrets")
 
 
 class ApiHistory(ApiModel):
@@ -329,8 +328,8 @@ class ApiStoppedPartition(ApiModel):
     index: int = Field(description="its place in `partition_lag_seconds`")
     name: str = Field(description="as in the layout")
     verdict: str = Field(description="why it is stopped")
-    what: FreeText = Field(description="the reason as text")
-    todo: FreeText = Field(description="what to do")
+    what: str = Field(description="the reason as text")
+    todo: str = Field(description="what to do")
 
 
 class ApiVersions(ApiModel):
@@ -361,7 +360,7 @@ class ApiStreamEvent(ApiProcessState):
 class ApiAccepted(ApiModel):
     mirror: str = Field(description="the mirror's name")
     action: Literal["pause", "resume", "verify", "failover"] = Field(description="what was requested")
-    by: FreeText = Field(description="who requested it: `by` of the request, or the client's address")
+    by: str = Field(description="who requested it: `by` of the request, or the client's address")
     job: str | None = Field(default=None, description="id of the comparison that `verify` started")
     request: int | None = Field(
         default=None, description="the time of the request that `failover` made: `request.at` of the pool"
@@ -374,7 +373,7 @@ class ApiJob(ApiModel):
     state: JobState = Field(description="`running`, `equal`, `different` or `failed`")
     started_at: int = Field(description="when it started")
     ended_at: int | None = Field(description="when it ended; `null` while it runs")
-    lines: list[FreeText] = Field(description="its last lines of output, the oldest first")
+    lines: list[str] = Field(description="its last lines of output, the oldest first")
 
 
 class ApiLive(ApiModel):
@@ -383,9 +382,9 @@ class ApiLive(ApiModel):
 
 class ApiReady(ApiModel):
     ready: bool = Field(description="true with 200, false with 503")
-    reasons: list[FreeText] = Field(description="why it is not ready")
+    reasons: list[str] = Field(description="why it is not ready")
 
 
 class ApiStarted(ApiModel):
     started: bool = Field(description="true with 200, false with 503")
-    reasons: list[FreeText] = Field(description="why it is not started")
+    reasons: list[str] = Field(description="why it is not started")

@@ -75,6 +75,19 @@ class Connection(H11Protocol):
         else:
             self._cancel_deadline()
 
+    def send_400_response(self, msg: str) -> None:
+        """To a request that proves malformed: perhaps in its body, while it is served or after its response.
+
+        uvicorn would respond in any state, and log a traceback for it: any client could fill the log.
+        """
+        if self.cycle is not None:
+            self.cycle.disconnected = True  # what serves it sends nothing any more
+            self.cycle.message_event.set()
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            super().send_400_response(msg)
+        else:
+            self.transport.abort()
+
     def connection_lost(self, exc: Exception | None) -> None:
         self._cancel_deadline()
         super().connection_lost(exc)

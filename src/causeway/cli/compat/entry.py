@@ -10,6 +10,7 @@ from causeway.cli.run import run_settings
 from causeway.compat.concealing import concealed
 from causeway.compat.translation import Translation
 from causeway.compat.wording import reworded
+from causeway.printable import printable
 
 
 def enter(
@@ -31,4 +32,4 @@ def convert(translation: Translation, directory: Path) -> None:
 
 def _print_notes(translation: Translation) -> None:
     for note in translation.notes:
-        print(f"note: {note}", file=sys.stderr)
+        print(printable(f"note: {note}"), file=sys.stderr)
