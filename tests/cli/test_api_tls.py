@@ -14,8 +14,8 @@ from causeway.web.app import application
 from causeway.web.serve import Server
 from causeway.web.tls import Certificate, CertificateFiles
 from cli.conftest import Configure, Foreign, Type
+from support.certificates import Authority, KeyFiles
 from web import made
-from web.certificates import Authority
 from web.made import NOW, TOKEN, Shown
 
 Start = Callable[..., Server]
@@ -35,13 +35,14 @@ def authority(tmp_path: Path) -> Authority:
 def start() -> Iterator[Start]:
     with ExitStack() as running:
 
-        def started(
-            certificate: Path | None = None, key: Path | str = "", client_ca: Path | str = "",
-        ) -> Server:  # fmt: skip
-            files = CertificateFiles(str(certificate), str(key), client_ca=str(client_ca))
+        def started(files: KeyFiles | None = None, client_ca: Path | str = "") -> Server:
+            certificate = None
+            if files is not None:
+                chosen = CertificateFiles(str(files.certificate), str(files.key), client_ca=str(client_ca))
+                certificate = Certificate(chosen)
             access = Access(TOKEN, private=True)
             app = application(Shown(made.healthy()), access, now=lambda: NOW)
-            server = Server(app, port=0, certificate=Certificate(files) if certificate else None)
+            server = Server(app, port=0, certificate=certificate)
             running.callback(server.stop)
             server.start()
             return server
@@ -82,9 +83,9 @@ def test_the_certificate_of_the_configuration_is_trusted_whatever_its_name(
     authority: Authority, start: Start, configure: Configure, typed: Type
 ) -> None:
     """Its names may lack 127.0.0.1, where the command connects."""
-    certificate, key = authority.issue("mirror.example.com")
-    server = start(certificate, key)
-    result = typed("status", configure(web=f"port = {port(server)}\n{tls(certificate)}"))
+    files = authority.server("page", "mirror.example.com")
+    server = start(files)
+    result = typed("status", configure(web=f"port = {port(server)}\n{tls(files.certificate)}"))
     assert (result.code, "Healthy" in result.out) == (0, True), result.err
 
 
@@ -92,9 +93,9 @@ def test_no_other_certificate_is_trusted_there(
     authority: Authority, start: Start, configure: Configure, typed: Type
 ) -> None:
     """Not even of the same authority: another user of this machine may have one, and listen on the port."""
-    ours, _ = authority.issue("mirror.example.com", "ours")
+    ours = authority.server("ours").certificate
     ours.write_bytes(ours.read_bytes() + authority.file.read_bytes())  # a chain
-    server = start(*authority.issue("mirror.example.com", "other"))
+    server = start(authority.server("other"))
     result = typed("status", configure(web=f"port = {port(server)}\n{tls(ours)}"))
     assert (result.code, "error: the certificate is not trusted" in result.err) == (4, True), result.err
     result = typed("pause", configure(web=f"port = {port(server)}\n{tls(ours)}"))
@@ -104,10 +105,10 @@ def test_no_other_certificate_is_trusted_there(
 def test_an_url_needs_a_name_and_an_authority_that_fit(
     authority: Authority, start: Start, configure: Configure, typed: Type, tmp_path: Path
 ) -> None:
-    server = start(*authority.issue("127.0.0.1"))
+    server = start(authority.server("page"))
     config, url = configure(), ("--url", server.address)
     assert typed("status", config, *url, "--ca", authority.file).code == 0
-    other = start(*authority.issue("mirror.example.com"))
+    other = start(authority.server("other", "mirror.example.com"))
     for options in (
         url,
         (*url, "--ca", Authority(tmp_path / "other").file),
@@ -123,10 +124,10 @@ def test_a_client_certificate(
     authority: Authority, start: Start, configure: Configure, typed: Type, tmp_path: Path
 ) -> None:
     clients = Authority(tmp_path / "clients")
-    server = start(*authority.issue("127.0.0.1"), client_ca=clients.file)
+    server = start(authority.server("page"), client_ca=clients.file)
     command = ("status", configure(), "--url", server.address, "--ca", authority.file)
-    assert typed(*command, "--cert", clients.issue_together("ann@example.com")).code == 0
-    for options in ((), ("--cert", authority.issue_together("eve@example.com"))):
+    assert typed(*command, "--cert", clients.client("ann").both).code == 0
+    for options in ((), ("--cert", authority.client("eve").both)):
         result = typed(*command, *options)
         assert result.code in (4, 5), result
         assert len(result.err.splitlines()) in (3, 4)

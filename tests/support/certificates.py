@@ -33,12 +33,13 @@ class Authority:
         self._ca = trustme.CA(organization_name=name)
         self._ca.cert_pem.write_to_path(str(self.file))
 
-    def server(self, name: str, host: str = "127.0.0.1", *, since: int = -1, until: int = 365) -> KeyFiles:
+    def server(
+        self, name: str, host: str = "127.0.0.1", *, since: int = -1, until: int = 365, password: str = ""
+    ) -> KeyFiles:
         """A server's certificate, valid between two days counted from today."""
         today = datetime.datetime.now(datetime.UTC)
-        return self._write(
-            name, self._ca.issue_cert(host, not_before=today + since * _DAY, not_after=today + until * _DAY)
-        )
+        issued = self._ca.issue_cert(host, not_before=today + since * _DAY, not_after=today + until * _DAY)
+        return self._write(name, issued, password)
 
     def client(self, name: str, *, password: str = "", until: int = 365) -> KeyFiles:
         """A client's certificate, with its name as the common name."""

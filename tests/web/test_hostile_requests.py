@@ -40,7 +40,9 @@ PATHS = st.sampled_from(KNOWN) | st.lists(SEGMENT, max_size=5).map(lambda parts:
 QUERIES = st.dictionaries(
     st.sampled_from(("limit", "q", "order", "since", "mirror")) | NASTY, NASTY, max_size=3
 )
-NUMBERS = st.sampled_from((-1, 0, 2**63, 1e400, None, True, [], {}, [[]], "x" * 5_000))
+NUMBERS: st.SearchStrategy[Any] = st.sampled_from(
+    (-1, 0, 2**63, 1e400, None, True, [], {}, [[]], "x" * 5_000)
+)
 BODIES = (
     st.binary(max_size=200)
     | st.recursive(NUMBERS | NASTY, lambda inner: st.lists(inner, max_size=3), max_leaves=8).map(json.dumps)

@@ -66,9 +66,12 @@ def is_shown_as_text(text: str) -> bool:
 def markup_of(page: str) -> list[tuple[str, tuple[str, ...]]]:
     """The tags of a page, with the names of their attributes."""
     tags: list[tuple[str, tuple[str, ...]]] = []
-    parser = HTMLParser()
-    parser.handle_starttag = lambda tag, attributes: tags.append((tag, tuple(name for name, _ in attributes)))
-    parser.feed(page)
+
+    class Tags(HTMLParser):
+        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+            tags.append((tag, tuple(name for name, _ in attrs)))
+
+    Tags().feed(page)
     return tags
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import ssl
 from collections.abc import Callable, Iterator
@@ -18,8 +17,8 @@ from causeway.web.access import Access
 from causeway.web.app import application
 from causeway.web.serve import Server
 from causeway.web.tls import Certificate, CertificateFiles
+from support.certificates import Authority, KeyFiles, replace_file
 from support.process import eventually
-from web.certificates import Authority
 from web.made import TOKEN, Shown
 
 SECONDS = 20.0
@@ -35,9 +34,10 @@ def authority(tmp_path: Path) -> Authority:
 def start(shown: Shown) -> Iterator[Start]:
     with ExitStack() as running:
 
-        def started(certificate: Path, key: Path | str = "", **more: str) -> Server:
-            files = CertificateFiles(str(certificate), str(key), **more)
-            server = Server(application(shown, Access(TOKEN)), port=0, certificate=Certificate(files))
+        def started(files: KeyFiles | Path, **more: str) -> Server:
+            chosen = (files.certificate, files.key) if isinstance(files, KeyFiles) else (files, "")
+            certificate = Certificate(CertificateFiles(*map(str, chosen), **more))
+            server = Server(application(shown, Access(TOKEN)), port=0, certificate=certificate)
             running.callback(server.stop)
             server.start()
             return server
@@ -65,7 +65,7 @@ def read(server: Server, context: ssl.SSLContext) -> int:
 
 
 def test_it_is_served_over_tls_alone(authority: Authority, start: Start) -> None:
-    server = start(*authority.issue("127.0.0.1"))
+    server = start(authority.server("page"))
     assert server.address.startswith("https://127.0.0.1:")
     assert read(server, trusting(authority)) == 200
     with pytest.raises(httpx.HTTPError):
@@ -76,7 +76,7 @@ def test_it_is_served_over_tls_alone(authority: Authority, start: Start) -> None
 
 
 def test_many_requests_and_the_stream(authority: Authority, start: Start, shown: Shown) -> None:
-    server = start(*authority.issue("127.0.0.1"))
+    server = start(authority.server("page"))
     with httpx.Client(base_url=server.address, verify=trusting(authority), timeout=SECONDS) as client:
         for _ in range(20):
             assert client.get("/static/uplot/uPlot.iife.min.js").status_code == 200
@@ -92,7 +92,7 @@ def test_a_request_that_comes_with_the_end_of_the_handshake_is_answered_encrypte
     authority: Authority, start: Start
 ) -> None:
     """A TLS 1.3 client may send both at once: byte by byte, nothing but TLS comes back."""
-    server = start(*authority.issue("127.0.0.1"))
+    server = start(authority.server("page"))
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     tls = trusting(authority).wrap_bio(incoming, outgoing, server_hostname="127.0.0.1")
     with closing(socket.create_connection(("127.0.0.1", port(server)), SECONDS)) as client:
@@ -123,9 +123,9 @@ def test_a_key_may_be_encrypted_or_in_the_same_file(
     authority: Authority, start: Start, together: bool
 ) -> None:
     if together:
-        server = start(authority.issue_together("127.0.0.1"))
+        server = start(authority.server("page").both)
     else:
-        server = start(*authority.issue("127.0.0.1", password="päss"), key_password="päss")
+        server = start(authority.server("page", password="päss"), key_password="päss")
     assert read(server, trusting(authority)) == 200
 
 
@@ -133,43 +133,37 @@ def test_clients_need_a_certificate_of_the_client_authority(
     authority: Authority, start: Start, tmp_path: Path
 ) -> None:
     clients = Authority(tmp_path / "clients")
-    server = start(*authority.issue("127.0.0.1"), client_ca=str(clients.file))
-    assert read(server, trusting(authority, clients.issue_together("ann@example.com"))) == 200
-    for other in (None, authority.issue_together("eve@example.com")):
+    server = start(authority.server("page"), client_ca=str(clients.file))
+    assert read(server, trusting(authority, clients.client("ann").both)) == 200
+    for other in (None, authority.client("eve").both):
         with pytest.raises(httpx.HTTPError):
             read(server, trusting(authority, other))
 
 
-def test_a_renewed_certificate_is_used_without_a_restart(authority: Authority, tmp_path: Path) -> None:
-    files = CertificateFiles(*map(str, authority.issue("127.0.0.1")))
-    certificate = Certificate(files)
+def test_a_renewed_certificate_is_used_without_a_restart(authority: Authority) -> None:
+    old, new = authority.server("old"), authority.server("new")
+    certificate = Certificate(CertificateFiles(str(old.certificate), str(old.key)))
     first = certificate.context()
     assert certificate.context() is first
-    renewed = [path.read_bytes() for path in authority.issue("127.0.0.1", "renewed")]
 
-    replace(files.certificate, renewed[0])
+    replace_file(old.certificate, new.certificate.read_bytes())
     assert certificate.context() is first, "the key does not fit it yet"
-    Path(files.key).unlink()
+    old.key.unlink()
     assert certificate.context() is first, "there is no key at the moment"
-    replace(files.key, renewed[1])
+    replace_file(old.key, new.key.read_bytes())
     second = certificate.context()
     assert second is not first
     assert certificate.context() is second
 
 
-def replace(path: str, content: bytes) -> None:
-    Path(f"{path}.new").write_bytes(content)
-    os.replace(f"{path}.new", path)  # noqa: PTH105
-
-
 def test_new_connections_get_the_renewed_certificate(
     authority: Authority, start: Start, tmp_path: Path
 ) -> None:
-    certificate, key = authority.issue("127.0.0.1")
-    server = start(certificate, key)
+    files = authority.server("page")
+    server = start(files)
     other = Authority(tmp_path / "other")
-    for path, renewed in zip((certificate, key), other.issue("127.0.0.1"), strict=True):
-        replace(str(path), renewed.read_bytes())
+    for path, renewed in zip(files, other.server("page"), strict=True):
+        replace_file(path, renewed.read_bytes())
     assert read(server, trusting(other)) == 200
     with pytest.raises(httpx.ConnectError):
         read(server, trusting(authority))
@@ -187,16 +181,17 @@ def test_new_connections_get_the_renewed_certificate(
     ],
 )
 def test_what_cannot_be_used_is_refused_at_the_start(authority: Authority, spoil: str, why: str) -> None:
-    certificate, key = map(str, authority.issue("127.0.0.1"))
+    files = authority.server("page")
+    key, certificate, _ = map(str, files)
     password, client_ca = "", ""
     match spoil:
         case "missing":
             certificate += ".gone"
         case "no password" | "wrong password":
-            certificate, key = map(str, authority.issue("127.0.0.1", password="s3cret"))
+            key, certificate, _ = map(str, authority.server("page", password="s3cret"))
             password = "cAnArY" if spoil == "wrong password" else ""
         case "other key":
-            key = str(authority.issue("localhost")[1])
+            key = str(authority.server("other").key)
         case "no pem":
             Path(certificate).write_text("cAnArY")
         case "no authority":
@@ -216,7 +211,7 @@ def test_a_client_that_does_not_finish_the_handshake_is_disconnected(
     authority: Authority, start: Start, monkeypatch: pytest.MonkeyPatch, said: bytes
 ) -> None:
     monkeypatch.setattr(connections, "REQUEST_SECONDS", 0.5)
-    server = start(*authority.issue("127.0.0.1"))
+    server = start(authority.server("page"))
     with closing(socket.create_connection(("127.0.0.1", port(server)), SECONDS)) as client:
         client.sendall(said)
         received = b""
@@ -230,7 +225,7 @@ def test_handshakes_count_as_connections(
     authority: Authority, start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connections, "CONNECTIONS", 3)
-    server = start(*authority.issue("127.0.0.1"))
+    server = start(authority.server("page"))
     with ExitStack() as several:
         held = [
             several.enter_context(closing(socket.create_connection(("127.0.0.1", port(server)), SECONDS)))
@@ -246,7 +241,7 @@ def test_handshakes_count_as_connections(
 
 
 def test_stop_ends_handshakes(authority: Authority, start: Start) -> None:
-    server = start(*authority.issue("127.0.0.1"))
+    server = start(authority.server("page"))
     with closing(socket.create_connection(("127.0.0.1", port(server)), SECONDS)) as client:
         eventually(lambda: open_connections(server) == 1, "it is connected", SECONDS)
         server.stop()
