@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from causeway.config import SparkSettings
 from causeway.spark import session
 
 
@@ -21,3 +22,9 @@ def test_the_archive_of_classes_is_used_where_it_can_be(
         path.touch()
 
     assert session.shared_classes() == (f"-XX:SharedArchiveFile={path} -Xshare:auto" if used else "")
+
+
+def test_sparks_web_ui_is_off_unless_it_is_asked_for(tmp_path: Path) -> None:
+    for master in ("local", "spark://elsewhere:7077"):
+        made = session._properties(SparkSettings(master=master), 1, tmp_path, "")
+        assert made["spark.ui.enabled"] == "false"

@@ -16,6 +16,7 @@ from causeway.spark import launching
 CANARY = "cAnArY \\ = é"
 PROGRAM = """
 import json, os, sys, tempfile, threading, urllib.request
+import psutil
 from pathlib import Path
 from causeway.config import SparkSettings
 from causeway.spark import session
@@ -64,8 +65,16 @@ def answered():
     return "sparkProperties" in answer
 
 eventually(answered, "Spark's page")
+def listening():
+    for pid in (os.getpid(), *descendants(os.getpid())):
+        for connection in psutil.Process(pid).net_connections("inet"):
+            if connection.status == psutil.CONN_LISTEN:
+                yield connection.laddr.ip
+
 print(json.dumps({
     "cmdlines": sorted(seen),
+    "listening": sorted(set(listening())),
+    "directories": {str(path): path.stat().st_mode for path in Path(tempfile.gettempdir()).iterdir()},
     "files": files,
     "left": [str(path) for path in Path(tempfile.gettempdir()).glob("*.properties")],
     "arguments": os.environ.get("PYSPARK_SUBMIT_ARGS"),
@@ -88,17 +97,19 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
         "MEMORY": "600m",
         "TMPDIR": str(here / "tmp"),
         "SPARK_CONF_DIR": str(here / "conf"),
-        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_LOCAL_DIRS": str(here / "tmp"),
         "PYSPARK_SUBMIT_ARGS": "--conf spark.of.arguments=yes pyspark-shell",
         "PYTHONPATH": str(Path(__file__).parents[1]),
     }
+    environ.pop("SPARK_LOCAL_IP", None)
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(here / "logs")],
         env=environ, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     logs = "".join(path.read_text() for path in (here / "logs").iterdir())
-    return {**json.loads(done.stdout.splitlines()[-1]), "logs": logs}
+    modes = {path.name: path.stat().st_mode for path in (here / "logs").iterdir()}
+    return {**json.loads(done.stdout.splitlines()[-1]), "logs": logs, "log modes": modes}
 
 
 def test_no_command_line_of_any_process_has_them(seen: dict[str, object]) -> None:
@@ -135,6 +146,21 @@ def test_sparks_own_page_does_not_show_them(seen: dict[str, object]) -> None:
     shown = dict(json.loads(page)["sparkProperties"])
     assert shown["spark.open"] == "shown"
     assert shown["spark.hadoop.innocent"] == shown["spark.pieces"] == "*********(redacted)"
+
+
+def test_it_listens_for_this_machine_alone(seen: dict[str, object]) -> None:
+    """Its web UI too, which listens everywhere by default."""
+    addresses = seen["listening"]
+    assert isinstance(addresses, list)
+    assert {address.removeprefix("::ffff:") for address in addresses} == {"127.0.0.1"}
+
+
+def test_no_other_user_can_read_its_directories_and_logs(seen: dict[str, object]) -> None:
+    for kind in ("directories", "log modes"):
+        modes = seen[kind]
+        assert isinstance(modes, dict)
+        assert modes
+        assert {name: oct(mode) for name, mode in modes.items() if mode & 0o077} == {}
 
 
 def test_values_are_written_as_java_reads_them() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import fields, is_dataclass, replace
-from functools import reduce
 from html.parser import HTMLParser
 from typing import Any
 
@@ -52,9 +51,9 @@ def hostile(situation: str, text: str) -> Snapshot:
 
 def every_text(content: Any) -> list[str]:
     if isinstance(content, dict):
-        return [*content, *reduce(list.__add__, map(every_text, content.values()), [])]
+        return [*content, *every_text(list(content.values()))]
     if isinstance(content, list):
-        return reduce(list.__add__, map(every_text, content), [])
+        return [text for each in content for text in every_text(each)]
     return [content] if isinstance(content, str) else []
 
 

@@ -46,7 +46,7 @@ _blocks: set[Path] = set()
 JVM_SECONDS = 10.0
 """How long the JVM may take to exit before it is killed."""
 
-_PYTHON, _DRIVER = "PYSPARK_PYTHON", "CAUSEWAY_DRIVER_PID"
+_PYTHON, _DRIVER, _ADDRESS = "PYSPARK_PYTHON", "CAUSEWAY_DRIVER_PID", "SPARK_LOCAL_IP"
 _before: dict[str, str | None] = {}
 """Environment variables that `start` has set, as they were before."""
 
@@ -147,8 +147,11 @@ def start(
     # cluster's executors, so there the user chooses it; from within Python, Spark reads it only from this
     # variable.
     python = sys.executable if is_local(settings) else settings.properties.get("spark.pyspark.python")
-    for name in (_PYTHON, _DRIVER):
+    for name in (_PYTHON, _DRIVER, _ADDRESS):
         _before.setdefault(name, os.environ.get(name))
+    if is_local(settings):
+        # Spark's web UI, where a user asks for it, listens on every address unless this is set.
+        os.environ.setdefault(_ADDRESS, "127.0.0.1")
     if python:
         os.environ[_PYTHON] = python
     # py4j logs every call to a dead JVM with a traceback; Causeway reports it itself.
