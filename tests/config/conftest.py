@@ -25,6 +25,8 @@ destination = "tokyo"
 topics = ["orders", "payments\\\\..*"]
 """
 GOOD = CLUSTERS + MIRROR
+PROPERTIES = Path(__file__).with_name("java_client_properties.txt")
+"""All keys of ConsumerConfig, ProducerConfig and AdminClientConfig of Kafka 4.3.1, with their types."""
 
 
 class Load(Protocol):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from confluent_kafka import KafkaException, Producer
 
@@ -19,10 +17,9 @@ from causeway.config.java_names import (
 )
 from causeway.config.properties import AGREED, REFUSED
 
-from .conftest import GOOD, Load, Problems
+from .conftest import GOOD, PROPERTIES, Load, Problems
 
-JAVA = Path(__file__).with_name("java_client_properties.txt").read_text().split()
-"""All keys of ConsumerConfig, ProducerConfig and AdminClientConfig of Kafka 4.3.1."""
+JAVA = [line.split()[0] for line in PROPERTIES.read_text().splitlines()]
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule required"

@@ -1,14 +1,25 @@
 from __future__ import annotations
 
+import ctypes
+import json
+import pickle
+import re
+import tempfile
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from causeway.config import ClusterSettings
+from causeway.checking.check import literal_secrets
+from causeway.config import ClusterSettings, Settings
+from causeway.config.client_tables import client_tables
+from causeway.config.effective import effective
 from causeway.config.secrets import is_secret, redact, resolve
 from causeway.errors import ConfigError
+from causeway.kafka.native.library import load
+
+from .conftest import GOOD, PROPERTIES, Load
 
 SECRET = [
     "sasl.password",
@@ -53,6 +64,45 @@ def test_secret_names_are_known(name: str) -> None:
     assert "canary" not in repr(
         ClusterSettings.model_construct(bootstrap_servers="a:1", properties={name: "canary"})
     )
+
+
+PUBLIC = {
+    # Java has certificates as passwords, so that its log is short; librdkafka marks them and names of files.
+    "ssl.keystore.certificate.chain", "ssl.truststore.certificates", "ssl.ca.pem", "ssl.certificate.pem",
+    "https.ca.pem", "ssl_key",  # the latter has no text form
+    "ssl.key.location", "ssl.keystore.location", "ssl.truststore.location",
+    "ssl.keystore.type", "ssl.keymanager.algorithm", "sasl.kerberos.keytab",
+    "sasl.oauthbearer.assertion.private.key.file", "sasl.oauthbearer.token.endpoint.url",
+    "key.serializer", "key.deserializer",
+    "partitioner.ignore.keys", "socket.keepalive.enable",
+}  # fmt: skip
+SUSPICIOUS = re.compile(
+    r"pass|secret|key|token|credential|jaas|private|pem|oauthbearer\.config|extensions|assertion$"
+)
+
+
+def test_every_known_property_that_may_be_secret_is_classified() -> None:
+    """A new version of librdkafka or of Java's clients with another one makes this test fail."""
+    java = dict(line.split() for line in PROPERTIES.read_text().splitlines())
+    names = {name for name, kind in java.items() if kind == "password"}
+    names |= {name for name in (*java, *librdkafkas_names()) if SUSPICIOUS.search(name)}
+    assert len(names) > 30
+    assert sorted(name for name in names if not is_secret(name) and name not in PUBLIC) == []
+    assert sorted(name for name in PUBLIC if is_secret(name)) == []
+
+
+def librdkafkas_names() -> list[str]:
+    """All properties that the library prints, in the table of its CONFIGURATION.md."""
+    libc, library = ctypes.CDLL(None), ctypes.CDLL(str(load().path))
+    libc.fopen.restype = ctypes.c_void_p
+    with tempfile.NamedTemporaryFile() as file:
+        stream = ctypes.c_void_p(libc.fopen(file.name.encode(), b"w"))
+        library.rd_kafka_conf_properties_show(stream)
+        libc.fclose(stream)
+        rows = Path(file.name).read_text().splitlines()
+    return [
+        row.split("|")[0].strip() for row in rows if row.count("|") > 3 and not row.startswith("Property")
+    ]
 
 
 @pytest.mark.parametrize("name", OPEN)
@@ -126,3 +176,77 @@ def test_what_cannot_be_resolved_names_the_reference_alone(tmp_path: Path) -> No
         with pytest.raises(ConfigError) as caught:
             resolve(value, {})
         assert caught.value.what == message
+
+
+SECRETS = f"""{GOOD}
+[[mirrors.filters]]
+filter = "a.b:c"
+config = {{ inner = [{{ api_key = "cAnArY" }}], limit = "cAnArY-is-none" }}
+[clusters.tokyo.sasl]
+mechanism = "SCRAM-SHA-512"
+username = "me"
+password = "cAnArY"
+[clusters.tokyo.tls]
+certificate = "/c.pem"
+key = "-----BEGIN PRIVATE KEY-----cAnArY"
+key_password = "${{env:PW}}"
+[clusters.paris.properties]
+sasl.mechanism = "PLAIN"
+sasl.jaas.config = 'a.PlainLoginModule required username="me" password="cAnArY";'
+[web]
+token = "cAnArYcAnArYcAnArY"
+[spark.properties]
+spark.ssl.keyPassword = "cAnArY"
+"""
+
+
+def test_check_names_each_secret_in_the_configuration_with_its_file(loaded: Load) -> None:
+    settings = loaded(
+        SECRETS, "clusters.tokyo.properties.ssl.keystore.password=cAnArY", environ={
+            "PW": "x", "CAUSEWAY__CLUSTERS__PARIS__PROPERTIES__SSL_KEY_PASSWORD": "cAnArY",
+        },
+    )  # fmt: skip
+    remarks = {
+        cluster: [remark.what for remark in literal_secrets(settings, cluster)]
+        for cluster in ("tokyo", "paris", "")
+    }
+    assert remarks == {
+        "tokyo": [
+            "mirror.toml: clusters.tokyo.sasl.password is in plain text",
+            "mirror.toml: clusters.tokyo.tls.key is in plain text",
+            "clusters.tokyo.properties.ssl.keystore.password is on the command line in plain text: every "
+            "user of the machine can read it",
+        ],
+        "paris": ["mirror.toml: clusters.paris.properties.sasl.jaas.config is in plain text"],
+        "": [
+            "mirror.toml: mirrors[0].filters[0].config.inner[0].api_key is in plain text",
+            "mirror.toml: spark.properties.spark.ssl.keyPassword is in plain text",
+            "mirror.toml: web.token is in plain text",
+        ],
+    }
+    assert not list(literal_secrets(loaded(GOOD), ""))
+
+
+def test_no_copy_of_settings_has_a_secret(loaded: Load) -> None:
+    settings = loaded(SECRETS, environ={"PW": "from the environment"})
+    pickled, json_text = pickle.dumps(settings), settings.model_dump_json()
+    copies = [
+        repr(settings), str(settings), effective(settings, settings.mirrors[0]), json_text,
+        json.dumps(settings.model_dump(mode="json")), pickled.decode("latin-1"), repr(settings.clusters),
+        pickle.dumps(settings.clusters["tokyo"]).decode("latin-1"),
+        pickle.dumps(settings.mirrors).decode("latin-1"),
+    ]  # fmt: skip
+    for copy in copies:
+        assert "cAnArY" not in copy.replace("cAnArY-is-none", "")
+        assert "from the environment" not in copy
+    assert "${env:PW}" in json_text
+
+    for read in (pickle.loads(pickled), Settings.model_validate_json(json_text)):
+        copied = client_tables(read.clusters["tokyo"]).properties
+        with pytest.raises(ConfigError, match="have no secrets but references"):
+            resolve(copied["sasl.password"])
+        assert (copied["ssl.key.password"], copied["sasl.username"]) == ("${env:PW}", "me")
+    sasl = settings.clusters["tokyo"].sasl
+    assert sasl is not None
+    assert sasl.password == "cAnArY", "the settings themselves still have it"
+    assert settings.model_copy(deep=True) == settings

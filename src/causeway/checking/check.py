@@ -29,7 +29,7 @@ from causeway.kafka.versions import highest_versions
 from causeway.planning.clusters import chosen, cluster_of, filters_of
 from causeway.planning.filters import try_out
 from causeway.planning.routing import KnownEdge, Neighbours, edges, routes, selection_of
-from causeway.planning.rules.readiness import literal_secrets, transactions
+from causeway.planning.rules.readiness import transactions
 from causeway.planning.rules.releases import at_least
 from causeway.rules.ledger_state import LedgerState
 
@@ -58,8 +58,10 @@ def check_mirrors(settings: Settings, names: list[str]) -> CheckReport:
     edges_of = {
         mirror.name: list(_edges(mirror, sources, clusters)) for mirror in mirrors if len(mirrors) > 1
     }
+    elsewhere = tuple(literal_secrets(settings, ""))
     return CheckReport(
         (
+            *([Section("configuration", "secrets", elsewhere)] if elsewhere else []),
             *(Section("cluster", alias, tuple(checked.remarks)) for alias, checked in clusters.items()),
             *(
                 Section("mirror", mirror.name, tuple(_mirror(mirror, mirrors, clusters, sources, edges_of)))
@@ -69,13 +71,19 @@ def check_mirrors(settings: Settings, names: list[str]) -> CheckReport:
     )
 
 
+def literal_secrets(settings: Settings, cluster: str) -> Iterator[Remark]:
+    """A warning for each secret in the configuration itself that belongs to this cluster, or to none ("")."""
+    for secret in settings.literal_secrets:
+        if secret.cluster == cluster:
+            yield warning(
+                str(secret), "write ${env:NAME}, ${file:/path} or ${dir:/path:key} instead of the secret"
+            )
+
+
 def _check_cluster(settings: Settings, alias: str) -> CheckedCluster:
     checked = CheckedCluster(alias)
     tables = settings.clusters[alias]
-    checked.remarks += literal_secrets(
-        alias,
-        {"properties": tables.properties, "consumer": tables.consumer, "producer": tables.producer},
-    )
+    checked.remarks += literal_secrets(settings, alias)
     checked.remarks += (warning(line, _SAFE) for line in client_tables.warnings(alias, tables))
     try:
         cluster = cluster_of(settings, alias)

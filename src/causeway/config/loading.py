@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from causeway.config import client_tables, secrets
 from causeway.config.checks import cross_check
 from causeway.config.config_tree import Document, KeyPath, parse, read
+from causeway.config.literals import literal_secrets
 from causeway.config.mirror import MirrorSettings
 from causeway.config.overrides import override, typed
 from causeway.config.problems import explain
@@ -53,6 +54,7 @@ def settings_of(
     """The settings in a document; `directory` is where the files that it names are."""
     _flatten_properties(document)
     override(document, environ, overrides)
+    literal = literal_secrets(document)
     _resolve_references(document, environ)
     settings = None
     try:
@@ -70,6 +72,7 @@ def settings_of(
             problems=tuple(document.problems),
             todo="`causeway config reference` describes every key",
         )
+    settings._literal_secrets = literal
     return settings
 
 

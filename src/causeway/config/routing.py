@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SerializationInfo, model_serializer
 
 from causeway.config import fields, secrets
 from causeway.config.fields import Dotted, Shown
@@ -19,6 +19,17 @@ class ConfigTable(BaseModel):
     def __repr_args__(self) -> Any:
         for name, value in super().__repr_args__():
             yield name, secrets.redacted(name or "", value)
+
+    @model_serializer(mode="wrap")
+    def _without_secrets(self, handler: Any, info: SerializationInfo) -> dict[str, Any]:
+        """JSON has references, and no secrets."""
+        made: dict[str, Any] = handler(self)
+        return secrets.redacted_table(made, secrets.OMITTED) if info.mode == "json" else made
+
+    def __getstate__(self) -> dict[Any, Any]:
+        """A pickle has references, and no secrets."""
+        state = super().__getstate__()
+        return {**state, "__dict__": secrets.redacted_table(state["__dict__"], secrets.OMITTED)}
 
 
 class FilterSettings(ConfigTable):

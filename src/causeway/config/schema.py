@@ -11,9 +11,9 @@ the value of a secret property in their `repr`.
 from __future__ import annotations
 
 from types import UnionType
-from typing import Annotated, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, PrivateAttr
 
 from causeway.config import fields
 from causeway.config.authentication import SaslSettings, TlsSettings
@@ -22,6 +22,9 @@ from causeway.config.mirror import MirrorSettings
 from causeway.config.observability import LogSettings, MetricsSettings, WebSettings
 from causeway.config.pools import PoolSettings
 from causeway.config.routing import ConfigTable, FilterSettings, SourceSettings
+
+if TYPE_CHECKING:
+    from causeway.config.literals import LiteralSecret
 
 
 class ClusterSettings(ConfigTable):
@@ -101,6 +104,12 @@ class Settings(ConfigTable):
     web: WebSettings = Field(default=WebSettings(), description="The page, the API, the probes.")
     metrics: MetricsSettings = Field(default=MetricsSettings(), description="Metrics.")
     log: LogSettings = Field(default=LogSettings(), description="The log.")
+    _literal_secrets: tuple[Any, ...] = PrivateAttr(default=())
+
+    @property
+    def literal_secrets(self) -> tuple[LiteralSecret, ...]:
+        """Secrets that are written in the configuration itself."""
+        return self._literal_secrets
 
 
 NESTED: dict[str, type[ConfigTable]] = {"filters": FilterSettings, "per_source": SourceSettings}

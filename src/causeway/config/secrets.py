@@ -27,6 +27,10 @@ _USER = re.compile(r"//[^/@\s]+@")
 _LARGEST = 1024 * 1024
 _KINDS = 'references are ${env:NAME}, ${file:/path} or ${dir:/path:key} ("$${" is a literal "${")'
 
+HIDDEN = "***"
+OMITTED = "${omitted}"
+"""Stands for a secret in a copy of settings. It is no reference: whoever uses the copy is told so."""
+
 SECRET_PARTS = (
     "access.key",
     "api.key",
@@ -56,19 +60,23 @@ def is_secret(name: str) -> bool:
     return not folded.endswith(PUBLIC) and any(part in folded for part in SECRET_PARTS)
 
 
-def redact(name: str, value: str) -> str:
+def redact(name: str, value: str, instead: str = HIDDEN) -> str:
     """`value` as it may be shown: references unchanged, other values of secret names hidden."""
     secret = is_secret(name) or "PRIVATE KEY-" in value
-    return _USER.sub("//***@", value) if not secret or _WHOLE_REFERENCE.fullmatch(value) else "***"
+    return _USER.sub("//***@", value) if not secret or _WHOLE_REFERENCE.fullmatch(value) else instead
 
 
-def redacted(name: str, value: Any) -> Any:
+def redacted(name: str, value: Any, instead: str = HIDDEN) -> Any:
     """The same for a value of any type, including nested values."""
     if isinstance(value, Mapping):
-        return {key: redacted(str(key), inner) for key, inner in value.items()}
+        return redacted_table(value, instead)
     if isinstance(value, list | tuple):
-        return type(value)(redacted(name, inner) for inner in value)
-    return redact(name, value) if isinstance(value, str) and value else value
+        return type(value)(redacted(name, inner, instead) for inner in value)
+    return redact(name, value, instead) if isinstance(value, str) and value else value
+
+
+def redacted_table(table: Mapping[Any, Any], instead: str = HIDDEN) -> dict[Any, Any]:
+    return {key: redacted(str(key), value, instead) for key, value in table.items()}
 
 
 def has_reference(value: str) -> bool:
@@ -85,6 +93,8 @@ def resolve(value: str, environ: Mapping[str, str] = os.environ) -> str:
         # What is not a reference may be part of a password, so the message does not repeat it.
         if not match[2]:
             raise ConfigError('a reference begins with "${" and has no "}" ("$${" is a literal "${")')
+        if match[0] == OMITTED:
+            raise ConfigError("copies of a configuration have no secrets but references: write one")
         if kind not in ("env", "file", "dir") or not name:
             raise ConfigError(_KINDS)
         if kind == "env":

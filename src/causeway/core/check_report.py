@@ -42,7 +42,7 @@ def problem(error: CausewayError) -> Remark:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    kind: Literal["cluster", "mirror"]
+    kind: Literal["configuration", "cluster", "mirror"]
     name: str
     remarks: tuple[Remark, ...]
 

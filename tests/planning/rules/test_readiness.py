@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from causeway.core.topic import NO_TOPIC_ID, TopicFacts
 from causeway.planning.rules.readiness import (
     kept_for,
-    literal_secrets,
     nameless,
     retention,
     size_limit,
@@ -152,23 +151,3 @@ def test_old_records_are_a_warning_with_a_retention_that_keeps_them(
 )
 def test_spans_are_formatted_for_people(milliseconds: int, text: str) -> None:
     assert span(milliseconds) == text
-
-
-def test_plain_text_secrets_are_named_and_never_shown() -> None:
-    tables = {
-        "properties": {
-            "sasl.password": "hunter2",
-            "sasl.username": "causeway",
-            "ssl.key.password": "${env:KEY}",
-            "ssl.key.pem": "",
-        },
-        "consumer": {},
-        "producer": {"ssl.key.pem": "hunter3"},
-    }
-    remarks = list(literal_secrets("paris", tables))
-    assert [remark.what.split()[0] for remark in remarks] == [
-        "clusters.paris.properties.sasl.password",
-        "clusters.paris.producer.ssl.key.pem",
-    ]
-    assert {remark.level for remark in remarks} == {"warning"}
-    assert "hunter" not in str(remarks)

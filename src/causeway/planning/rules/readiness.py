@@ -1,14 +1,13 @@
 """Whether a destination is ready for what a mirror would do, as a list of remarks.
 
-Owns the comparisons of `causeway check`: transactions, size limits, retention against the age of records,
-secrets in plain text. It reads nothing from brokers.
+Owns the comparisons of `causeway check`: transactions, size limits, retention against the age of records.
+It reads nothing from brokers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from causeway.config.secrets import has_reference, is_secret
 from causeway.config.units import format_duration
 from causeway.core.check_report import Remark, note, ok, problem, warning
 from causeway.core.topic import NO_TOPIC_ID, TopicFacts
@@ -167,14 +166,3 @@ def span(milliseconds: int) -> str:
         if milliseconds >= 2 * size:
             return f"{milliseconds // size} {unit}"
     return f"{milliseconds} ms"
-
-
-def literal_secrets(alias: str, tables: Mapping[str, Mapping[str, str]]) -> Iterable[Remark]:
-    """Warn of secrets written in the configuration itself: with their keys, never with their values."""
-    for table, properties in tables.items():
-        for name, value in properties.items():
-            if is_secret(name) and value and not has_reference(value):
-                yield warning(
-                    f"clusters.{alias}.{table}.{name} is in the configuration in plain text",
-                    "write ${env:NAME} or ${file:/path} instead: it is read when a client is created",
-                )
