@@ -24,6 +24,9 @@ from typing import ClassVar
 
 from causeway.printable import printable
 
+MOST_LISTED = 100
+"""Problems of one configuration that are printed."""
+
 
 class CausewayError(Exception):
     """What failed, and optionally where, why and what to do about it."""
@@ -77,7 +80,10 @@ class ConfigError(CausewayError):
 
     def lines(self) -> list[str]:
         head, *rest = super().lines()
-        return [head, *(f"  - {printable(problem)}" for problem in self.problems), *rest]
+        listed = [f"  - {printable(problem)}" for problem in self.problems[:MOST_LISTED]]
+        if len(self.problems) > MOST_LISTED:
+            listed.append(f"  … and {len(self.problems) - MOST_LISTED} more")
+        return [head, *listed, *rest]
 
 
 class PlanRefused(ConfigError):

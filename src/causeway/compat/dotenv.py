@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 _LINE = re.compile(r"(?:export\s+)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)\s*=\s*(?P<value>.*)")
 _QUOTED = re.compile(r"""(?P<quote>["'])(?P<text>.*?)(?P=quote)\s*(?:#.*)?""")
-_COMMENT = re.compile(r"(?:^|\s+)#.*")
+_COMMENT = re.compile(r"(?:^|(?<!\s)\s+)#.*")
 
 
 @dataclass
@@ -23,7 +23,7 @@ class Dotenv:
 
 def parse(text: str) -> Dotenv:
     parsed = Dotenv()
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(re.split(r"\r?\n", text), 1):
         line = line.strip()
         if not line or line.startswith("#"):
             continue

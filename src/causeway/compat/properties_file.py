@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from causeway.compat.translation import Translation
+from causeway.config.input_limits import SMALL_BYTES, decoded, read_bytes
+from causeway.errors import ConfigError
 
 Dialect = Literal["go", "java"]
 
@@ -42,16 +44,17 @@ class PropertiesFile:
 def read(path: Path, dialect: Dialect, translation: Translation) -> PropertiesFile:
     """The file's keys; errors become problems of the translation."""
     try:
-        # Java reads Latin-1; in a configuration the two differ only in comments, where it does not matter.
-        text = path.read_text(encoding="utf-8", errors="replace")
-    except (OSError, ValueError) as error:
-        translation.problem(str(path), getattr(error, "strerror", None) or "cannot be read")
+        text = _text(read_bytes(path, SMALL_BYTES), path, dialect)
+    except ConfigError as error:
+        for problem in error.problems:
+            translation.problem("", problem)
         return PropertiesFile(str(path))
     entries: dict[str, PropertyEntry] = {}
     for number, line in logical_lines(text, dialect):
-        pair = _pair(line, dialect)
-        if pair is None:
-            translation.problem(f"{path}:{number}", "is neither key=value nor a comment")
+        try:
+            pair = _pair(line, dialect)
+        except ValueError as error:
+            translation.problem(f"{path}:{number}", str(error))
             continue
         key, value = pair
         place = f"{path}:{number}: {key}"
@@ -65,10 +68,21 @@ def read(path: Path, dialect: Dialect, translation: Translation) -> PropertiesFi
     return PropertiesFile(str(path), entries)
 
 
+def _text(content: bytes, path: Path, dialect: Dialect) -> str:
+    """Java reads Latin-1. A file that is UTF-8 was written as UTF-8, whatever Java makes of it."""
+    try:
+        return decoded(content, str(path))
+    except ConfigError:
+        if dialect == "go":
+            raise
+        return content.decode("latin-1")
+
+
 def logical_lines(text: str, dialect: Dialect) -> Iterator[tuple[int, str]]:
     """Lines joined with their continuations, each with its number; without comments and empty lines."""
     comment = ("#", "!") if dialect == "java" else ("#",)
-    started, gathered = 0, ""
+    started = 0
+    gathered: list[str] = []
     for number, natural in enumerate(re.split(r"\r\n|\r|\n", text), 1):
         line = natural.lstrip(" \t\f")
         if not gathered:
@@ -77,27 +91,35 @@ def logical_lines(text: str, dialect: Dialect) -> Iterator[tuple[int, str]]:
             started = number
         backslashes = len(line) - len(line.rstrip("\\"))
         if backslashes % 2:
-            gathered += line[:-1]
+            gathered.append(line[:-1])
             continue
-        yield started, gathered + line
-        gathered = ""
-    if gathered:
-        yield started, gathered
+        yield started, "".join((*gathered, line))
+        gathered = []
+    if any(gathered):
+        yield started, "".join(gathered)
 
 
-def _pair(line: str, dialect: Dialect) -> tuple[str, str] | None:
-    """Strips white space around values: no key of these tools needs it."""
+def _pair(line: str, dialect: Dialect) -> tuple[str, str]:
+    """Strips white space around values: no key of these tools needs it. Raises ValueError without a key."""
     match = (_JAVA_KEY if dialect == "java" else _GO_KEY).fullmatch(line)
     if match is None or not match[1]:
-        return None
+        raise ValueError("is neither key=value nor a comment")
     if dialect == "go":
         return match[1].lower(), match[2].strip()
     return _unescaped(match[1]), _unescaped(match[2]).strip()
 
 
 def _unescaped(text: str) -> str:
+    """Java's escapes; a character outside the basic plane is written as two of them."""
+
     def replace(match: re.Match[str]) -> str:
         escaped = match[1]
+        if escaped == "u":
+            raise ValueError("has an escape that is not \\uXXXX")
         return chr(int(escaped[1:], 16)) if len(escaped) > 1 else _WHITE.get(escaped, escaped)
 
-    return _ESCAPE.sub(replace, text)
+    unescaped = _ESCAPE.sub(replace, text)
+    try:
+        return unescaped.encode("utf-16", "surrogatepass").decode("utf-16")
+    except UnicodeDecodeError:
+        raise ValueError("has half of a character that takes two escapes") from None

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from causeway.compat.translation import Translation
 from causeway.config.config_tree import shown
-from causeway.errors import ConfigError
+from causeway.config.input_limits import SMALL_BYTES, decoded, read_bytes
 
 _UNBOUNDED = 2**31 - 1
 """Bounds from here on are limits of types: messages omit them."""
@@ -22,15 +22,7 @@ _UNBOUNDED = 2**31 - 1
 
 def text_of(path: Path) -> str:
     """A file as text; raises ConfigError if it cannot be read."""
-    try:
-        return path.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        problem = f"{path}: {error.strerror or 'cannot be read'}"
-    except UnicodeDecodeError as error:
-        problem = f"{path}: byte {error.start}: not UTF-8"
-    except ValueError:  # an impossible path
-        problem = f"{shown(str(path))}: cannot be read"
-    raise ConfigError("the configuration cannot be read", problems=(problem,))
+    return decoded(read_bytes(path, SMALL_BYTES), str(path))
 
 
 def servers(text: str) -> list[str]:

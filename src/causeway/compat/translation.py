@@ -42,6 +42,7 @@ class Translation:
     others: dict[str, dict[str, Any]] = field(default_factory=dict)  # other tables: [web], [metrics]
     notes: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    _added: set[tuple[int, str]] = field(default_factory=set)
 
     def note(self, key: str, text: str) -> None:
         self._add(self.notes, key, text)
@@ -97,8 +98,10 @@ class Translation:
                 self.note(where, f"{danger.what}, as with {self.tool}; use {danger.instead}")
 
     def _add(self, to: list[str], key: str, text: str) -> None:
-        line = f"{key}: {text}" if key else text
-        if line not in to:
+        # Keys come from files: a line break in one must not begin a line of ours.
+        line = printable(f"{key}: {text}" if key else text)
+        if (id(to), line) not in self._added:
+            self._added.add((id(to), line))
             to.append(line)
 
 

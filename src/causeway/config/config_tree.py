@@ -15,16 +15,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from causeway.config.input_limits import check_keys, check_shape, decoded, read_bytes, unreadable
 from causeway.config.routing import ConfigTable
 from causeway.config.schema import NAMED, NESTED, TABLES, Settings, inner_tables, is_property_table
 from causeway.config.secrets import is_secret
-from causeway.errors import ConfigError
 
 KeyPath = tuple[str | int, ...]
 
 _PLACED = re.compile(r"(.*) \(at (line \d+, column \d+|end of document)\)", re.DOTALL)
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_.-]+")
 _SHOWN_CHARACTERS = 60
+_KEY_CHARACTERS = 200
 
 
 @dataclass
@@ -37,7 +38,8 @@ class Document:
     """Values that came from references."""
     broken: set[KeyPath] = field(default_factory=set)
     """Values that have a problem already: their other problems are consequences of it, and not reported."""
-    problems: list[str] = field(default_factory=list)
+    problems: dict[str, None] = field(default_factory=dict)
+    """Each one once, in their order."""
 
     def problem(self, path: KeyPath, message: str, origin: str = "") -> None:
         if any(part in self.broken for part in _upwards(path)):
@@ -45,8 +47,7 @@ class Document:
         line = ": ".join(part for part in (origin or self.origin(path), dotted(path), message) if part)
         # Keys and arguments may contain line breaks, escape codes or bytes that are not text.
         line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
-        if line not in self.problems:
-            self.problems.append(line)
+        self.problems.setdefault(line)
 
     def origin(self, path: KeyPath) -> str:
         return next((self.origins[part] for part in _upwards(path) if part in self.origins), self.file)
@@ -82,30 +83,23 @@ class Document:
 
 def read(path: Path) -> Document:
     """The file alone; raises ConfigError when it cannot be read or is not TOML."""
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise _unreadable(f"{path}: {error.strerror or 'cannot be read'}") from None
-    return parse(content, str(path))
+    return parse(read_bytes(path), str(path))
 
 
 def parse(content: bytes, name: str) -> Document:
     """The document that this TOML is; `name` stands for it in problems."""
+    text = decoded(content, name)
+    check_keys(text, name)
     try:
-        return Document(name, tomllib.loads(content.decode("utf-8")))
-    except UnicodeDecodeError as error:
-        problem = f"{name}: byte {error.start}: not UTF-8"
+        tree = tomllib.loads(text)
     except RecursionError:
-        problem = f"{name}: nested too deeply"
+        raise unreadable(f"{name}: nested too deeply") from None
     except ValueError as error:  # TOMLDecodeError, and numbers too long to read
         placed = _PLACED.fullmatch(str(error))
         what, where = (placed[1], f"{placed[2]}: ") if placed else ("a value cannot be read", "")
-        problem = f"{name}: {where}not TOML: {what[:1].lower()}{what[1:]}"
-    raise _unreadable(problem)
-
-
-def _unreadable(problem: str) -> ConfigError:
-    return ConfigError("the configuration cannot be read", problems=(problem,))
+        raise unreadable(f"{name}: {where}not TOML: {what[:1].lower()}{what[1:]}") from None
+    check_shape(tree, name)
+    return Document(name, tree)
 
 
 def dotted(path: KeyPath) -> str:
@@ -115,6 +109,7 @@ def dotted(path: KeyPath) -> str:
         if isinstance(part, int):
             text += f"[{part}]"
         else:
+            part = part if len(part) <= _KEY_CHARACTERS else f"{part[:_KEY_CHARACTERS]}…"
             text += "." * bool(text) + (part if _PLAIN_KEY.fullmatch(part) else json.dumps(part))
     return text
 

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from causeway.config import client_tables, secrets
 from causeway.config.checks import cross_check
 from causeway.config.config_tree import Document, KeyPath, parse, read
+from causeway.config.input_limits import check_shape, is_file
 from causeway.config.literals import literal_secrets
 from causeway.config.mirror import MirrorSettings
 from causeway.config.overrides import override, typed
@@ -54,6 +55,7 @@ def settings_of(
     """The settings in a document; `directory` is where the files that it names are."""
     _flatten_properties(document)
     override(document, environ, overrides)
+    check_shape(document.tree, "the configuration")
     literal = literal_secrets(document)
     _resolve_references(document, environ)
     settings = None
@@ -83,12 +85,12 @@ def _with_files(document: Document, settings: Settings, directory: Path) -> Sett
         filters = []
         for number, chosen in enumerate(mirror.filters):
             module, _, name = chosen.filter.rpartition(":")
-            is_file = is_go_plugin(chosen.filter)
+            is_plugin = is_go_plugin(chosen.filter)
             if not module:
-                module, name = chosen.filter, PurePath(chosen.filter).stem if is_file else "Filter"
-            if is_file or module.endswith(".py"):
+                module, name = chosen.filter, PurePath(chosen.filter).stem if is_plugin else "Filter"
+            if is_plugin or module.endswith(".py"):
                 path = (directory / module).resolve()
-                if not path.is_file():
+                if not is_file(path):
                     document.problem(
                         ("mirrors", index, "filters", number, "filter"), f"there is no file {path}"
                     )

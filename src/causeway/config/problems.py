@@ -15,6 +15,9 @@ from pydantic_core import ErrorDetails
 from causeway.config.config_tree import Document, KeyPath, shown, table_at
 from causeway.config.toml import written
 
+MOST_EXPLAINED = 1_000
+"""More are never printed, and each takes time."""
+
 _KEY_MARK = "[key]"
 """The schema's mark for an error in a key instead of its value."""
 
@@ -47,7 +50,7 @@ def nearest(word: str, names: Iterable[str]) -> str:
 
 def explain(document: Document, error: ValidationError) -> None:
     """Add every error of the schema to the document's problems."""
-    errors = error.errors(include_url=False)
+    errors = error.errors(include_url=False)[:MOST_EXPLAINED]
     unknown = [details["loc"] for details in errors if details["type"] == "extra_forbidden"]
     misspelt = {(*path[:-1], _meant(path)) for path in unknown}
     for details in errors:

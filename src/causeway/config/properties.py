@@ -134,6 +134,8 @@ def property_value(value: object) -> str:
     """A property's value as clients take it: TOML's numbers and booleans become text."""
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, str) and "\0" in value:
+        raise ValueError("must not contain a NUL character")
     if isinstance(value, int | float | str):
         return str(value)
     raise ValueError("must be a string, a number or a boolean")

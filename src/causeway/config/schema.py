@@ -111,6 +111,10 @@ class Settings(ConfigTable):
         """Secrets that are written in the configuration itself."""
         return self._literal_secrets
 
+    def __eq__(self, other: object) -> bool:
+        """By the settings alone, wherever they were written."""
+        return isinstance(other, Settings) and self.__dict__ == other.__dict__
+
 
 NESTED: dict[str, type[ConfigTable]] = {"filters": FilterSettings, "per_source": SourceSettings}
 """Tables inside a mirror."""

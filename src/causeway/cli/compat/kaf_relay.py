@@ -18,7 +18,7 @@ from causeway.compat.translation import Translation
 from causeway.compat.wording import reworded
 from causeway.config import Settings
 from causeway.config.config_tree import read
-from causeway.errors import CausewayError, ConfigError
+from causeway.errors import CausewayError, ConfigError, UsageError
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.ledger import read_image
 from causeway.planning.clusters import cluster_of
@@ -122,7 +122,10 @@ def _trees(files: list[str]) -> Iterator[dict[str, object]]:
 
 def _each(given: list[str] | None) -> list[str]:
     """kaf-relay's flags may be repeated, and each may hold several values separated by commas."""
-    return [value.strip() for row in csv.reader(given or []) for value in row if value.strip()]
+    try:
+        return [value.strip() for row in csv.reader(given or []) for value in row if value.strip()]
+    except csv.Error:
+        raise UsageError("a flag has a line break, or more in it than a line of CSV") from None
 
 
 def _check_source(settings: Settings) -> None:

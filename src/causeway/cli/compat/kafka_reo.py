@@ -14,6 +14,7 @@ from causeway.compat.kafka_reo.config import translate
 from causeway.compat.kafka_reo.keys import IN_JAR, parse
 from causeway.compat.reading import text_of
 from causeway.compat.translation import Translation
+from causeway.config.input_limits import is_file
 
 ReoConfigFile = Annotated[
     Path | None, typer.Option("--config", help="Kafka REO's YAML file; environment variables override it.")
@@ -30,7 +31,7 @@ def reo(
 
 
 def translated(config: Path | None) -> Translation:
-    in_jar = config == Path(IN_JAR) and not config.exists()
+    in_jar = config == Path(IN_JAR) and not is_file(config)
     tree = parse(text_of(config), str(config)) if config and not in_jar else None
     translation = translate(os.environ, tree, file=str(config or ""))
     if in_jar:

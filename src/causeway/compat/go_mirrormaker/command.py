@@ -13,6 +13,7 @@ from causeway.compat.go_mirrormaker.flags import GivenFlags, parse
 from causeway.compat.reading import fitting
 from causeway.compat.translation import Translation, mirror_name
 from causeway.config import fields
+from causeway.config.input_limits import is_file
 from causeway.errors import UsageError
 
 TOOL = "Go MirrorMaker"
@@ -130,7 +131,7 @@ def _sources(given: GivenFlags, translation: Translation) -> dict[str, str]:
     for number, path in enumerate(paths, 1):
         alias = "source" if len(paths) == 1 else f"source{number}"
         file = properties_file.read(Path(path), "go", translation)
-        readable = bool(file.entries) or Path(path).is_file()
+        readable = bool(file.entries) or is_file(Path(path))
         elsewhere = not readable or _is_set(given, f"clusters.{alias}.bootstrap_servers")
         cluster, groups[alias] = files.source(file, translation, alias, elsewhere)
         translation.clusters[alias] = cluster
@@ -152,7 +153,7 @@ def _sources(given: GivenFlags, translation: Translation) -> dict[str, str]:
 def _destination(given: GivenFlags, translation: Translation) -> dict[str, Any]:
     path = Path(given.text("producer.config"))
     file = properties_file.read(path, "go", translation)
-    elsewhere = not path.is_file() or _is_set(given, "clusters.target.bootstrap_servers")
+    elsewhere = not is_file(path) or _is_set(given, "clusters.target.bootstrap_servers")
     cluster, compression = files.destination(file, translation, elsewhere)
     translation.clusters["target"] = cluster
     translation.keys["target"] = files.keys_of(file)

@@ -12,6 +12,7 @@ from causeway.compat.reading import fitting
 from causeway.compat.translation import ClusterKeys, Translation
 from causeway.config import fields
 from causeway.config.config_tree import shown
+from causeway.config.input_limits import is_file
 from causeway.config.problems import nearest
 
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
@@ -81,7 +82,7 @@ def _tls(translation: Translation, path: str, values: Values, directory: Path) -
     """Paths are relative to kaf-relay's working directory; executors have others, so make them absolute."""
     given = {key: directory / str(values[key]) for key in _FILES if values.get(key)}
     for key, file in given.items():
-        if not file.is_file():
+        if not is_file(file):
             translation.problem(f"{path}.{key}", f"there is no file {file}")
     if ("client_cert_path" in given) != ("client_key_path" in given):
         missing = "client_key_path" if "client_cert_path" in given else "client_cert_path"

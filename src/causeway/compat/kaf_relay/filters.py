@@ -12,6 +12,8 @@ from typing import Any
 from causeway.compat.kaf_relay.clients import literal
 from causeway.compat.kaf_relay.keys import FILTER, KeyReader, Values
 from causeway.compat.translation import Translation
+from causeway.config.input_limits import check_shape, is_file
+from causeway.errors import ConfigError
 
 _FILE = re.compile(r"([^:\s][^:]*\.py)(?::([A-Za-z_]\w*))?")
 _OBJECT = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
@@ -74,7 +76,7 @@ def _target(translation: Translation, chosen: Filter, directory: Path) -> str:
     file = _FILE.fullmatch(chosen.path)
     if file:
         path = directory / file[1]
-        if not path.is_file():
+        if not is_file(path):
             translation.problem(chosen.key, f"there is no file {path}")
         return f"{path}:{file[2] or 'Filter'}"
     if _OBJECT.fullmatch(chosen.path):
@@ -87,7 +89,7 @@ def _plugin(translation: Translation, chosen: Filter, directory: Path) -> str:
     path = directory / chosen.path
     if not chosen.path:
         translation.problem(chosen.key, "must be the path of a Go plugin or of a Python file")
-    elif not path.is_file():
+    elif not is_file(path):
         translation.problem(chosen.key, f"there is no file {path}")
     elif ":" in chosen.id:
         translation.problem(chosen.key, f'the id "{chosen.id}" must not contain a colon')
@@ -107,6 +109,10 @@ def _config(
         key = f"{section}.{name}.config"
         try:
             config = json.loads(given, parse_constant=_no_number)
+            check_shape(config, "JSON")
+        except ConfigError as error:
+            translation.problem(key, error.problems[0])
+            return {}
         except (ValueError, RecursionError) as error:  # the message gives a position, never the text
             translation.problem(key, f"is not JSON: {error}")
             return {}

@@ -15,8 +15,8 @@ import yaml
 
 from causeway.compat.translation import Translation
 from causeway.config.config_tree import dotted, shown
+from causeway.config.input_limits import check_shape, unreadable
 from causeway.config.problems import nearest
-from causeway.errors import ConfigError
 
 NAME = "application.name"
 SOURCE, SOURCE_TOPIC = "kafka.clusters.source.bootstrap-servers", "kafka.clusters.source.topic"
@@ -66,10 +66,26 @@ def variable(key: str) -> str:
 VARIABLES = {variable(key): key for key in KEYS}
 
 
+MOST_BRACKETS = 500
+"""The parser takes a second for each thousand that are nested."""
+
+
+class _Loader(yaml.SafeLoader):
+    """Without aliases: a few lines with them can stand for gigabytes, and no key of the tool needs one."""
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+            raise yaml.composer.ComposerError(None, None, "aliases (*name) cannot be used here", mark)
+        return super().compose_node(parent, index)
+
+
 def parse(text: str, file: str) -> dict[str, Any]:
     """The file's tables; raises ConfigError if it is not YAML or not a table."""
+    if sum(map(text.count, "[{")) > MOST_BRACKETS:
+        raise unreadable(f"{file}: has more than {MOST_BRACKETS} brackets")
     try:
-        tree = yaml.safe_load(text)
+        tree = yaml.load(text, _Loader)  # a SafeLoader
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
@@ -78,9 +94,10 @@ def parse(text: str, file: str) -> dict[str, Any]:
         problem = f"{file}: not YAML: a value cannot be read"
     else:
         if tree is None or isinstance(tree, dict):
+            check_shape(tree, file)
             return tree or {}
         problem = f"{file}: must be a table of keys and values"
-    raise ConfigError("the configuration cannot be read", problems=(problem,))
+    raise unreadable(problem)
 
 
 @dataclass(frozen=True)
