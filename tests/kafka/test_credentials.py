@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gc
 import json
 import threading
 import time
@@ -142,6 +143,11 @@ def test_references_that_hid_javas_names_are_translated(
     assert "sasl.jaas.config: ScramLoginModule needs sasl.mechanism" in caught.value.problems[0]
 
 
+def test_a_value_that_the_client_would_cut_off_is_refused() -> None:
+    error = refused(sasl_password=f"{CANARY}\0{CANARY}")
+    assert error.what == "sasl.password cannot be used"
+
+
 def jwt(**claims: Any) -> str:
     parts = (base64.urlsafe_b64encode(json.dumps(part).encode()).decode() for part in ({}, claims))
     return ".".join((*(part.rstrip("=") for part in parts), CANARY))
@@ -195,6 +201,12 @@ def test_an_expired_token_and_a_missing_file(tmp_path: Path) -> None:
     assert CANARY not in str(caught.value.lines())
 
 
+def background_threads() -> int:
+    """The client's threads that call us back without being polled."""
+    names = [thread.read_text().strip() for thread in Path("/proc/self/task").glob("*/comm")]
+    return names.count("rdk:bg")
+
+
 @pytest.mark.parametrize(
     ("create", "make"), [(clients.consumer, NativeConsumer), (clients.producer, NativeProducer)]
 )
@@ -221,10 +233,15 @@ def test_our_own_handles_get_tokens_without_being_polled(
         return {**made, "oauth_cb": counted}
 
     monkeypatch.setattr(credentials, "usable", counting)
+    gc.collect()
+    before = background_threads()
     group = ("g",) if create is clients.consumer else ()
     handle = create(bearing(file), *group, make=make)
     assert asked.acquire(timeout=10)
+    assert background_threads() == before + 1
     replace_file(file, (rotated := jwt(exp=time.time() + 60)).encode())
     assert asked.acquire(timeout=10)
     assert reads[-1] == rotated
     del handle
+    gc.collect()
+    assert background_threads() == before, "its thread must not outlive what it calls"

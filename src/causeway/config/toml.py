@@ -12,4 +12,4 @@ def written(value: object) -> str:
         return f"{{ {', '.join(pairs)} }}" if value else "{}"
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(written, value))}]"
-    return json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")  # TOML has it escaped

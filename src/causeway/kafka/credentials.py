@@ -34,6 +34,9 @@ OauthCallback = Callable[[str], Token]
 
 def usable(alias: str, properties: Mapping[str, str]) -> dict[str, Any]:
     """Properties with resolved references, as clients take them."""
+    for name, value in properties.items():
+        if "\0" in value:
+            raise _unusable(alias, name, "its value has a NUL character, where the client would cut it off")
     names = translated(properties)  # again: references may have hidden what a property is
     if names.problems:
         raise ConfigError(

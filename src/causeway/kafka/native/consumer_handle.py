@@ -35,6 +35,9 @@ class NativeConsumer:
         self.library.poll_set_consumer(self.handle)
         self._queue = self.library.queue_get_consumer(self.handle)
 
+    def __del__(self) -> None:
+        self.close()  # the client's own thread may call back until then
+
     def topic(self, name: str) -> int:
         """Return the handle in messages of a topic. Kept, so that no other topic can get that address."""
         if name not in self._topics:
