@@ -13,7 +13,7 @@ import psutil
 
 from bench.usage import Usage, used
 from causeway.local_kafka import process
-from causeway.local_kafka.broker import meaningful
+from causeway.local_kafka.kept_process import meaningful
 from causeway.local_kafka.process import Watchdog
 from support.process import eventually, send
 

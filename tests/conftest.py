@@ -15,6 +15,7 @@ from causeway.local_kafka import EmbeddedCluster
 from support import process, services
 from support.node_pool import started_nodes
 from support.process import LINES
+from support.registry import shared_registry
 from support.secure_cluster import SecureCluster, secure_cluster
 from support.services import WithoutJava
 from support.world import World
@@ -119,6 +120,16 @@ def secure_destination(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sec
     """Another one, for the other side of a mirror."""
     with secure_cluster("secure-destination", tmp_path_factory.mktemp("secure-destination")) as cluster:
         yield cluster
+
+
+@pytest.fixture(scope="session")
+def schema_registry(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    """The URL of a registry that all workers share: do not stop it, and use subjects of your own."""
+    own = tmp_path_factory.getbasetemp()
+    with shared_registry(own.parent if hasattr(request.config, "workerinput") else own) as url:
+        yield url
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 from causeway.cli.demo import environment
 from causeway.config import SparkSettings
 from causeway.errors import SetupError
-from causeway.local_kafka import registry
+from causeway.local_kafka import named_clusters
 from causeway.spark import session
 
 
@@ -49,7 +49,7 @@ def test_the_state_directory_and_the_logs(state_directory: Path, existed: bool) 
 
 def test_what_demo_and_local_clusters_keep(state_directory: Path) -> None:
     state_directory.mkdir(mode=0o755)
-    with registry._alone():
+    with named_clusters._alone():
         assert rights(state_directory / "kafka") == 0o700
     assert rights(environment._make_kept_home()) == rights(state_directory) == 0o700
 

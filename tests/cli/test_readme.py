@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from causeway.local_kafka import registry
+from causeway.local_kafka import named_clusters
 from causeway.local_kafka.ports import free_ports
 from support.process import Causeway
 from support.records import read_all
@@ -57,7 +57,7 @@ def test_the_quick_start_can_be_pasted(tmp_path: Path) -> None:
         start = start.replace(port, str(free))  # the usual ports may be taken on this machine
     try:
         output = pasted(start, tmp_path)
-        servers = {cluster.name: cluster.bootstrap_servers for cluster in registry.clusters()}
+        servers = {cluster.name: cluster.bootstrap_servers for cluster in named_clusters.clusters()}
         copies = read_all(servers["tokyo"], "orders")
         assert copies == read_all(servers["paris"], "orders")
         assert sum(map(len, copies.values())) == 10_000
@@ -65,10 +65,10 @@ def test_the_quick_start_can_be_pasted(tmp_path: Path) -> None:
         (program,) = blocks(section("From Python"), "python")
         pasted(f"python - <<'END'\n{program}END\n", tmp_path)
         pasted(remove, tmp_path)
-        assert registry.clusters() == []
+        assert named_clusters.clusters() == []
         assert not (tmp_path / "causeway.toml").exists()
     finally:
-        for cluster in registry.clusters():
+        for cluster in named_clusters.clusters():
             cluster.destroy()
 
 

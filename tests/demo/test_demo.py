@@ -16,7 +16,7 @@ import pytest
 from confluent_kafka import Producer
 
 from causeway.cli.child import kill_tree, living
-from causeway.local_kafka import registry
+from causeway.local_kafka import named_clusters
 from support.forked_command import PROGRAM
 from support.process import eventually, interruptible
 from support.records import read_all
@@ -152,7 +152,7 @@ def test_a_kept_demo_continues(tmp_path: Path, state_directory: Path, demos: lis
     pid = state_directory / "demo" / "mirror.pid"
     try:
         assert demo.wait() == 0, demo.messages
-        paris, tokyo = registry.clusters()
+        paris, tokyo = named_clusters.clusters()
         assert [paris.name, tokyo.name] == ["demo-paris", "demo-tokyo"]
         assert paris.bootstrap_servers in demo.printed
         assert f"causeway verify {state_directory / 'demo' / 'causeway.toml'}" in demo.printed
@@ -174,7 +174,7 @@ def test_a_kept_demo_continues(tmp_path: Path, state_directory: Path, demos: lis
     finally:
         if pid.exists():
             kill_tree(int(pid.read_text()))
-        for cluster in registry.clusters():
+        for cluster in named_clusters.clusters():
             cluster.destroy()
     shutil.rmtree(state_directory / "demo")
     demo.assert_nothing_is_left()

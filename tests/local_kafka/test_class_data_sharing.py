@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from causeway.local_kafka import EmbeddedCluster, broker
+from causeway.local_kafka import EmbeddedCluster, broker, kept_process
 
 
 def test_the_archive_is_used_if_it_exists_for_this_java(tmp_path: Path) -> None:
@@ -30,4 +30,4 @@ def test_a_damaged_archive_is_ignored(tmp_path: Path, monkeypatch: pytest.Monkey
         assert cluster.brokers[0].is_up
         log = cluster.brokers[0].log.read_text()
     assert "kafka.server" in log.lower() or "started" in log.lower()
-    assert broker.meaningful([line for line in log.splitlines() if "classes.jsa" in line]) == []
+    assert kept_process.meaningful([line for line in log.splitlines() if "classes.jsa" in line]) == []

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from causeway.errors import SetupError, UsageError
-from causeway.local_kafka import registry
+from causeway.local_kafka import named_clusters
 
 CAUSEWAY = Path(sys.executable).with_name("causeway")
 
@@ -35,7 +35,7 @@ def listed() -> dict[str, dict[str, Any]]:
 @pytest.fixture(autouse=True)
 def nothing_left_running(state_directory: Path) -> Iterator[None]:
     yield
-    for cluster in registry.clusters():
+    for cluster in named_clusters.clusters():
         cluster.destroy()
 
 
@@ -48,7 +48,7 @@ def test_the_life_of_named_clusters(state_directory: Path) -> None:
     first, second = started["first"], started["second"]
     assert (first["brokers_up"], second["brokers_up"]) == (1, 1)
     assert first["directory"] == str(state_directory / "kafka" / "first")
-    registry.clusters()[0].wait_ready(30)
+    named_clusters.clusters()[0].wait_ready(30)
 
     # Stopping one ends its brokers and no others.
     assert "first stopped" in succeed("stop", "first")
@@ -65,11 +65,27 @@ def test_the_life_of_named_clusters(state_directory: Path) -> None:
     assert "exists with --brokers 1" in other.stderr
     succeed("start", "--name", "first")
     row = next(line for line in succeed("list").splitlines() if line.startswith("first "))
-    assert row.split() == ["first", "4.3.1", first["bootstrap_servers"], "1/1", first["directory"]]
+    assert row.split() == ["first", "4.3.1", first["bootstrap_servers"], "1/1", "-", first["directory"]]
+
+    # A registry can join a running cluster; it stops, comes back and goes with the cluster.
+    said = succeed("start", "--name", "first", "--registry")
+    url = listed()["first"]["schema_registry"]
+    assert f"schema registry: {url}" in said
+    assert url in succeed("list")
+    again = kafka("start", "--name", "first", "--registry")
+    assert "is already running" in again.stderr
+    succeed("stop", "first")
+    assert listed()["first"] == first | {
+        "brokers_up": 0, "schema_registry": url, "schema_registry_up": False
+    }  # fmt: skip
+    succeed("start", "--name", "first")
+    assert listed()["first"]["schema_registry_up"]
+    (joined,) = [cluster.registry for cluster in named_clusters.clusters() if cluster.registry is not None]
 
     assert "first deleted" in succeed("stop", "first", "--delete")
     assert listed() == {"second": second}
     assert not Path(first["directory"]).exists()
+    assert not joined.is_up
 
 
 def test_a_name_that_was_not_started() -> None:
@@ -83,7 +99,7 @@ def test_a_name_that_was_not_started() -> None:
 def test_a_name_is_not_a_path(name: str, state_directory: Path) -> None:
     (state_directory / "kafka" / "a" / "b").mkdir(parents=True)
     with pytest.raises(UsageError):
-        registry.start(name)
+        named_clusters.start(name)
     assert (state_directory / "kafka" / "a" / "b").exists()
 
 

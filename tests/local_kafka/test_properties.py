@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from causeway.local_kafka.broker import meaningful
 from causeway.local_kafka.cluster_shape import ClusterShape, new_shape
+from causeway.local_kafka.kept_process import meaningful
 from causeway.local_kafka.listener_security import ListenerSecurity
 from causeway.local_kafka.properties import render, server_properties
 

@@ -17,8 +17,8 @@ import pytest
 
 FIXTURES = frozenset({
     "behind", "brisk", "browser", "demos", "destination", "far", "frail", "guarded", "java", "line", "near",
-    "nodes", "repository", "running", "second", "secure", "secure_destination", "seen", "single",
-    "source", "three", "triple", "with_three",
+    "nodes", "registry", "repository", "running", "schema_registry", "second", "secure", "secure_destination",
+    "seen", "single", "source", "three", "triple", "with_three",
 })  # fmt: skip
 """Fixtures that start a service; those that build on them are found through them."""
 

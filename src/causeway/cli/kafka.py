@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from causeway.local_kafka import DEFAULT_VERSION, EmbeddedCluster, registry
+from causeway.local_kafka import DEFAULT_VERSION, EmbeddedCluster, named_clusters
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -17,7 +17,7 @@ app = typer.Typer(
     help="Real Kafka brokers on this machine, to try things out.",
 )
 
-_COLUMNS = ("name", "version", "bootstrap servers", "up", "directory")
+_COLUMNS = ("name", "version", "bootstrap servers", "up", "schema registry", "directory")
 
 
 class KafkaOutput(StrEnum):
@@ -36,14 +36,19 @@ def start(
     version: Annotated[
         str | None, typer.Option(help=f"The version of Kafka. Default: {DEFAULT_VERSION}.")
     ] = None,
+    registry: Annotated[
+        bool, typer.Option("--registry", help="A schema registry beside it: Apicurio, with Confluent's API.")
+    ] = False,
 ) -> None:
     """Start a cluster, or restart a stopped one with its data. It keeps running after this command."""
-    cluster = registry.start(name, port=port, brokers=brokers, version=version)
+    cluster = named_clusters.start(name, port=port, brokers=brokers, version=version, registry=registry)
     count = len(cluster.brokers)
     typer.echo(
         f"{cluster.name} runs: {cluster.bootstrap_servers}"
         f" ({count} broker{'s' if count > 1 else ''}, Kafka {cluster.version})"
     )
+    if cluster.registry is not None:
+        typer.echo(f"schema registry: {cluster.registry.url}")
 
 
 @app.command()
@@ -52,7 +57,7 @@ def stop(
     delete: Annotated[bool, typer.Option("--delete", help="Remove its data too.")] = False,
 ) -> None:
     """Stop a cluster. Its data stays, unless --delete is given."""
-    was_up = registry.stop(name, delete=delete)
+    was_up = named_clusters.stop(name, delete=delete)
     done = "deleted" if delete else "stopped" if was_up else "was not running"
     typer.echo(f"{name} {done}")
 
@@ -64,7 +69,7 @@ def list_clusters(
     ] = KafkaOutput.table,
 ) -> None:
     """List the clusters started on this machine, running or not."""
-    described = [_describe(cluster) for cluster in registry.clusters()]
+    described = [_describe(cluster) for cluster in named_clusters.clusters()]
     if output is KafkaOutput.json:
         typer.echo(json.dumps(described, indent=2))
     elif described:
@@ -80,8 +85,17 @@ def _describe(cluster: EmbeddedCluster) -> dict[str, Any]:
         "bootstrap_servers": cluster.bootstrap_servers,
         "brokers_up": sum(broker.is_up for broker in cluster.brokers),
         "brokers": len(cluster.brokers),
+        "schema_registry": cluster.registry.url if cluster.registry is not None else None,
+        "schema_registry_up": cluster.registry is not None and cluster.registry.is_up,
         "directory": str(cluster.directory),
     }
+
+
+def _registry_cell(described: dict[str, Any]) -> str:
+    url = described["schema_registry"]
+    if url is None:
+        return "-"
+    return str(url) if described["schema_registry_up"] else "stopped"
 
 
 def _table(described: list[dict[str, Any]]) -> str:
@@ -91,6 +105,7 @@ def _table(described: list[dict[str, Any]]) -> str:
             one["version"],
             one["bootstrap_servers"],
             f"{one['brokers_up']}/{one['brokers']}",
+            _registry_cell(one),
             one["directory"],
         )
         for one in described

@@ -1,7 +1,4 @@
-"""One broker: a directory with its settings, log and data, and its process, if it runs.
-
-process.json in that directory identifies the process, so every later command can find it.
-"""
+"""One broker: a directory with its settings, log and data, and its process, if it runs."""
 
 from __future__ import annotations
 
@@ -14,17 +11,14 @@ from pathlib import Path
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from causeway.errors import SetupError
-from causeway.local_kafka import ports, process
+from causeway.local_kafka import ports
 from causeway.local_kafka.cluster_shape import BrokerShape
 from causeway.local_kafka.jars import kafka_jars
 from causeway.local_kafka.java import find_java
-from causeway.local_kafka.process import ProcessId, Watchdog
+from causeway.local_kafka.kept_process import STOP_SECONDS, KeptProcess
 
 SETTINGS = "server.properties"
 START_SECONDS = 60.0
-STOP_SECONDS = 20.0
-_KILL_SECONDS = 20.0
 _POLL_SECONDS = 0.05
 
 _LOGGING = (
@@ -34,7 +28,6 @@ _LOGGING = (
     "-Dorg.slf4j.simpleLogger.log.org.apache.kafka.common.config=warn",
     "-Dorg.slf4j.simpleLogger.log.org.apache.kafka.common.utils.AppInfoParser=warn",
 )
-_TROUBLE = (" ERROR ", " FATAL ", "Exception", "Error:", "Caused by")
 
 
 class Broker:
@@ -49,19 +42,15 @@ class Broker:
         self._internal_port = shape.internal_port
         self._version = version
         self._java_options = java_options
-        self._detached = detached
-        self._watchdog: Watchdog | None = None
-        self._process_file = directory / "process.json"
-        self._log_start = 0
+        self._process = KeptProcess(f"broker {shape.id}", directory, self.log, detached=detached)
 
     @property
     def pid(self) -> int | None:
-        running = self._process()
-        return running.pid if running is not None else None
+        return self._process.pid
 
     @property
     def is_up(self) -> bool:
-        return self.pid is not None
+        return self._process.is_up
 
     def start(self, *, wait: bool = True, timeout: float = START_SECONDS) -> None:
         """Start on the same port with the same data; raises SetupError if it does not come up."""
@@ -69,40 +58,26 @@ class Broker:
             return
         java, jars = find_java(), kafka_jars(self._version)
         options = [*shared_classes(java, jars), *self._java_options.split(), *_LOGGING]
-        kafka = [*options, "-cp", f"{jars}/*", "kafka.Kafka"]
-        self._log_start = self.log.stat().st_size if self.log.exists() else 0
-        running = process.spawn([str(java), *kafka, SETTINGS], self.directory, self.log)
-        if not self._detached:
-            self._watchdog = Watchdog(running)
-        self._process_file.write_text(running.to_json())
+        self._process.start([str(java), *options, "-cp", f"{jars}/*", "kafka.Kafka", SETTINGS])
         if wait:
             self.wait_ready({self.id}, timeout)
 
     def stop(self, timeout: float = STOP_SECONDS) -> None:
         """Stop it with SIGTERM; after the timeout, with SIGKILL."""
-        self.ask_to_stop()
-        running = self._process()
-        if running is not None and not process.wait_gone(running, timeout):
-            self.kill()
-        self._forget()
+        self._process.stop(timeout)
 
     def ask_to_stop(self) -> None:
-        self._send(signal.SIGTERM)
-        self._send(signal.SIGCONT)  # a paused broker would never handle SIGTERM
+        self._process.ask_to_stop()
 
     def kill(self) -> None:
         """SIGKILL; returns when it is gone."""
-        self._send(signal.SIGKILL)
-        running = self._process()
-        if running is not None and not process.wait_gone(running, _KILL_SECONDS):
-            raise SetupError(f"broker {self.id} cannot be killed", where=f"pid {running.pid}")
-        self._forget()
+        self._process.kill()
 
     def pause(self) -> None:
-        self._send(signal.SIGSTOP)
+        self._process.send(signal.SIGSTOP)
 
     def resume(self) -> None:
-        self._send(signal.SIGCONT)
+        self._process.send(signal.SIGCONT)
 
     def wait_ready(self, expected: Iterable[int], timeout: float = START_SECONDS) -> None:
         """Wait until this broker's own metadata lists all expected brokers; raises SetupError otherwise.
@@ -116,9 +91,9 @@ class Broker:
             if ports.answers(self._internal_port) and wanted <= self._brokers_seen():
                 return
             if time.monotonic() >= deadline:
-                raise self._failure(f"was not ready within {timeout:.0f} s")
+                raise self._process.failure(f"was not ready within {timeout:.0f} s")
             time.sleep(_POLL_SECONDS)
-        raise self._failure("ended during its start")
+        raise self._process.failure("ended during its start")
 
     def _brokers_seen(self) -> set[int]:
         client = AdminClient(
@@ -133,48 +108,6 @@ class Broker:
         except KafkaException:
             return set()  # not ready yet: the caller's deadline decides
 
-    def _process(self) -> ProcessId | None:
-        """The broker's current process, whichever command started it."""
-        try:
-            known = ProcessId.from_json(self._process_file.read_text())
-            if process.is_alive(known):
-                return known
-        except FileNotFoundError:
-            pass
-        except (ValueError, TypeError) as error:
-            raise SetupError(
-                f"cannot tell which process is broker {self.id}",
-                where=str(self._process_file),
-                why="the file is damaged",
-                todo="kill that broker, then remove the file",
-            ) from error
-        self._disarm()  # it has ended, and its pid may be reused
-        return None
-
-    def _send(self, number: signal.Signals) -> None:
-        running = self._process()
-        if running is not None:
-            process.send(running, number)
-
-    def _disarm(self) -> None:
-        if self._watchdog is not None:
-            self._watchdog.disarm()
-            self._watchdog = None
-
-    def _forget(self) -> None:
-        self._disarm()
-        self._process_file.unlink(missing_ok=True)
-
-    def _failure(self, what: str) -> SetupError:
-        with self.log.open("rb") as log:
-            log.seek(self._log_start)
-            lines = log.read().decode(errors="replace").splitlines()
-        return SetupError(
-            f"broker {self.id} {what}",
-            where=f"log {self.log}",
-            why="\n     ".join(meaningful(lines)) or "it wrote nothing",
-        )
-
 
 def class_archive(java: Path, jars: Path) -> Path:
     """The archive of Kafka's parsed classes for this Java (class_data_sharing.py)."""
@@ -186,11 +119,3 @@ def shared_classes(java: Path, jars: Path) -> list[str]:
     """The JVM options for that archive, if it exists."""
     path = class_archive(java, jars)
     return [f"-XX:SharedArchiveFile={path}", "-Xshare:auto", "-Xlog:cds=off"] if path.is_file() else []
-
-
-def meaningful(lines: list[str], most: int = 5) -> list[str]:
-    """The lines of a log that explain a failure: errors if there are any, else the last lines."""
-    frames = ("\tat ", "\t... ")
-    spoken = [line.rstrip() for line in lines if line.strip() and not line.startswith(frames)]
-    complaints = [line for line in spoken if any(word in line for word in _TROUBLE)]
-    return list(dict.fromkeys(complaints))[-most:] or spoken[-most:]

@@ -2,6 +2,7 @@
 
     <directory>/cluster.json            the cluster's shape, never changed
     <directory>/broker-0/               server.properties, broker.log, process.json, data/
+    <directory>/schema-registry/        if it has one (schema_registry.py)
 
 Brokers end with the process that started them, unless they are detached.
 """
@@ -19,17 +20,20 @@ from types import TracebackType
 from causeway.core.plural import counted
 from causeway.errors import SetupError, UsageError
 from causeway.local_kafka import cluster_shape, ports, scram_users
-from causeway.local_kafka.broker import SETTINGS, START_SECONDS, STOP_SECONDS, Broker
+from causeway.local_kafka.broker import SETTINGS, START_SECONDS, Broker
 from causeway.local_kafka.cluster_shape import ClusterShape
 from causeway.local_kafka.jars import DEFAULT_VERSION, kafka_jars
 from causeway.local_kafka.java import find_java
+from causeway.local_kafka.kept_process import STOP_SECONDS
 from causeway.local_kafka.listener_security import ListenerSecurity
 from causeway.local_kafka.private_files import write_private
 from causeway.local_kafka.properties import render, server_properties
+from causeway.local_kafka.schema_registry import SchemaRegistry
 from causeway.local_kafka.storage import format_broker
 
 RECORD = "cluster.json"
 
+_REGISTRY = "schema-registry"
 _MOST_BROKERS = 9
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
@@ -59,6 +63,8 @@ class EmbeddedCluster:
             )
             for broker in cluster.brokers
         ]
+        self._detached = detached
+        self.registry = SchemaRegistry.open(directory / _REGISTRY, detached=detached)
 
     @classmethod
     def start(
@@ -133,6 +139,14 @@ class EmbeddedCluster:
                 broker.kill()
             raise
 
+    def start_registry(self) -> SchemaRegistry:
+        """Start the schema registry beside the brokers; create it if there is none."""
+        if self.registry is None:
+            self.registry = SchemaRegistry.start(self.directory / _REGISTRY, detached=self._detached)
+        else:
+            self.registry.start_process()
+        return self.registry
+
     def wait_ready(self, timeout: float = START_SECONDS) -> None:
         """Wait until every running broker responds and sees every other running broker."""
         deadline = time.monotonic() + timeout
@@ -141,7 +155,9 @@ class EmbeddedCluster:
             broker.wait_ready({running.id for running in up}, max(0.0, deadline - time.monotonic()))
 
     def stop(self) -> None:
-        """Stop the brokers cleanly; the data stays."""
+        """Stop brokers and registry cleanly; the data stays."""
+        if self.registry is not None:
+            self.registry.stop()
         deadline = time.monotonic() + STOP_SECONDS
         for broker in self.brokers:
             broker.ask_to_stop()
@@ -149,7 +165,9 @@ class EmbeddedCluster:
             broker.stop(max(0.0, deadline - time.monotonic()))
 
     def destroy(self) -> None:
-        """Kill the brokers, since their data is not needed any more, and remove the data."""
+        """Kill brokers and registry, since their data is not needed any more, and remove the data."""
+        if self.registry is not None:
+            self.registry.kill()
         for broker in self.brokers:
             broker.kill()
         shutil.rmtree(self.directory)

@@ -8,25 +8,21 @@ left. A failure also deletes Ivy's own cache, which may hold modules without the
 
 from __future__ import annotations
 
-import fcntl
 import re
 import shutil
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
 from causeway.cache import cache_dir
-from causeway.errors import SetupError, UsageError
+from causeway.errors import UsageError
 from causeway.local_kafka import ivy
+from causeway.local_kafka.download_lock import UNFINISHED, alone
 from causeway.local_kafka.java import find_java
 from causeway.local_kafka.progress import showing
 
 DEFAULT_VERSION = "4.3.1"
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
-_UNFINISHED = ".unfinished-"
 
 
 def kafka_jars(version: str = DEFAULT_VERSION) -> Path:
@@ -47,7 +43,7 @@ def resolve(group: str, artifact: str, version: str) -> Path:
     if place.is_dir():
         return place
     java = find_java()
-    with _alone(place.parent) as lock:
+    with alone(place.parent) as lock:
         if not place.is_dir():  # another process may have filled it meanwhile
             _fill(java, module, place, lock)
     return place
@@ -55,9 +51,9 @@ def resolve(group: str, artifact: str, version: str) -> Path:
 
 def _fill(java: Path, module: ivy.Module, place: Path, lock: int) -> None:
     ivy_cache = cache_dir() / "ivy"
-    for leftover in place.parent.glob(f"{_UNFINISHED}*"):
+    for leftover in place.parent.glob(f"{UNFINISHED}*"):
         shutil.rmtree(leftover)
-    unfinished = place.parent / f"{_UNFINISHED}{place.name}"
+    unfinished = place.parent / f"{UNFINISHED}{place.name}"
     try:
         unfinished.mkdir()
         with showing(str(module)) as on_line:
@@ -83,25 +79,3 @@ def _logging_backend(jars: Path) -> ivy.Module | None:
     if not api:
         return None
     return ivy.Module("org.slf4j", "slf4j-simple", api[-1].stem.removeprefix("slf4j-api-"))
-
-
-@contextmanager
-def _alone(directory: Path) -> Iterator[int]:
-    """One process at a time; the lock is released when its holders end, for whatever reason."""
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        lock = (directory / ".lock").open("w")
-    except OSError as error:
-        raise SetupError(
-            "the directory for downloaded jars cannot be used",
-            where=str(directory),
-            why=error.strerror or str(error),
-            todo="set CAUSEWAY_CACHE to a directory that can be written",
-        ) from error
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            print("waiting for another process that downloads jars", file=sys.stderr, flush=True)
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield lock.fileno()

@@ -22,7 +22,7 @@ from causeway.cli.demo.records import SELECTION
 from causeway.config.toml import written
 from causeway.core.cluster import Cluster
 from causeway.errors import UsageError
-from causeway.local_kafka import EmbeddedCluster, registry
+from causeway.local_kafka import EmbeddedCluster, named_clusters
 
 SOURCE, DESTINATION = "paris", "tokyo"
 NODES = ("paris-a", "paris-b", "paris-c")
@@ -52,7 +52,7 @@ class DemoEnvironment:
         for alias in self.aliases:
             say(f"starting a Kafka cluster: {alias}")
             if self.keep:
-                self.clusters[alias] = registry.start(kept_name(alias))
+                self.clusters[alias] = named_clusters.start(kept_name(alias))
             else:
                 self.clusters[alias] = EmbeddedCluster.start(alias, directory=self._cluster_home(alias))
         self._write_config()
@@ -98,7 +98,9 @@ class DemoEnvironment:
 
     def save_logs(self) -> Path:
         """Copy the logs to a directory that outlasts the demo."""
-        place = owner_only.state_part(registry.state_dir(), "logs") / time.strftime("demo-%Y%m%d-%H%M%S")
+        place = owner_only.state_part(named_clusters.state_dir(), "logs") / time.strftime(
+            "demo-%Y%m%d-%H%M%S"
+        )
         shutil.copytree(self.logs, place, dirs_exist_ok=True)
         for alias in self.aliases:
             for log in self._cluster_home(alias).glob("broker-*/broker.log"):
@@ -106,7 +108,7 @@ class DemoEnvironment:
         return place
 
     def _cluster_home(self, alias: str) -> Path:
-        return registry.state_dir() / "kafka" / kept_name(alias) if self.keep else self._home / alias
+        return named_clusters.state_dir() / "kafka" / kept_name(alias) if self.keep else self._home / alias
 
     def leave(self, mirror: Child) -> None:
         """Let clusters and mirror keep running."""
@@ -119,7 +121,7 @@ class DemoEnvironment:
             child.kill()
         if self.keep:
             for name in _kept():
-                registry.stop(name, delete=True)
+                named_clusters.stop(name, delete=True)
         else:
             for cluster in self.clusters.values():
                 cluster.destroy()
@@ -177,7 +179,7 @@ def program() -> str:
 
 
 def kept_home() -> Path:
-    return registry.state_dir() / "demo"
+    return named_clusters.state_dir() / "demo"
 
 
 def kept_name(alias: str) -> str:
@@ -186,7 +188,7 @@ def kept_name(alias: str) -> str:
 
 def _kept() -> list[str]:
     names = {kept_name(alias) for alias in (SOURCE, *NODES, DESTINATION)}
-    return [cluster.name for cluster in registry.clusters() if cluster.name in names]
+    return [cluster.name for cluster in named_clusters.clusters() if cluster.name in names]
 
 
 def _ending() -> str:
@@ -202,4 +204,4 @@ def _make_kept_home() -> Path:
     if _kept():
         raise UsageError("an earlier demo was kept", where=str(home), todo=f"end it first: {_ending()}")
     shutil.rmtree(home, ignore_errors=True)
-    return owner_only.state_part(registry.state_dir(), home.name)
+    return owner_only.state_part(named_clusters.state_dir(), home.name)

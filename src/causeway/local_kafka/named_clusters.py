@@ -15,6 +15,7 @@ from pathlib import Path
 
 from causeway import owner_only
 from causeway.errors import SetupError, UsageError
+from causeway.local_kafka import schema_registry
 from causeway.local_kafka.cluster import RECORD, EmbeddedCluster, check_name
 from causeway.local_kafka.jars import DEFAULT_VERSION
 
@@ -33,23 +34,37 @@ def clusters() -> list[EmbeddedCluster]:
 
 
 def start(
-    name: str, *, port: int | None = None, brokers: int | None = None, version: str | None = None
+    name: str,
+    *,
+    port: int | None = None,
+    brokers: int | None = None,
+    version: str | None = None,
+    registry: bool = False,
 ) -> EmbeddedCluster:
-    """Start a new cluster, or a stopped one with its data; raises UsageError if it is already running."""
+    """Start a new cluster, or a stopped one with its data; raises UsageError if it is already running.
+
+    With `registry`, start a schema registry beside it, also where the cluster runs already.
+    """
     check_name(name)
+    if registry:
+        schema_registry.program()  # fail before a broker is started
     with _alone():
         directory = _home() / name
         if (directory / RECORD).exists():
-            return _start_again(directory, port, brokers, version)
-        if directory.exists():
-            shutil.rmtree(directory)  # left by a start that was killed before it created the cluster
-        return EmbeddedCluster.start(
-            name, brokers or 1, port, version or DEFAULT_VERSION, directory=directory, detached=True
-        )
+            cluster = _start_again(directory, port, brokers, version, registry)
+        else:
+            if directory.exists():
+                shutil.rmtree(directory)  # left by a start that was killed before it created the cluster
+            cluster = EmbeddedCluster.start(
+                name, brokers or 1, port, version or DEFAULT_VERSION, directory=directory, detached=True
+            )
+        if registry or cluster.registry is not None:
+            cluster.start_registry()
+        return cluster
 
 
 def stop(name: str, *, delete: bool = False) -> bool:
-    """Stop the brokers of this cluster only; False if none was up."""
+    """Stop the brokers and the registry of this cluster only; False if none was up."""
     with _alone():
         known = [record.parent.name for record in _home().glob(f"*/{RECORD}")]
         if name not in known:
@@ -60,6 +75,7 @@ def stop(name: str, *, delete: bool = False) -> bool:
             )
         cluster = EmbeddedCluster.open(_home() / name)
         was_up = any(broker.is_up for broker in cluster.brokers)
+        was_up |= cluster.registry is not None and cluster.registry.is_up
         if delete:
             cluster.destroy()
         else:
@@ -68,7 +84,7 @@ def stop(name: str, *, delete: bool = False) -> bool:
 
 
 def _start_again(
-    directory: Path, port: int | None, brokers: int | None, version: str | None
+    directory: Path, port: int | None, brokers: int | None, version: str | None, registry: bool
 ) -> EmbeddedCluster:
     cluster = EmbeddedCluster.open(directory)
     options = [
@@ -76,7 +92,8 @@ def _start_again(
         ("--brokers", brokers, len(cluster.brokers)),
         ("--version", version, cluster.version),
     ]
-    if all(broker.is_up for broker in cluster.brokers):
+    adds_registry = registry and (cluster.registry is None or not cluster.registry.is_up)
+    if all(broker.is_up for broker in cluster.brokers) and not adds_registry:
         raise UsageError(
             f"cluster {cluster.name!r} is already running",
             where=cluster.bootstrap_servers,
