@@ -20,7 +20,7 @@ from confluent_kafka.admin import AdminClient
 from causeway.config import secrets
 from causeway.core.cluster import Cluster
 from causeway.errors import ConfigError, SecretMissing
-from causeway.kafka import credentials
+from causeway.kafka import abandoned_clients, credentials
 from causeway.kafka.native.library import Absent
 
 MAX_MESSAGE_BYTES = 1_000_000_000
@@ -96,6 +96,20 @@ _PRODUCER: dict[str, object] = {
 }
 
 
+class ObjectProducer(Producer):  # type: ignore[misc]
+    """The client's Python class for producers."""
+
+    def __del__(self) -> None:
+        abandoned_clients.destroy(self)
+
+
+class RequestClient(AdminClient):  # type: ignore[misc]
+    """The client's Python class for requests to a cluster."""
+
+    def __del__(self) -> None:
+        abandoned_clients.destroy(self)
+
+
 def resolved(cluster: Cluster, special: Mapping[str, str] | None = None) -> dict[str, str]:
     """The properties of the cluster's clients with the secrets in them, as they are now.
 
@@ -127,6 +141,7 @@ def _handle_properties(
     on_error: ErrorCallback | None,
 ) -> dict[str, object]:
     """Merge properties: the user's override the defaults, `required` overrides both."""
+    abandoned_clients.watch()
     return {
         **_COMMON,
         **defaults,
@@ -199,7 +214,7 @@ def _fetching(most: int) -> dict[str, object]:
 def producer(
     cluster: Cluster,
     *,
-    make: Make = Producer,
+    make: Make = ObjectProducer,
     on_error: ErrorCallback | None = None,
     on_log: LogCallback | None = None,
     on_throttle: Callable[[ThrottleEvent], None] | None = None,
@@ -223,6 +238,6 @@ def producer(
 
 def admin(cluster: Cluster, *, on_error: ErrorCallback | None = None) -> AdminClient:
     try:
-        return AdminClient(_handle_properties(cluster, {}, {}, {}, on_error))
+        return RequestClient(_handle_properties(cluster, {}, {}, {}, on_error))
     except KafkaException as exception:
         raise _rejected(cluster, exception) from None

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import KafkaError, KafkaException
 
 from causeway import failpoint
 from causeway.core.cluster import Cluster
@@ -39,7 +39,7 @@ class ProducerKind(NamedTuple):
     make_loop: Callable[[ProducerClient, DeliveryGuarantee, Limits, ProducedCounts], ProduceLoop]
 
 
-OBJECT = ProducerKind(Producer, ObjectProduceLoop)
+OBJECT = ProducerKind(clients.ObjectProducer, ObjectProduceLoop)
 
 
 class DestinationProducer:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from confluent_kafka import TopicPartition
 
+from causeway.kafka import abandoned_clients
 from causeway.kafka.native import client_handle, library
 from causeway.kafka.native.library import Library
 from causeway.kafka.native.messages import Consumed, MessageReader
@@ -36,7 +37,7 @@ class NativeConsumer:
         self._queue = self.library.queue_get_consumer(self.handle)
 
     def __del__(self) -> None:
-        self.close()  # the client's own thread may call back until then
+        abandoned_clients.destroy(self, self.close)
 
     def topic(self, name: str) -> int:
         """Return the handle in messages of a topic. Kept, so that no other topic can get that address."""

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from confluent_kafka import KafkaError
 
+from causeway.kafka import abandoned_clients
 from causeway.kafka.native import client_handle, library, loop
 from causeway.kafka.native.loop import PENDING, WORDS
 from causeway.rules.header_names import encoded
@@ -44,6 +45,9 @@ class NativeProducer:
         )
 
     def __del__(self) -> None:
+        abandoned_clients.destroy(self, self._close)
+
+    def _close(self) -> None:
         if self.handle:
             for topic in self._topics.values():
                 self.library.topic_destroy(topic)
