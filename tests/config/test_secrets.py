@@ -39,6 +39,15 @@ SECRET = [
     "spark.hadoop.fs.s3a.access.key",
     "spark.hadoop.fs.s3a.secret.key",
     "SASL_PASSWORD",
+    "spark.hadoop.fs.azure.account.key.a.blob.core.windows.net",
+    "spark.hadoop.fs.azure.sas",
+    "accessKey",
+    "privateKey",
+    "x-api-key",
+    "db.pass",
+    "proxy_auth",
+    "Authorization",
+    "sasl.kerberos.kinit.cmd",
 ]
 OPEN = [
     "sasl.username",
@@ -103,6 +112,34 @@ def librdkafkas_names() -> list[str]:
     return [
         row.split("|")[0].strip() for row in rows if row.count("|") > 3 and not row.startswith("Property")
     ]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "jdbc:postgresql://db/x?user=me&password=cAnArY",
+        "-Dx=1 -Djavax.net.ssl.keyStorePassword=cAnArY",
+        "https://account.example/x?se=1&sig=cAnArY",
+        "Endpoint=sb://x/;SharedAccessKey=cAnArY",
+        "Basic cAnArYcAnArY==",
+        "authorization: Bearer cAnArYcAnArY",
+        "eyJhbGciOiJub25lIn0.eyJzdWIiOiJjQW5BclkifQ.cAnArY",
+        "-----BEGIN ENCRYPTED PRIVATE KEY-----\ncAnArY",
+        "x\ny password = cAnArY",
+    ],
+)
+def test_values_that_say_what_they_are_are_secret_whatever_their_name(value: str) -> None:
+    assert redact("linger.ms", value) == "***"
+
+
+@pytest.mark.parametrize("password", ["cAnArY", "c/AnArY", "c@nArY/", "c nArY", "c\nnArY", "//c@", "é"])
+def test_user_and_password_in_an_address_are_left_out(password: str) -> None:
+    assert redact("a.url", f"https://me:{password}@host:1/path") == "https://***@host:1/path"
+
+
+@pytest.mark.parametrize("value", ["a:9092,b:9092", "keyword", "tokens of orders", "the basic one", "a@b"])
+def test_other_values_are_shown(value: str) -> None:
+    assert redact("linger.ms", value) == value
 
 
 @pytest.mark.parametrize("name", OPEN)

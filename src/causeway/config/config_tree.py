@@ -18,7 +18,7 @@ from typing import Any
 from causeway.config.input_limits import check_keys, check_shape, decoded, read_bytes, unreadable
 from causeway.config.routing import ConfigTable
 from causeway.config.schema import NAMED, NESTED, TABLES, Settings, inner_tables, is_property_table
-from causeway.config.secrets import is_secret
+from causeway.config.secrets import is_secret, redact
 
 KeyPath = tuple[str | int, ...]
 
@@ -118,7 +118,8 @@ def shown(value: object) -> str:
     """A value as a message quotes it; tables and lists are not quoted."""
     if isinstance(value, dict | list | tuple):
         return "a table" if isinstance(value, dict) else "a list"
-    text = json.dumps(value, ensure_ascii=False, default=str)
+    safe = redact("", value) if isinstance(value, str) else value
+    text = json.dumps(safe, ensure_ascii=False, default=str)
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
 
 

@@ -22,8 +22,8 @@ _read: dict[str, str] = {}
 
 _REFERENCE = re.compile(r"\$\$\{|\$\{([^}]*)(\}?)")
 _WHOLE_REFERENCE = re.compile(r"\$\{(env|file|dir):[^}]+\}")
-_USER = re.compile(r"//[^/@\s]+@")
-"""User and password in an address."""
+_USER = re.compile(r"//.*@", re.DOTALL)
+"""User and password in an address, up to the last "@": a password may have any character in it."""
 _LARGEST = 1024 * 1024
 _KINDS = 'references are ${env:NAME}, ${file:/path} or ${dir:/path:key} ("$${" is a literal "${")'
 
@@ -32,38 +32,66 @@ OMITTED = "${omitted}"
 """Stands for a secret in a copy of settings. It is no reference: whoever uses the copy is told so."""
 
 SECRET_PARTS = (
-    "access.key",
-    "api.key",
+    "accesskey",
+    "accesssignature",
+    "accountkey",
     "apikey",
-    "basic.auth",
+    "authkey",
+    "authorization",
+    "basicauth",
+    "connectionstring",
+    "cookie",
     "credential",
-    "jaas.config",
-    "key.pem",
-    "keystore.key",
-    "oauthbearer.config",
-    "oauthbearer.extensions",
+    "encryptionkey",
+    "jaasconfig",
+    "keypem",
+    "keystorekey",
+    "kinitcmd",
+    "oauthbearerconfig",
+    "oauthbearerextensions",
     "passphrase",
+    "passcode",
     "password",
     "passwd",
+    "privatekey",
     "secret",
+    "sharedkey",
+    "signingkey",
     "token",
 )
-"""A property is secret if its name contains one of these. Hiding too much costs nothing."""
+"""A property is secret if its name, without what separates its words, contains one of these. Hiding too much
+costs nothing."""
 
+_SECRET_ENDS = re.compile(r"(?:^|[._-])(?:auth|pass|pwd|sas)$")
 
-PUBLIC = ("token.file", "token.url", "token.ca", "token.endpoint.url")
+PUBLIC = ("tokenfile", "tokenurl", "tokenca", "tokenendpointurl", "keyfile", "keylocation")
 """Names that would be secret by this, but hold paths and addresses."""
+
+_SECRET_TEXT = re.compile(
+    r"PRIVATE KEY-|(?:passw(?:or)?d|passphrase|pwd|secret|token|key|signature|[?&;]sig)\s*=|"
+    r"\b(?:basic|bearer)\s+[\w+/=.~-]{8}|\beyJ[\w-]+\.eyJ",
+    re.IGNORECASE,
+)
+"""Values that are secret whatever their name: keys, options like password=…, headers, JSON web tokens."""
 
 
 def is_secret(name: str) -> bool:
-    folded = re.sub(r"[-_]", ".", name).lower()
-    return not folded.endswith(PUBLIC) and any(part in folded for part in SECRET_PARTS)
+    folded = re.sub(r"[-_.\s]", "", name).lower()
+    if folded.endswith(PUBLIC):
+        return False
+    return any(part in folded for part in SECRET_PARTS) or bool(_SECRET_ENDS.search(name.lower()))
+
+
+def holds_secret(name: str, value: str) -> bool:
+    """Whether a property must not be shown: judged by its name, and by a value that says what it is."""
+    return is_secret(name) or bool(_SECRET_TEXT.search(value))
 
 
 def redact(name: str, value: str, instead: str = HIDDEN) -> str:
     """`value` as it may be shown: references unchanged, other values of secret names hidden."""
-    secret = is_secret(name) or "PRIVATE KEY-" in value
-    return _USER.sub("//***@", value) if not secret or _WHOLE_REFERENCE.fullmatch(value) else instead
+    if _WHOLE_REFERENCE.fullmatch(value):
+        return value
+    return instead if holds_secret(name, value) else _USER.sub("//***@", value)
 
 
 def redacted(name: str, value: Any, instead: str = HIDDEN) -> Any:

@@ -27,9 +27,12 @@ _ESCAPED = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"}
 
 
 def confidential(properties: Mapping[str, str]) -> frozenset[str]:
-    """Names of the properties that hold secrets, judged by a reference in the value or by the name."""
+    """Names of the properties that hold secrets, judged by a reference in the value, by the name, or by a
+    value that is to be shown without a part of it."""
     return frozenset(
-        name for name, value in properties.items() if secrets.has_reference(value) or secrets.is_secret(name)
+        name
+        for name, value in properties.items()
+        if secrets.has_reference(value) or secrets.redact(name, value) != value
     )
 
 
