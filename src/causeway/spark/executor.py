@@ -117,4 +117,18 @@ def _data_frame(spark: SparkSession, table: pa.Table) -> DataFrame:
     assert spark._jvm is not None
     sessions = getattr(spark._jvm, "org.apache.spark.sql.classic.SparkSession")
     sessions.setActiveSession(spark._jsparkSession)
-    return SparkConversionMixin.createDataFrame(spark, table)
+    made = SparkConversionMixin.createDataFrame(_without_files(spark), table)
+    return DataFrame(made._jdf, spark)
+
+
+def _without_files(spark: SparkSession) -> SparkSession:
+    """The same session, for which PySpark passes tables through a socket, as in encrypted applications.
+
+    It would pass them in a temporary file, which a process that is killed leaves behind, and a secret that
+    was written into the configuration itself is in its task orders.
+    """
+    context = object.__new__(SparkContext)
+    vars(context).update(vars(spark.sparkContext), _encryption_enabled=True)
+    session = object.__new__(SparkSession)
+    vars(session).update(vars(spark), _sc=context)
+    return session
