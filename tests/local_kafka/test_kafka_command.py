@@ -65,7 +65,9 @@ def test_the_life_of_named_clusters(state_directory: Path) -> None:
     assert "exists with --brokers 1" in other.stderr
     succeed("start", "--name", "first")
     row = next(line for line in succeed("list").splitlines() if line.startswith("first "))
-    assert row.split() == ["first", "4.3.1", first["bootstrap_servers"], "1/1", "-", first["directory"]]
+    assert row.split() == [
+        "first", "4.3.1", first["bootstrap_servers"], "1/1", "PLAINTEXT", "-", first["directory"]
+    ]  # fmt: skip
 
     # A registry can join a running cluster; it stops, comes back and goes with the cluster.
     said = succeed("start", "--name", "first", "--registry")

@@ -91,7 +91,7 @@ class EmbeddedCluster:
         Raises UsageError for invalid arguments, SetupError if the brokers do not come up.
         """
         check_name(name)
-        _check_ports(brokers, port)
+        check_ports(brokers, port)
         if directory is not None and (directory / RECORD).exists():
             raise UsageError("a cluster already exists here", where=str(directory), todo="open or remove it")
         cluster = cluster_shape.new_shape(
@@ -213,7 +213,7 @@ def check_name(name: str) -> None:
         raise UsageError(f"{name!r} is not a valid cluster name", todo="use letters, digits, - and _")
 
 
-def _check_ports(brokers: int, port: int | None) -> None:
+def check_ports(brokers: int, port: int | None) -> None:
     if not 1 <= brokers <= _MOST_BROKERS:
         raise UsageError(
             f"a cluster cannot have {counted(brokers, 'broker')}", todo=f"use 1 to {_MOST_BROKERS} brokers"

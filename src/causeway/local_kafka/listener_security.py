@@ -11,6 +11,7 @@ AUTHORIZER = {"authorizer.class.name": "org.apache.kafka.metadata.authorizer.Sta
 
 SCRAM_MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 
+KEY_STORE_PASSWORD = "ssl.keystore.password"
 _MODULES = "org.apache.kafka.common.security"
 
 
@@ -28,12 +29,15 @@ class ListenerSecurity:
             return "SASL_SSL" if self.tls else "SASL_PLAINTEXT"
         return "SSL" if self.tls else "PLAINTEXT"
 
-    def with_tls(self, keys: Path, *, clients: Path | None = None) -> ListenerSecurity:
+    def with_tls(self, keys: Path, *, password: str = "", clients: Path | None = None) -> ListenerSecurity:
         """`keys` is a PEM file with a private key (PKCS #8), its certificate and those that signed it.
 
+        With a password it is a PKCS #12 file. A relative path is relative to each broker's directory.
         With `clients`, a PEM file, each client needs a certificate that one of those certificates signed.
         """
         properties = {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(keys)}
+        if password:
+            properties |= {"ssl.keystore.type": "PKCS12", KEY_STORE_PASSWORD: password}
         if clients is not None:
             properties |= {
                 "ssl.client.auth": "required",

@@ -27,6 +27,10 @@ _SECONDS = 30.0
 _POLL_SECONDS = 0.05
 
 
+def exists(servers: str, mechanism: str, user: str) -> bool:
+    return _has(_admin(servers), user, mechanism)
+
+
 def put(servers: str, mechanism: str, user: str, password: str) -> None:
     """Store a password; returns when the brokers know the user."""
     facts = ScramCredentialInfo(_MECHANISMS[mechanism], _ITERATIONS)
@@ -61,7 +65,9 @@ def _has(admin: AdminClient, user: str, mechanism: str) -> bool:
     except KafkaException as exception:
         if exception.args[0].code() == KafkaError.RESOURCE_NOT_FOUND:
             return False
-        raise
+        raise SetupError(
+            f"the cluster does not say whether it knows user {user}", why=exception.args[0].str()
+        ) from None
     infos = getattr(known, "scram_credential_infos", [])
     return any(info.mechanism == _MECHANISMS[mechanism] for info in infos)
 
