@@ -1,14 +1,28 @@
-"""Mirrors between two clusters that accept every mechanism."""
+"""Mirrors between clusters that accept every mechanism."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from support.secure_cluster import SecureCluster
+from causeway.local_kafka import EmbeddedCluster
+from support.process import without_spark
+from support.restarting_access import RestartingAccess
+from support.secure_cluster import SecureCluster, secure_cluster
+from support.secured_mirror import LOGINS, SecuredMirror, secured_mirror
 from support.world import World
+
+MakeMirror = Callable[[str, str, str], SecuredMirror]
+
+
+@pytest.fixture(autouse=True)
+def executor_of_the_tests(request: pytest.FixtureRequest) -> Iterator[None]:
+    """For deep tests too, unless Spark is asked for: logins are the same in all executors."""
+    with contextlib.nullcontext() if request.config.getoption("--spark") else without_spark():
+        yield
 
 
 @pytest.fixture
@@ -17,3 +31,26 @@ def secure_world(secure: SecureCluster, secure_destination: SecureCluster, tmp_p
     world = World(secure.cluster, secure_destination.cluster, tmp_path)
     yield world
     world.close()
+
+
+@pytest.fixture(scope="session")
+def restarted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureCluster]:
+    """Its broker is restarted by tests whose mechanism needs that."""
+    with secure_cluster("restarted", tmp_path_factory.mktemp("restarted")) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def make_mirror(
+    request: pytest.FixtureRequest, source: EmbeddedCluster, destination: EmbeddedCluster, tmp_path: Path
+) -> Iterator[MakeMirror]:
+    """A mirror with this login on this side, and with this carrier."""
+    with contextlib.ExitStack() as stack:
+
+        def make(login: str, side: str, carrier: str) -> SecuredMirror:
+            restarts = issubclass(LOGINS[login], RestartingAccess)
+            secure = request.getfixturevalue("restarted" if restarts else "secure")
+            other = destination if side == "source" else source
+            return stack.enter_context(secured_mirror(login, side, secure, other, tmp_path, carrier))
+
+        yield make

@@ -4,7 +4,8 @@ CLIENT stays PLAINTEXT, so that `World` can write and read as in every other tes
 
     SASL, SASL_TLS                          all mechanisms
     PLAIN_ALONE                             one mechanism, without TLS
-    TLS, MUTUAL_TLS                         certificates alone
+    TLS, MUTUAL_TLS                         certificates alone; each has files of its own, which a test may
+                                            replace where it restarts the broker
     EXPIRED, FUTURE, FOREIGN, WRONG_HOST    TLS, with certificates that a client must refuse
 """
 
@@ -13,18 +14,24 @@ from __future__ import annotations
 import contextlib
 import uuid
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from causeway.local_kafka import AUTHORIZER, EmbeddedCluster, ListenerSecurity
 from causeway.local_kafka.cluster import SMALL
 from causeway.local_kafka.listener_security import allowed_urls
+from support.acls import Acls
 from support.certificates import Authority
 from support.token_endpoint import AUDIENCE, TokenEndpoint
 
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 PLAIN_USER, PLAIN_PASSWORD = "plain-user", 'a "quoted\\ password'
+CERTIFICATE_USER = "with-a-certificate"
+"""Who has a client certificate, whatever its name is."""
+PERMISSIONS = {**AUTHORIZER, "super.users": f"User:ANONYMOUS;User:{PLAIN_USER};User:{CERTIFICATE_USER}"}
 REAUTHENTICATION_MS = 5_000
 """After this long a client has to authenticate again: so a revoked user is refused while it is connected."""
+_TLS_ALONE, _CLIENT_CA = "tls-alone", "clients-ca.pem"
 
 
 class SecureCluster:
@@ -35,6 +42,9 @@ class SecureCluster:
         self.authority = authority
         self.foreign = foreign
         self.tokens = tokens
+        self.acls = Acls(cluster.internal_servers)
+        self.server_keys = authority.directory / f"{_TLS_ALONE}.both.pem"  # of TLS
+        self.client_ca = authority.directory / _CLIENT_CA  # of MUTUAL_TLS
 
     def user(self, mechanism: str) -> tuple[str, str]:
         """A user of this mechanism, and its password: a new one, where the mechanism allows that."""
@@ -45,6 +55,8 @@ class SecureCluster:
         return user, password
 
     def set_password(self, mechanism: str, user: str, password: str) -> None:
+        """The user may do everything; one that `cluster.set_scram_user` adds, only what `acls` grants."""
+        self.acls.grant_everything(f"User:{user}")
         if mechanism == "OAUTHBEARER":
             self.tokens.clients[user] = password
         else:
@@ -100,7 +112,7 @@ def secure_cluster(
     *,
     config: Mapping[str, str] | None = None,
 ) -> Iterator[SecureCluster]:
-    """Start one. Permissions are checked; whoever authenticates on CLIENT or INTERNAL may do everything."""
+    """Start one. Permissions are checked; who needs no authentication, as on CLIENT, may do everything."""
     authority, foreign = Authority(directory / "keys"), Authority(directory / "keys", "foreign")
     tokens = TokenEndpoint()
     try:
@@ -109,7 +121,7 @@ def secure_cluster(
             directory=directory / "cluster",
             listeners=listeners(authority, foreign, tokens),
             java_options=f"{SMALL} {allowed_urls(tokens.jwks_url)}",
-            config=config,
+            config={**PERMISSIONS, **(config or {})},
         ) as cluster:
             yield SecureCluster(cluster, authority, foreign, tokens)
     finally:
@@ -118,17 +130,23 @@ def secure_cluster(
 
 def listeners(authority: Authority, foreign: Authority, tokens: TokenEndpoint) -> dict[str, ListenerSecurity]:
     good = authority.server("server").both
+    client_ca = authority.directory / _CLIENT_CA
+    client_ca.write_bytes(authority.file.read_bytes())
     reauthentication = {"connections.max.reauth.ms": str(REAUTHENTICATION_MS)}
     plain = ListenerSecurity(properties=reauthentication).with_plain({PLAIN_USER: PLAIN_PASSWORD})
     sasl = plain.with_scram("SCRAM-SHA-256").with_scram("SCRAM-SHA-512")
     sasl = sasl.with_oauth(tokens.jwks_url, AUDIENCE)
     open_to_all = ListenerSecurity()
+    mutual = open_to_all.with_tls(good, clients=client_ca)
     return {
         "SASL": sasl,
         "SASL_TLS": sasl.with_tls(good),
         "PLAIN_ALONE": plain,
-        "TLS": open_to_all.with_tls(good),
-        "MUTUAL_TLS": open_to_all.with_tls(good, clients=authority.file),
+        "TLS": open_to_all.with_tls(authority.server(_TLS_ALONE).both),
+        "MUTUAL_TLS": replace(
+            mutual,
+            properties={**mutual.properties, "ssl.principal.mapping.rules": f"RULE:^.*$/{CERTIFICATE_USER}/"},
+        ),
         "EXPIRED": open_to_all.with_tls(authority.server("expired", since=-10, until=-1).both),
         "FUTURE": open_to_all.with_tls(authority.server("future", since=1).both),
         "FOREIGN": open_to_all.with_tls(foreign.server("foreign-server").both),
@@ -136,4 +154,4 @@ def listeners(authority: Authority, foreign: Authority, tokens: TokenEndpoint) -
     }
 
 
-__all__ = ["AUTHORIZER", "MECHANISMS", "SecureCluster", "secure_cluster"]
+__all__ = ["MECHANISMS", "SecureCluster", "secure_cluster"]

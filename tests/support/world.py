@@ -38,13 +38,16 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def cluster_lines(alias: str, properties: Mapping[str, str]) -> list[str]:
-    """A cluster in TOML, from a client's properties."""
+def cluster_lines(alias: str, properties: Mapping[str, Any]) -> list[str]:
+    """A cluster in TOML, from a client's properties; what is a table already, such as `sasl`, stays one."""
     others = {key: value for key, value in properties.items() if key != "bootstrap.servers"}
+    tables = {key: others.pop(key) for key in list(others) if isinstance(others[key], Mapping)}
     lines = [f"[clusters.{alias}]", f"bootstrap_servers = {written(properties['bootstrap.servers'])}"]
-    if others:
-        lines.append(f"[clusters.{alias}.properties]")
-    return lines + [f"{written(key)} = {written(value)}" for key, value in others.items()]
+    for name, table in (("properties", others), *tables.items()):
+        if table or name != "properties":
+            lines.append(f"[clusters.{alias}.{name}]")
+            lines += [f"{written(key)} = {written(value)}" for key, value in table.items()]
+    return lines
 
 
 class World:
@@ -56,7 +59,7 @@ class World:
         self.directory = directory
         self.mirror = f"m{uuid.uuid4().hex[:8]}"
         self.servers = {"source": source.bootstrap_servers, "destination": destination.bootstrap_servers}
-        self.logins: dict[str, Mapping[str, str]] = {}  # client properties of the mirror, by side
+        self.logins: dict[str, Mapping[str, Any]] = {}  # client properties of the mirror, by side
         self._processes: list[Causeway] = []
         self._admins: dict[str, AdminClient] = {}
         self._configs = 0
