@@ -11,10 +11,13 @@ import pytest
 from causeway import errors
 from causeway.core.receipt import Receipt, TaskError
 from causeway.errors import (
+    AccessDenied,
     CausewayError,
     ConfigError,
     PlanRefused,
     PoolExhausted,
+    RegistryDenied,
+    RegistryUnreachable,
     SecretMissing,
     Unreachable,
 )
@@ -56,11 +59,13 @@ def test_the_drawing_is_the_tree() -> None:
 def test_every_exit_code_is_one_kind_of_failure() -> None:
     """A plan that is refused and a secret that is missing are a configuration that does not fit.
 
-    A pool of which no node can be read is a source that cannot be reached.
+    A pool of which no node can be read is a source that cannot be reached; registries fail as clusters do.
     """
     assert PlanRefused.exit_code == SecretMissing.exit_code == ConfigError.exit_code
-    assert PoolExhausted.exit_code == Unreachable.exit_code
-    codes = [kind.exit_code for kind in ALL if kind not in (PlanRefused, SecretMissing, PoolExhausted)]
+    assert PoolExhausted.exit_code == RegistryUnreachable.exit_code == Unreachable.exit_code
+    assert RegistryDenied.exit_code == AccessDenied.exit_code
+    same = (PlanRefused, SecretMissing, PoolExhausted, RegistryDenied, RegistryUnreachable)
+    codes = [kind.exit_code for kind in ALL if kind not in same]
     assert len(set(codes)) == len(codes)
     assert 0 not in codes
     assert max(codes) < 64  # the shell's own begin there

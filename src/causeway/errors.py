@@ -6,8 +6,10 @@ CausewayError                  1   a bug if nothing below fits
 │   ├── PlanRefused            3   configuration and clusters do not fit together
 │   └── SecretMissing          3   the variable or file of a secret reference is missing
 ├── AccessDenied               4   a broker denied authentication or authorization
+│   └── RegistryDenied         4   a schema registry did
 ├── Unreachable                5   a cluster does not respond
-│   └── PoolExhausted          5   no node of a source pool could be read from, max_failovers times in a row
+│   ├── PoolExhausted          5   no node of a source pool could be read from, max_failovers times in a row
+│   └── RegistryUnreachable    5   a schema registry does not respond, or not as one
 ├── IntegrityError             6   continuing would lose, repeat or change records
 ├── DeliveryFailed             7   the destination rejects a record
 ├── Superseded                 8   a newer instance of the mirror holds the lease
@@ -108,6 +110,16 @@ class Unreachable(CausewayError):
 
 class PoolExhausted(Unreachable):
     code = "pool-exhausted"
+
+
+class RegistryDenied(AccessDenied):
+    code = "registry-access"
+    remedy = "check username and password, or token, under [registries.<name>], and the rights of that user"
+
+
+class RegistryUnreachable(Unreachable):
+    code = "registry"
+    remedy = "check `url` under [registries.<name>], the network, and that the registry runs"
 
 
 class IntegrityError(CausewayError):
