@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from causeway.config import ClusterSettings, MirrorSettings, Settings, SparkSettings
+from causeway.config.registries import SchemaSettings
 
 from .conftest import CLUSTERS, GOOD, MIRROR, Load
 
@@ -43,6 +44,7 @@ def test_the_shape_of_the_readme_loads_with_every_default(loaded: Load) -> None:
         "provenance": False,
         "filters": (),
         "per_source": {},
+        "schemas": SchemaSettings(),
         "start": "earliest",
         "delivery": "exactly-once",
         "shards": None,

@@ -16,6 +16,7 @@ from causeway.core.ledger_record import (
     TEXT_BYTES,
     VERSION,
     Adopted,
+    CopiedSchema,
     CreatedTopic,
     Cut,
     Event,
@@ -25,6 +26,7 @@ from causeway.core.ledger_record import (
     Hidden,
     Lease,
     LedgerRecord,
+    NeededSchemas,
     NodeMoved,
     NodeRequest,
     NodeRequestDone,
@@ -38,6 +40,7 @@ from causeway.core.ledger_record import (
 )
 from causeway.core.position import NO_LATENCY, KnownRecord, Place, Position, SourcePartition, Tally
 from causeway.core.receipt import Outcome, Receipt, TaskError
+from causeway.core.schema import PARTS
 from causeway.core.shard_records import NodeRequestOutcome
 from causeway.core.task_order import (
     Lane,
@@ -51,6 +54,8 @@ from causeway.core.task_order import (
 )
 
 texts = st.text(max_size=30)
+parts = st.sampled_from(PARTS)
+schema_ids = st.integers(1, 2**31 - 1) | st.uuids().map(str)
 numbers = st.integers(-1, 2**62)
 counts = st.integers(0, 2**31)
 sources = st.builds(SourcePartition, texts, texts, counts)
@@ -140,6 +145,22 @@ records: dict[type[Any], st.SearchStrategy[Any]] = {
         by=texts,
         why=texts,
         at=numbers,
+    ),
+    CopiedSchema: st.builds(
+        CopiedSchema,
+        texts,
+        texts,
+        parts,
+        schema_ids,
+        st.none() | counts,
+        texts,
+        texts,
+        counts,
+        counts,
+        numbers,
+    ),
+    NeededSchemas: st.builds(
+        NeededSchemas, texts, texts, counts, counts, st.lists(st.tuples(parts, schema_ids)), numbers
     ),
     Hidden: st.builds(Hidden, texts, counts, numbers, texts, texts, counts, counts, numbers),
     Adopted: st.builds(

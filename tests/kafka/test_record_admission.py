@@ -25,6 +25,7 @@ from causeway.kafka.native.consumer_handle import NativeConsumer
 from causeway.kafka.native.messages import Consumed, NativeMessage
 from causeway.kafka.native.partition_table import PartitionTable
 from causeway.kafka.native.producer_handle import NativeProducer, arguments
+from causeway.kafka.native.schema_table import SchemaTable
 from causeway.kafka.native.source_consumer import NativeBatch
 from causeway.kafka.partition_state import NEVER, PartitionState
 from causeway.kafka.producer import OBJECT, DestinationProducer
@@ -103,7 +104,7 @@ class Bench:
         self.start = TopicPartition(topic, 0, 0)
         self.consumer.incremental_assign([self.start])
         self.rows, self.slots = np.zeros((COUNT, 3), np.int64), np.zeros((COUNT, 2), np.int64)
-        self.arguments, self.out = arguments(), np.zeros(4, np.int64)
+        self.arguments, self.out = arguments(), np.zeros(loop.OUT, np.int64)
 
     def read(self) -> Any:
         """Addresses of all messages, in the order of their offsets."""
@@ -130,7 +131,7 @@ class Bench:
             began = row
             end = loop.replicate(
                 addresses, index, index + 1, table.rows, self.rows[:capacity], row, self.slots.ctypes.data,
-                self.arguments, self.producer.handle, self.out,
+                self.arguments, self.producer.handle, self.out, SchemaTable(None).context(),
             )  # fmt: skip
             row = int(self.out[1])
             if end == index:

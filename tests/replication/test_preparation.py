@@ -35,6 +35,7 @@ class Start:
             sources={},
             destination=destination,
             stop_at_end=False,
+            schemas=None,
         )
         self.planner: Any = SimpleNamespace(topology=UNKNOWN, read_topology=self._read_topology)
         self.state: Any = SimpleNamespace(

@@ -7,8 +7,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from causeway.core.ledger_record import Gap, Stopped
-from causeway.core.position import SourcePartition
+from causeway.core.ledger_record import CopiedSchema, Gap, NeededSchemas, Stopped
+from causeway.core.position import Place, Position, SourcePartition
+from causeway.core.schema import SchemaUse
 from causeway.rules.ledger_state import LedgerState
 
 SOURCE = SourcePartition("c", "orders", 0)
@@ -62,3 +63,20 @@ def test_gaps_are_in_the_order_of_their_log() -> None:
     known = state_of((2, elsewhere), (1, first), (1, second))
     assert known.gaps_in_order() == [elsewhere, first, second]
     assert known.gaps_of(SOURCE) == [first, second]
+
+
+def test_partitions_wait_for_schemas_until_they_are_known_or_went_on() -> None:
+    ledger = LedgerState()
+    use, other = SchemaUse("c", "orders", "value", 7), SchemaUse("c", "orders", "key", 8)
+    needed = NeededSchemas(*SOURCE, 20, (("value", 7), ("key", 8)), 0)
+    ledger.apply(1, needed)
+    assert ledger.needed_schemas(3) == {SOURCE: [use, other]}
+    ledger.apply(0, CopiedSchema(*use, 70, "s", "s", 1, 2, 0))
+    ledger.apply(0, CopiedSchema(*other, None, "", "", 0, 2, 0))  # unknown, in an earlier run
+    assert ledger.needed_schemas(3) == {SOURCE: [other]}
+    assert ledger.needed_schemas(2) == {}
+    assert ledger.schemas_known(3) == {use: 70}
+    ledger.apply(1, Position(SOURCE, "t", 0, 20, -1, Place("t", "id", 0), 0, -1, 1, 0))
+    assert ledger.needed_schemas(3) == {SOURCE: [other]}
+    ledger.apply(1, Position(SOURCE, "t", 0, 21, -1, Place("t", "id", 0), 0, -1, 1, 0))
+    assert ledger.needed_schemas(3) == {}, "an operator skipped the record"

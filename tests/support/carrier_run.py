@@ -15,6 +15,7 @@ from causeway.kafka.carrier import carrier
 from causeway.kafka.delivery_guarantee import AtLeastOnce
 from causeway.kafka.partition_state import PartitionState
 from causeway.kafka.producer import DestinationProducer
+from causeway.kafka.schema_ids import SchemaIds
 from causeway.kafka.transaction import Transaction
 from causeway.rules.integrity import Finding
 from causeway.rules.offset_runs import OffsetRun
@@ -46,6 +47,7 @@ class CarrierRun:
     timeout: float = 10.0
     servers: str = ""  # of the destination, if reached through a proxy
     compression: str = "lz4"
+    schemas: SchemaIds | None = None
 
     def __enter__(self) -> Self:
         chosen = carrier(self.kind, "")
@@ -74,6 +76,7 @@ class CarrierRun:
             transaction if self.delivery_kind == "exactly-once" else AtLeastOnce(),
             single=self.single,
             kind=chosen.producer,
+            schemas=self.schemas,
         )
         self.producer.fence()
         self.states = [self._open(lane) for lane in lanes]

@@ -73,7 +73,7 @@ class StandIn:
         versions = self.context(context).subjects.get(name, [])
         return [version for version in versions if not version.deleted]
 
-    def answer(self, method: str, path: list[str], body: Any) -> Any:
+    def answer(self, method: str, path: list[str], body: Any, deleted: bool) -> Any:
         name = ""
         if path[0] == "contexts":
             name, path = path[1], path[2:]
@@ -84,9 +84,9 @@ class StandIn:
             case ["subjects", subject, *rest]:
                 return self._subject(method, context, name, subject, rest, body)
             case ["schemas", "ids", number, *rest]:
-                return self._by_id(context, name, int(number), rest)
-            case ["schemas", "guids", guid, "ids"] if self.guids:
-                return self._by_guid(guid)
+                return self._by_id(context, name, int(number), rest, deleted)
+            case ["schemas", "guids", guid, *rest] if self.guids:
+                return self._by_guid(guid, rest)
             case ["config", *subject]:
                 return self._level(method, subject, body)
             case ["mode", *subject] if self.imports:
@@ -114,7 +114,7 @@ class StandIn:
                 return {"id": self._register(context, subject, body)}
         raise Refused(404, 404, "HTTP 404 Not Found")
 
-    def _by_id(self, context: Context, name: str, number: int, rest: list[str]) -> Any:
+    def _by_id(self, context: Context, name: str, number: int, rest: list[str], deleted: bool) -> Any:
         if number not in context.ids:
             raise Refused(404, 40403, f"Schema {number} not found")
         if not rest:
@@ -123,10 +123,10 @@ class StandIn:
             {"subject": _qualified(subject, name), "version": each.number}
             for subject, versions in context.subjects.items()
             for each in versions
-            if each.id == number and not each.deleted
+            if each.id == number and (deleted or not each.deleted)
         ]
 
-    def _by_guid(self, guid: str) -> Any:
+    def _by_guid(self, guid: str, rest: list[str]) -> Any:
         found = [
             {"context": f":{each}:" if each else ".", "id": number}
             for each, inside in self.contexts.items()
@@ -135,6 +135,9 @@ class StandIn:
         ]
         if not found:
             raise Refused(404, 40403, f"Schema {guid} not found")
+        if not rest:
+            first = found[0]
+            return _schema(self.context(str(first["context"]).strip(":.")).ids[int(str(first["id"]))])
         return found
 
     def _versions(self, context: Context, subject: str) -> list[Version]:
@@ -249,7 +252,7 @@ def stand_in(
                 return self.respond(401, {"error_code": 401, "message": "Unauthorized"})
             try:
                 with registry.lock:
-                    answer = registry.answer(self.command, path, body)
+                    answer = registry.answer(self.command, path, body, "deleted=true" in parts.query)
             except Refused as error:
                 return self.respond(error.status, {"error_code": error.code, "message": str(error)})
             return self.respond(200, answer)

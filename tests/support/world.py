@@ -60,6 +60,7 @@ class World:
         self.mirror = f"m{uuid.uuid4().hex[:8]}"
         self.servers = {"source": source.bootstrap_servers, "destination": destination.bootstrap_servers}
         self.logins: dict[str, Mapping[str, Any]] = {}  # client properties of the mirror, by side
+        self.registries: dict[str, Mapping[str, Any]] = {}  # tables of schema registries, by name
         self._processes: list[Causeway] = []
         self._admins: dict[str, AdminClient] = {}
         self._configs = 0
@@ -157,6 +158,9 @@ class World:
                 ALIASES.get(on, on), {"bootstrap.servers": servers, **self.logins.get(on, {})}
             )
         ]
+        for name, registry in self.registries.items():
+            lines.append(f"[registries.{name}]")
+            lines += [f"{key} = {written(value)}" for key, value in registry.items()]
         for place, mirror in enumerate(mirrors):
             settings: dict[str, Any] = {
                 "name": self.mirror if place == 0 else f"{self.mirror}-{place}",

@@ -12,6 +12,7 @@ from causeway.core.cluster import Cluster
 from causeway.core.filtering import FilterSpec
 from causeway.core.pair import Filtering, Pair
 from causeway.core.position import Place, SourcePartition
+from causeway.core.schema import SchemaUse
 from causeway.kafka.digest_reader import PartitionReader
 from causeway.rules.provenance import HEADER
 from causeway.verification.arrived_records import ArrivedRecords
@@ -157,3 +158,17 @@ def test_changed_filters_are_detected(log: list[Message], counted: int, trimmed:
     offsets(side)
 
     assert bool(side.notes(pair)) == noted
+
+
+def test_ids_of_schemas_are_compared_by_the_map(log: list[Message], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Filters see the source's ids; the comparison sees those that the mirror wrote, in both formats."""
+    monkeypatch.setattr(Message, "value", lambda self: b"\0\0\0\0\7x" if self.offset() % 2 else b"v")
+    log[0]._headers.append(("__key_schema_id", b"\0\0\0\0\10"))
+    mapped = {SchemaUse("paris", "t", "value", 7): 300, SchemaUse("paris", "t", "key", 8): 9}
+    mapped[SchemaUse("paris", "other", "value", 7)] = 1
+    reader = ExpectedRecords(HERE, PAIR, Filtering(schemas=mapped))
+    read = [message for messages in reader._messages(0) for message in messages]
+    assert [message.value() for message in read[:2]] == [b"v", b"\0\0\0\1\x2cx"]
+    assert read[0].headers()[-1] == ("__key_schema_id", b"\0\0\0\0\x09")
+    assert [message.offset() for message in read] == list(range(60))
+    assert read[1].timestamp() == log[1].timestamp()

@@ -16,6 +16,7 @@ from causeway.checking.checked_sources import (
     excuse_nodes,
     read_sources,
 )
+from causeway.checking.schema_checks import check_schemas
 from causeway.checking.topic_checks import remarks
 from causeway.config import MirrorSettings, Settings, client_tables
 from causeway.core.check_report import CheckReport, Remark, Section, note, ok, problem, warning
@@ -28,7 +29,7 @@ from causeway.kafka.ledger import read_image
 from causeway.kafka.versions import highest_versions
 from causeway.planning.clusters import chosen, cluster_of, filters_of
 from causeway.planning.filters import try_out
-from causeway.planning.routing import KnownEdge, Neighbours, edges, routes, selection_of
+from causeway.planning.routing import KnownEdge, Neighbours, Routes, edges, routes, selection_of
 from causeway.planning.rules.readiness import transactions
 from causeway.planning.rules.releases import at_least
 from causeway.rules.ledger_state import LedgerState
@@ -64,7 +65,14 @@ def check_mirrors(settings: Settings, names: list[str]) -> CheckReport:
             *([Section("configuration", "secrets", elsewhere)] if elsewhere else []),
             *(Section("cluster", alias, tuple(checked.remarks)) for alias, checked in clusters.items()),
             *(
-                Section("mirror", mirror.name, tuple(_mirror(mirror, mirrors, clusters, sources, edges_of)))
+                Section(
+                    "mirror",
+                    mirror.name,
+                    (
+                        *_mirror(mirror, mirrors, clusters, sources, edges_of),
+                        *check_schemas(settings, mirror, _routes(mirror, sources, clusters)),
+                    ),
+                )
                 for mirror in mirrors
             ),
         )
@@ -146,18 +154,31 @@ def _edges(
     clusters: Mapping[str, CheckedCluster],
 ) -> Iterator[KnownEdge]:
     """The topics a mirror would replicate, for the checks of the others: records must not come back."""
-    destination = clusters[mirror.destination].view
-    if destination is None:
+    destination, found = clusters[mirror.destination].view, _routes(mirror, sources_of, clusters)
+    if destination is None or found is None:
         return
     try:
-        sources = sources_of[mirror.name].views
-        routes_found = routes(mirror, sources, destination).values()
         yield from (
             KnownEdge(edge, mirror.provenance, mirror.name)
-            for edge in edges(routes_found, sources, destination)
+            for edge in edges(found.values(), sources_of[mirror.name].views, destination)
         )
     except CausewayError:
         return  # its own section reports the reason
+
+
+def _routes(
+    mirror: MirrorSettings,
+    sources_of: Mapping[str, CheckedSources],
+    clusters: Mapping[str, CheckedCluster],
+) -> Routes | None:
+    """The mirror's routes; None if a cluster does not respond, or they are refused."""
+    destination = clusters[mirror.destination].view
+    if destination is None:
+        return None
+    try:
+        return routes(mirror, sources_of[mirror.name].views, destination)
+    except CausewayError:
+        return None  # its own section reports the reason
 
 
 def _others(

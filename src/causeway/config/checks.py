@@ -15,13 +15,16 @@ from causeway.config.problems import nearest
 
 
 def cross_check(document: Document) -> None:
-    mirrors = [(path, table) for path, table, _ in document.tables() if path[0] == "mirrors"]
+    mirrors = [
+        (path, table) for path, table, _ in document.tables() if path[0] == "mirrors" and len(path) == 2
+    ]
     pools = {str(path[1]): table for path, table, _ in document.tables() if path[0] == "pools"}
     for name, pool in pools.items():
         _check_pool(document, name, pool)
     for path, mirror in mirrors:
         _check_clusters(document, path, mirror, pools)
         _check_nodes(document, path, mirror, pools)
+        _check_registries(document, path, mirror)
     _check_names(document, mirrors)
     _check_web(document)
 
@@ -79,6 +82,22 @@ def _check_nodes(document: Document, path: KeyPath, mirror: dict[str, Any], pool
             document.problem(to, f"is {_part(source, pools)}, which is a source of this mirror")
 
 
+def _check_registries(document: Document, path: KeyPath, mirror: dict[str, Any]) -> None:
+    """A mirror that copies schemas has a registry on each side: the one it names, or the one of the alias."""
+    schemas, registries = mirror.get("schemas"), document.tree.get("registries", {})
+    if not isinstance(schemas, dict) or not isinstance(registries, dict):
+        return
+    for side in ("source", "destination"):
+        named, at = schemas.get(side), (*path, "schemas", side)
+        if isinstance(named, str) and named:
+            _check_exists(document, at, named, registries, "registry")
+        elif schemas.get("mode") == "copy" and named in (None, ""):
+            for alias_at, alias in _aliases((*path, side), mirror.get(side)):
+                if alias not in registries:
+                    quoted = _quoted(document, alias_at, alias)
+                    document.problem(at, f"there is no [registries] table with the alias{quoted}: name one")
+
+
 def _part(source: str, pools: Mapping[str, Any]) -> str:
     return f"a node of the pool {shown(source)}" if source in pools else "a source itself"
 
@@ -120,7 +139,7 @@ def _check_web(document: Document) -> None:
         document.problem(("metrics", "token"), f"must have at least {TOKEN_CHARACTERS} characters")
 
 
-def _check_names(document: Document, mirrors: list[tuple[KeyPath, dict[str, Any]]]) -> None:
+def _check_names(document: Document, mirrors: Sequence[tuple[KeyPath, dict[str, Any]]]) -> None:
     taken: dict[str, tuple[KeyPath, str]] = {}
     for path, mirror in mirrors:
         name, at = mirror.get("name"), (*path, "name")

@@ -21,6 +21,7 @@ def effective(settings: Settings, mirror: MirrorSettings) -> str:
     tables = [
         *((f"[clusters.{alias}]", settings.clusters[alias]) for alias in aliases),
         *((f"[pools.{name}]", pool) for name, pool in pools.items()),
+        *((f"[registries.{name}]", settings.registries[name]) for name in registries_of(settings, mirror)),
         ("[[mirrors]]", mirror),
         ("[spark]", settings.spark),
         ("[web]", settings.web),
@@ -30,12 +31,21 @@ def effective(settings: Settings, mirror: MirrorSettings) -> str:
     return "\n".join(line for heading, table in tables for line in (heading, *_lines(table), ""))
 
 
+def registries_of(settings: Settings, mirror: MirrorSettings) -> list[str]:
+    """Names of the registries that the mirror uses: the sources', then the destination's."""
+    if not mirror.copies_schemas:
+        return []
+    sources = [mirror.schemas.source] if mirror.schemas.source else mirror.source
+    return list(dict.fromkeys((*sources, mirror.schemas.destination or mirror.destination)))
+
+
 def _lines(table: ConfigTable) -> Iterator[str]:
     inner = {
         key: value.model_dump(exclude_defaults=True) for key, value in table if isinstance(value, ConfigTable)
     }
-    for key, value in {**table.model_dump(), **inner}.items():
-        if value is not None and (value != {} or key in inner):
+    unchanged = [key for key in inner if getattr(table, key) == type(table).model_fields[key].default]
+    for key, value in {**table.model_dump(exclude=set(unchanged)), **inner}.items():
+        if key not in unchanged and value is not None and (value != {} or key in inner):
             yield f"{key} = {written(_without_none(secrets.redacted(key, value)))}"
 
 

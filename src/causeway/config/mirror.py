@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, mo
 
 from causeway.config import fields
 from causeway.config.fields import AutoCount, Between, Count, Duration, Flag, Shown, Size
+from causeway.config.registries import SchemaSettings
 from causeway.config.routing import ConfigTable, FilterSettings, SourceSettings
 from causeway.config.units import parse_duration, parse_size
 from causeway.core.choices import CarrierChoice, Delivery, OnGap, OnPoison, OnRecreate
@@ -89,6 +90,11 @@ class MirrorSettings(ConfigTable):
     )
     per_source: Annotated[dict[str, SourceSettings], Shown("tables by alias")] = Field(
         default={}, description="Settings for single sources, each a [mirrors.per_source.<alias>]."
+    )
+    schemas: SchemaSettings = Field(
+        default=SchemaSettings(),
+        description="Schemas that records name by ids: copied between registries, or left alone.",
+        examples=[{"mode": "copy"}],
     )
     start: fields.Start = Field(
         default="earliest",
@@ -214,6 +220,10 @@ class MirrorSettings(ConfigTable):
         if value >= info.data.get("transaction_timeout", value + 1):
             raise ValueError("must be shorter than transaction_timeout")
         return value
+
+    @property
+    def copies_schemas(self) -> bool:
+        return self.schemas.mode == "copy"
 
     def for_source(self, alias: str) -> MirrorSettings:
         """The mirror with the settings of one of its sources applied."""

@@ -15,7 +15,12 @@ from causeway.config.routing import ConfigTable, SourceSettings
 from causeway.config.schema import NESTED, TABLES, inner_tables
 from causeway.config.toml import written
 
-_HEADINGS = {"clusters": "[clusters.<alias>]", "pools": "[pools.<name>]", "mirrors": "[[mirrors]]"}
+_HEADINGS = {
+    "clusters": "[clusters.<alias>]",
+    "pools": "[pools.<name>]",
+    "registries": "[registries.<name>]",
+    "mirrors": "[[mirrors]]",
+}
 _NESTED_HEADINGS = {"filters": "[[mirrors.filters]]", "per_source": "[mirrors.per_source.<alias>]"}
 
 _INTRODUCTION = """\
@@ -56,6 +61,7 @@ def render() -> str:
         inner = {f"{heading[:-1]}.{key}]": table for key, table in inner_tables(table).items()}
         if section == "mirrors":
             inner = {_NESTED_HEADINGS[key]: nested for key, nested in NESTED.items()}
+            inner |= {f"[{section}.{key}]": table for key, table in inner_tables(table).items()}
         for heading, nested in inner.items():
             parts += [f"### `{heading}`", "", cleandoc(nested.__doc__ or ""), "", *_rows(nested), ""]
     parts += ["## Client properties that are rejected", "", *_reasons(REFUSED), ""]
@@ -95,7 +101,9 @@ def _rows(table: type[ConfigTable]) -> Iterator[str]:
     inner = inner_tables(table)
     for key, field in table.model_fields.items():
         default = f"`{written(known[key])}`" if key in known else "required"
-        if key in known and known[key] is None:
+        if key in inner and key in known:
+            default = "none"
+        elif key in known and known[key] is None:
             default = "the mirror's" if table is SourceSettings else "none"
         example = f" Example: `{written(field.examples[0])}`." if field.examples else ""
         kind = "table, see below" if key in inner else type_name(field)

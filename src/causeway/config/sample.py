@@ -7,11 +7,12 @@ the file works as it is, and with every setting uncommented.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from causeway.config.mirror import MirrorSettings
 from causeway.config.pools import PoolSettings
 from causeway.config.reference import defaults, type_name
+from causeway.config.registries import RegistrySettings
 from causeway.config.routing import ConfigTable
 from causeway.config.schema import TABLES, ClusterSettings, SparkSettings, inner_tables, is_property_table
 from causeway.config.toml import written
@@ -22,6 +23,8 @@ _HEAD = """\
 #
 # ${env:NAME} and ${file:/path} stand for a variable or a file, in any value: keep secrets out of here.
 """
+_POOL = "Clusters with the same records at the same offsets. A mirror's source may name them."
+_REGISTRY = "The schema registry of a cluster, for mirrors that copy schemas."
 
 
 def render() -> str:
@@ -36,9 +39,11 @@ def render() -> str:
             "[clusters.tokyo]",
             f"bootstrap_servers = {written(str(servers[0]).replace('paris', 'tokyo'))}",
             "",
-            *_pool(),
+            *_optional(PoolSettings, "pools.france", _POOL, {"nodes": ["paris"]}),
+            *_optional(RegistrySettings, "registries.paris", _REGISTRY, {}),
             "[[mirrors]]",
             *_keys(MirrorSettings),
+            *_mirror_tables(),
             "[spark]",
             *_keys(SparkSettings),
             *_property_tables(SparkSettings, "spark"),
@@ -60,12 +65,21 @@ def _keys(table: type[ConfigTable]) -> Iterator[str]:
         yield ""
 
 
-def _pool() -> Iterator[str]:
-    """All of it is a comment, since most mirrors have none."""
-    yield from _prose("Clusters with the same records at the same offsets. A mirror's source may name them.")
-    yield "#[pools.france]"
-    for line in _keys(PoolSettings):
-        yield '#nodes = ["paris"]' if line.startswith("nodes = ") else line
+def _optional(table: type[ConfigTable], path: str, why: str, values: Mapping[str, object]) -> Iterator[str]:
+    """All of it is a comment, since most mirrors need none."""
+    yield from _prose(why)
+    yield f"#[{path}]"
+    for line in _keys(table):
+        key = line.partition(" = ")[0]
+        if key in values:
+            line = f"{key} = {written(values[key])}"
+        yield f"#{line}" if line and not line.startswith("#") else line
+    yield from _property_tables(table, path)
+
+
+def _mirror_tables() -> Iterator[str]:
+    for key, table in inner_tables(MirrorSettings).items():
+        yield from _optional(table, f"mirrors.{key}", MirrorSettings.model_fields[key].description or "", {})
 
 
 def _property_tables(table: type[ConfigTable], path: str) -> Iterator[str]:

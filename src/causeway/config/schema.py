@@ -21,6 +21,7 @@ from causeway.config.fields import ClientProperties, Dotted, Late
 from causeway.config.mirror import MirrorSettings
 from causeway.config.observability import LogSettings, MetricsSettings, WebSettings
 from causeway.config.pools import PoolSettings
+from causeway.config.registries import RegistrySettings
 from causeway.config.routing import ConfigTable, FilterSettings, SourceSettings
 
 if TYPE_CHECKING:
@@ -97,6 +98,9 @@ class Settings(ConfigTable):
         min_length=1, description="Clusters by their aliases."
     )
     pools: dict[fields.Alias, PoolSettings] = Field(default={}, description="Source pools by their names.")
+    registries: dict[fields.Alias, RegistrySettings] = Field(
+        default={}, description="Schema registries by their names."
+    )
     mirrors: Annotated[tuple[MirrorSettings, ...], BeforeValidator(_tables)] = Field(
         description="Mirrors, each a [[mirrors]]."
     )
@@ -122,6 +126,7 @@ NESTED: dict[str, type[ConfigTable]] = {"filters": FilterSettings, "per_source":
 TABLES: dict[str, type[ConfigTable]] = {
     "clusters": ClusterSettings,
     "pools": PoolSettings,
+    "registries": RegistrySettings,
     "mirrors": MirrorSettings,
     "spark": SparkSettings,
     "web": WebSettings,
@@ -145,7 +150,7 @@ def inner_tables(table: type[ConfigTable]) -> dict[str, type[ConfigTable]]:
     }
 
 
-NAMED = ("clusters", "pools")
+NAMED = ("clusters", "pools", "registries")
 """Sections with a table for each alias."""
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from causeway.core.route import ClusterTopic
+from causeway.core.schema import Part, SchemaId, SchemaUse
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +136,34 @@ class NodeRequest:
 
     def key(self) -> str:
         return f"{self.kind}|{self.pool}"
+
+
+@dataclass(frozen=True, slots=True)
+class CopiedSchema:
+    """A schema that records of a source topic name, and its id at the destination.
+
+    Written before the first record that needs it becomes visible. `to_id` is None if the source's registry
+    does not have it under the topic's subjects: that counts under this lease alone, the next run asks again.
+    """
+
+    kind: ClassVar[str] = "schema"
+    cluster: str
+    topic: str
+    part: Part
+    id: SchemaId
+    to_id: int | None
+    from_subject: str
+    subject: str  # at the destination
+    version: int  # of that subject
+    lease: int
+    at: int
+
+    @property
+    def use(self) -> SchemaUse:
+        return SchemaUse(self.cluster, self.topic, self.part, self.id)
+
+    def key(self) -> str:
+        return f"{self.kind}|{self.cluster}|{self.topic}|{self.part}|{self.id}"
 
 
 @dataclass(frozen=True, slots=True)

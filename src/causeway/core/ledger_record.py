@@ -12,6 +12,7 @@ from typing import Any
 
 from causeway.core.control_records import (
     Adopted,
+    CopiedSchema,
     CreatedTopic,
     Cut,
     Generation,
@@ -28,6 +29,7 @@ from causeway.core.shard_records import (
     Gap,
     Heartbeat,
     Hidden,
+    NeededSchemas,
     NodeMoved,
     NodeRequestDone,
     Stopped,
@@ -39,6 +41,7 @@ __all__ = [
     "TEXT_BYTES",
     "VERSION",
     "Adopted",
+    "CopiedSchema",
     "CreatedTopic",
     "Cut",
     "Event",
@@ -48,6 +51,7 @@ __all__ = [
     "Hidden",
     "Lease",
     "LedgerRecord",
+    "NeededSchemas",
     "NodeMoved",
     "NodeRequest",
     "NodeRequestDone",
@@ -73,7 +77,7 @@ class UnknownRecord(ValueError):
 LedgerRecord = (
     Lease | Heartbeat | Generation | Cut | Paused | CreatedTopic | RouteClaim | Event
     | Stopped | Gap | Hidden | Adopted | PoolMembers | NodeRequest | NodeMoved | NodeRequestDone
-    | Position
+    | CopiedSchema | NeededSchemas | Position
 )  # fmt: skip
 
 _KINDS: dict[str, type[Any]] = {
@@ -91,6 +95,8 @@ _KINDS: dict[str, type[Any]] = {
         Gap,
         Hidden,
         Adopted,
+        CopiedSchema,
+        NeededSchemas,
         PoolMembers,
         NodeRequest,
         NodeMoved,

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 
 from causeway.core.filtering import FilterSpec
 from causeway.core.position import Place, SourcePartition
+from causeway.core.schema import SchemaUse
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,10 +17,12 @@ class Filtering:
 
     filters: tuple[FilterSpec, ...] = ()
     not_back_to: str | None = None  # with provenance: records that came from this cluster id are skipped
+    # Ids of schemas that are others at the destination, by the records that name them.
+    schemas: Mapping[SchemaUse, int] = field(default_factory=dict)
 
     @property
     def keeps_all(self) -> bool:
-        """Whether every record arrives unchanged."""
+        """Whether every record arrives, unchanged but for ids of schemas."""
         return not self.filters and self.not_back_to is None
 
 

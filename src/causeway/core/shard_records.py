@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from causeway.core.position import SourcePartition
+from causeway.core.schema import Part, SchemaId, SchemaUse
 
 NodeRequestOutcome = Literal["moved", "unchanged", "refused"]
 
@@ -155,6 +156,33 @@ class Hidden:
 
     def key(self) -> str:
         return f"{self.kind}|{self.to_topic}|{self.to_partition}"
+
+
+@dataclass(frozen=True, slots=True)
+class NeededSchemas:
+    """The record at this offset names schemas that the ledger does not map: its partition waits for them."""
+
+    kind: ClassVar[str] = "schemas-needed"
+    cluster: str
+    topic: str
+    partition: int
+    offset: int
+    schemas: tuple[tuple[Part, SchemaId], ...]
+    at: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "schemas", tuple((part, named) for part, named in self.schemas))
+
+    @property
+    def source(self) -> SourcePartition:
+        return SourcePartition(self.cluster, self.topic, self.partition)
+
+    @property
+    def uses(self) -> list[SchemaUse]:
+        return [SchemaUse(self.cluster, self.topic, part, named) for part, named in self.schemas]
+
+    def key(self) -> str:
+        return f"{self.kind}|{self.cluster}|{self.topic}|{self.partition}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,6 +59,7 @@ class PartitionView:
     expected: int = -1  # the next offset to replicate, if it is stopped; -1 if offsets are not the cause
     found: int = -1  # the offset that was found instead
     gone: int = 0  # offsets that no longer exist, as far as they can be counted
+    waits_for: str = ""  # the schemas that its next record names and the destination lacks, and why
 
 
 @dataclass(frozen=True, slots=True)

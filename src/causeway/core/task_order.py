@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from causeway.core.choices import CarrierChoice, Delivery, OnGap, OnPoison, OnRecreate
+from causeway.core.choices import CarrierChoice, Delivery, OnGap, OnPoison, OnRecreate, UnknownIds
 from causeway.core.cluster import Cluster
 from causeway.core.filtering import FilterSpec
 from causeway.core.position import Place, SourcePartition
+from causeway.core.schema import Part
 from causeway.core.source_pool import SourcePool
 
 
@@ -94,6 +96,22 @@ class Policies:
 
 
 @dataclass(frozen=True, slots=True)
+class SchemaPolicy:
+    """Which parts of records name schemas that must be known, and what else to do with those that are not."""
+
+    parts: tuple[Part, ...]
+    unknown: UnknownIds
+    excluded: tuple[str, ...] = ()  # source topics that name none
+
+    def parts_of(self, topic: str) -> tuple[Part, ...]:
+        return () if topic in self.excluded else self.parts
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> SchemaPolicy:
+        return SchemaPolicy(tuple(data["parts"]), data["unknown"], tuple(data["excluded"]))
+
+
+@dataclass(frozen=True, slots=True)
 class TaskOrder:
     slice: SliceId
     shard: int  # 1…n: also the shard's partition of the ledger
@@ -109,6 +127,7 @@ class TaskOrder:
     provenance: str | None = None  # mark records with their origin; none goes to this cluster id, its own
     after: int | None = None  # an earlier slice that may not have ended yet
     seen: SeenLedger | None = None
+    schemas: SchemaPolicy | None = None  # with schemas = "copy"
 
     @property
     def transactional_id(self) -> str:
@@ -157,6 +176,7 @@ class TaskOrder:
         ]
         data["filters"] = [asdict(spec) for spec in self.filters]
         data["seen"] = asdict(self.seen) if self.seen else None
+        data["schemas"] = asdict(self.schemas) if self.schemas else None
         return json.dumps(data, separators=(",", ":"))
 
     @staticmethod
@@ -182,6 +202,8 @@ class TaskOrder:
             data["seen"] = SeenLedger(
                 **{name: tuple(map(tuple, each)) for name, each in data["seen"].items()}
             )
+        if data["schemas"]:
+            data["schemas"] = SchemaPolicy.from_json(data["schemas"])
         return TaskOrder(**data)
 
 

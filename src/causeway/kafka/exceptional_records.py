@@ -43,6 +43,8 @@ class ExceptionalRecords:
         decision = state.admit(message.offset(), message.leader_epoch(), stamp, headers_usable=usable)
         if decision is Admission.REPLICATE:
             return True
+        if decision is Admission.BARRIER and state.waits_at(message.offset()):
+            return False
         if decision is not Admission.IGNORE:
             finding = self._finding(decision, state, message, stamp)
             if state.quarantine:

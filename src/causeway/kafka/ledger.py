@@ -79,7 +79,7 @@ class LedgerReader:
         control: list[LedgerRecord] = [
             record for record in (state.lease, state.generation, state.cut, state.paused) if record
         ]
-        control += state.node_requests.values()
+        control += [*state.node_requests.values(), *state.schemas.values()]
         own: list[LedgerRecord] = [
             position for (number, _), position in state.by_partition.items() if number == shard
         ]

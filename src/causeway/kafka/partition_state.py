@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from confluent_kafka import KafkaError
 
 from causeway.core.position import KnownRecord, Position
+from causeway.core.schema import SchemaUse
 from causeway.core.task_order import Lane
 from causeway.core.topic import Spot
 from causeway.kafka.delivery_reports import ProducedRecords, QuarantineReport, Stretch
@@ -28,7 +29,7 @@ class PartitionState:
         "absent", "barrier", "bytes", "delivered", "digests", "epoch", "fetch_from", "filtered",
         "filtered_bytes", "filtered_ranges", "finding", "hole", "hole_start", "lane", "next", "poison",
         "position", "produced", "proof", "quarantine", "quarantined", "read", "recognized", "report_each",
-        "seen",
+        "schemas_needed", "schemas_needed_at", "seen",
     )  # fmt: skip
 
     def __init__(
@@ -66,7 +67,10 @@ class PartitionState:
         self.poison: dict[int, Finding] = dict(poison or {})
         self.hole = hole  # offsets that the source lost: nothing from there on may be replicated
         self.hole_start = NEVER if hole is None else hole.expected
-        self.barrier: int = min([self.hole_start, *self.poison])
+        # Schemas that the record at this offset names and the ledger does not map yet: it must wait.
+        self.schemas_needed: tuple[SchemaUse, ...] = ()
+        self.schemas_needed_at = NEVER
+        self.barrier: int = self._first_barrier()
         self.quarantine = quarantine  # the topic where such records go; "": the partition stops before them
         self.finding: Finding | None = None
 
@@ -74,13 +78,13 @@ class PartitionState:
     def done(self) -> bool:
         """Whether an order with an end is fulfilled for this partition."""
         if self.finding is not None:
-            return not self.absent
+            return not self.absent and not self.waits_for_schemas
         return self.recognized and self.lane.until is not None and self.next >= self.lane.until
 
     @property
     def limit(self) -> int:
         """The first offset that must not be passed."""
-        return self.hole_start if self.quarantine else self.barrier
+        return min(self.hole_start, self.schemas_needed_at) if self.quarantine else self.barrier
 
     @property
     def validated(self) -> bool:
@@ -139,7 +143,33 @@ class PartitionState:
 
     def _forget_poison(self, offset: int) -> None:
         self.poison = {at: finding for at, finding in self.poison.items() if at >= offset}
-        self.barrier = min([self.hole_start, *self.poison])
+        self.barrier = self._first_barrier()
+
+    def _first_barrier(self) -> int:
+        return min([self.hole_start, self.schemas_needed_at, *self.poison])
+
+    def add_poison(self, offset: int, finding: Finding) -> None:
+        """The record at this offset must not be produced: it is quarantined, or the partition stops."""
+        self.poison[offset] = finding
+        self.barrier = self._first_barrier()
+
+    def need_schemas(self, offset: int, schemas: tuple[SchemaUse, ...]) -> None:
+        """The record at this offset, and all after it, must wait for these schemas."""
+        self.schemas_needed, self.schemas_needed_at = schemas, offset
+        self.barrier = self._first_barrier()
+
+    @property
+    def waits_for_schemas(self) -> bool:
+        """Whether everything before a record that needs schemas is done, and the partition ends there."""
+        return self.finding is not None and self.finding.verdict == "schema"
+
+    def waits_at(self, offset: int) -> bool:
+        """Stop before this record if it must wait for schemas; returns whether it must."""
+        if self.finding is None and offset >= self.schemas_needed_at:
+            named = ", ".join(map(str, self.schemas_needed))
+            at = self.schemas_needed_at
+            self.stop(at, Finding("schema", f"{self.lane.source} waits at offset {at}: {named}", "", at))
+        return self.waits_for_schemas
 
     def lift_hole(self, offset: int) -> bool:
         """Remove the hole where a record comes at its first offset: the source has it again.
@@ -148,7 +178,7 @@ class PartitionState:
         """
         if offset == self.hole_start:
             self.hole, self.hole_start = None, NEVER
-            self.barrier = min([self.hole_start, *self.poison])
+            self.barrier = self._first_barrier()
         return offset < self.limit
 
     def stop_before(self, offset: int) -> tuple[int, Finding]:

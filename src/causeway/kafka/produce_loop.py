@@ -14,6 +14,7 @@ from causeway.kafka.delivery_reports import Stretch
 from causeway.kafka.exceptional_records import ExceptionalRecords, ProducedCounts
 from causeway.kafka.partition_state import NEVER, PartitionState, PartitionStates
 from causeway.kafka.producer_client import ProducerClient, RecordOrigin
+from causeway.kafka.schema_ids import SchemaIds
 from causeway.rules.header_names import odd_names
 from causeway.rules.integrity import Finding
 from causeway.rules.provenance import marked
@@ -36,9 +37,15 @@ class ProduceLoop(Protocol):
 
 class ObjectProduceLoop:
     def __init__(
-        self, client: ProducerClient, guarantee: DeliveryGuarantee, _limits: Limits, counts: ProducedCounts
+        self,
+        client: ProducerClient,
+        guarantee: DeliveryGuarantee,
+        _limits: Limits,
+        counts: ProducedCounts,
+        schemas: SchemaIds | None,
     ) -> None:
         self._client = client
+        self._schemas = schemas
         self._guarantee = guarantee
         self._counts = counts
         self._origin: bytes | None = None
@@ -48,7 +55,15 @@ class ObjectProduceLoop:
     def replicate(
         self, messages: Sequence[Any], states: Mapping[Spot, PartitionState], origin: bytes | None
     ) -> None:
-        """Produce consumed messages.
+        """Produce consumed messages, with the destination's schema ids."""
+        if self._schemas is not None:
+            self._schemas.rewrite(messages, states)
+        self._replicate(messages, states, origin)
+
+    def _replicate(
+        self, messages: Sequence[Any], states: Mapping[Spot, PartitionState], origin: bytes | None
+    ) -> None:
+        """Produce these messages as they are.
 
         Hot loop. A record is produced when its successor is known, since only the first and the last of a
         stretch report where they landed. Ordinary records take no call besides the client's
@@ -132,7 +147,7 @@ class ObjectProduceLoop:
             self._end(state, stretch, held, report, held_stamp, length, size)
         if first_ones:
             self._wait_for_first(first_ones)
-            self.replicate(later, states, origin)
+            self._replicate(later, states, origin)
 
     def release(self, messages: Sequence[Any]) -> None:
         """Objects need nothing."""

@@ -25,6 +25,7 @@ from causeway.kafka.failures import may_not
 from causeway.kafka.partition_state import PartitionStates
 from causeway.kafka.produce_loop import ObjectProduceLoop, ProduceLoop
 from causeway.kafka.producer_client import ProducerClient
+from causeway.kafka.schema_ids import SchemaIds
 from causeway.kafka.task_errors import Again
 from causeway.kafka.transaction import Transaction
 
@@ -36,7 +37,9 @@ class ProducerKind(NamedTuple):
     """The parts of a producer that differ between carriers."""
 
     make_handle: clients.Make
-    make_loop: Callable[[ProducerClient, DeliveryGuarantee, Limits, ProducedCounts], ProduceLoop]
+    make_loop: Callable[
+        [ProducerClient, DeliveryGuarantee, Limits, ProducedCounts, SchemaIds | None], ProduceLoop
+    ]
 
 
 OBJECT = ProducerKind(clients.ObjectProducer, ObjectProduceLoop)
@@ -53,6 +56,7 @@ class DestinationProducer:
         partitioner: str = "murmur2_random",
         single: bool = False,  # one record per batch
         kind: ProducerKind = OBJECT,
+        schemas: SchemaIds | None = None,  # ids that records must have at the destination
     ) -> None:
         self._limits = limits
         self._guarantee = guarantee
@@ -68,7 +72,7 @@ class DestinationProducer:
             batch_num_messages=1 if single else 100_000,
             **guarantee.properties(limits),
         )
-        self._loop = kind.make_loop(self.client, guarantee, limits, self._counts)
+        self._loop = kind.make_loop(self.client, guarantee, limits, self._counts, schemas)
 
     @property
     def records(self) -> int:

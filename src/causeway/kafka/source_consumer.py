@@ -208,6 +208,11 @@ class SourceConsumer:
         if self.open.pop((source.topic, source.partition), None) is not None:
             self._consumer.incremental_unassign([TopicPartition(source.topic, source.partition)])
 
+    def reopen(self, lane: Lane) -> None:
+        """Judge a partition at once that was dropped."""
+        self.waiting[lane.source] = lane
+        self._retry_at = 0.0
+
     def postpone(self, why: str) -> None:
         self.trouble = why
         self._retry_at = time.monotonic() + RETRY_SECONDS

@@ -23,6 +23,7 @@ from causeway.core.task_order import (
     offset_map_topic,
 )
 from causeway.planning.clusters import limits_of
+from causeway.planning.registries import schema_policy
 from causeway.planning.rules.batch_limits import LARGEST, batch_bytes
 from causeway.rules.sharding import shard_of
 
@@ -85,6 +86,7 @@ def make_orders(
             provenance=run.destination_id if mirror.provenance else None,
             after=after,
             seen=seen(shard),
+            schemas=schema_policy(mirror, [lane.source.topic for lane in mine]),
         )
         for shard, mine in sorted(lanes.items())
     ]

@@ -28,10 +28,11 @@ from causeway.planning.task_assignment import make_orders
 from causeway.replication.cut_reason import CutReason
 from causeway.replication.event_log import EventLog, SayEvent
 from causeway.replication.liveness import Liveness
-from causeway.replication.mirror_setup import MirrorSetup
+from causeway.replication.mirror_setup import MirrorSetup, schema_copying
 from causeway.replication.mirror_state import MirrorState
 from causeway.replication.preparation import Prepared, prepare
 from causeway.replication.replanning import Planner
+from causeway.replication.schema_copying import SchemaCopying
 from causeway.replication.tick import PauseRequest, Ticker
 
 FINISH_SECONDS = 5.0
@@ -53,13 +54,21 @@ class Driver:
         self.publish = self._state.publish
         self._requests: deque[PauseRequest | NodeRequest] = deque()  # from other threads
         self._prepared: Prepared | None = None
+        self._schemas: SchemaCopying | None = None
         self._ticker: Ticker | None = None
 
     def prepare(self, cores: int) -> None:
         """Do everything before the first slice. Raises an error if a cluster does not respond."""
         self._prepared = prepare(self._setup, self._planner, self._state, cores)
+        self._schemas = schema_copying(self._setup, self._state.events)
         self._ticker = Ticker(
-            self._setup, self._prepared, self._planner, self._state, self.liveness, self._requests
+            self._setup,
+            self._prepared,
+            self._planner,
+            self._state,
+            self.liveness,
+            self._requests,
+            self._schemas,
         )
 
     @property
@@ -168,6 +177,8 @@ class Driver:
     def leave(self) -> None:
         """Close the clients, also if `prepare` failed; the ledger state that was read stays available."""
         self._state.pools.close()
+        if self._schemas is not None:
+            self._schemas.close()
         self._setup.control.close()
         if self._prepared is not None:
             self._prepared.ledger.close()

@@ -44,6 +44,7 @@ class MirrorState:
         self._denied: AccessDenied | None = None  # how that cluster refuses this mirror, if it responds
         self._ordered: frozenset[int] | None = None  # shards of the newest orders; None before the first
         self._reported = False  # whether each of them sent a heartbeat under this lease
+        self.schema_waits: Mapping[SourcePartition, str] = {}  # why partitions wait for schemas
         self._timers = Timers()
         self.status = Status(self._own_view())
 
@@ -132,6 +133,7 @@ class MirrorState:
             self._setup.aliases(),
             shards,
             until,
+            self.schema_waits,
         )
 
     def fetch_log_ends(self, image: LedgerState) -> None:

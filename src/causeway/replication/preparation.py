@@ -84,6 +84,8 @@ def _prepare(setup: MirrorSetup, planner: Planner, state: MirrorState, cores: in
     filters.try_out(setup.filters)  # an invalid filter fails here, not in every shard
     for view in (*setup.sources.values(), setup.destination):
         view.connect()
+    if setup.schemas is not None:
+        setup.schemas.check()
     pools = settle_pools(setup.sources.values(), setup.destination.cluster, setup.name)
     state.pools.reject(pools.rejected)
     for refused in pools.refused:

@@ -94,6 +94,7 @@ class Status:
         aliases: Mapping[str, str],
         shards: int,
         until: Mapping[SourcePartition, int] | None,
+        waits: Mapping[SourcePartition, str] | None = None,  # for schemas, and why
     ) -> None:
         """Compute the status from the ledger and the logs, and add it to the driver's own part, `base`."""
         positions, planned = image.positions, {lane.source for lane in lanes}
@@ -109,7 +110,7 @@ class Status:
         self.measured_at = now_ms()
         self.view = replace(
             base,
-            partitions=self._partitions.views(shown, stopped, self._logs, aliases, shards),
+            partitions=self._partitions.views(shown, stopped, self._logs, aliases, shards, waits),
             shards=self.shards.views(lanes, shards),
             gaps=gaps(image, aliases),
             records_per_second=sum(topic.records_per_second for topic in progress.topics),

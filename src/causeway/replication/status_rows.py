@@ -119,6 +119,7 @@ class PartitionRows:
         logs: Logs,
         aliases: Mapping[str, str],
         shards: int,
+        waits: Mapping[SourcePartition, str] | None = None,
     ) -> tuple[PartitionView, ...]:
         now = time.monotonic()
         known, self._known = self._known, {}
@@ -126,12 +127,21 @@ class PartitionRows:
         for lane in sorted(lanes, key=lambda lane: lane.source):
             source = lane.source
             position, stop = logs.positions.get(source), stopped.get(source)
-            made_of = (lane.place, position, stop, logs.starts.get(source), logs.ends.get(source), shards)
+            wait = (waits or {}).get(source, "")
+            made_of = (
+                lane.place,
+                position,
+                stop,
+                logs.starts.get(source),
+                logs.ends.get(source),
+                shards,
+                wait,
+            )
             before = known.get(source)
             if before is not None and before[0] == made_of and not before[1].lag_records:
                 view = before[1]
             else:
-                view = _partition(lane, position, stop, logs, aliases, shards, now)
+                view = _partition(lane, position, stop, logs, aliases, shards, now, wait)
             self._known[source] = made_of, view
             views.append(view)
         return tuple(views)
@@ -145,6 +155,7 @@ def _partition(
     aliases: Mapping[str, str],
     shards: int,
     now: float,
+    wait: str,
 ) -> PartitionView:
     source, place = lane.source, lane.place
     log_start, log_end = logs.starts.get(source, -1), logs.ends.get(source, -1)
@@ -183,6 +194,7 @@ def _partition(
         expected=stopped.expected if stopped else -1,
         found=stopped.found if stopped else -1,
         gone=stopped.gone if stopped else 0,
+        waits_for="" if stopped else wait,
     )
 
 

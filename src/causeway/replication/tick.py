@@ -35,6 +35,7 @@ from causeway.replication.mirror_setup import MirrorSetup
 from causeway.replication.mirror_state import WAITING, MirrorState, Side
 from causeway.replication.preparation import Prepared
 from causeway.replication.replanning import Planner
+from causeway.replication.schema_copying import SchemaCopying
 from causeway.replication.timers import Timers
 from causeway.rules.sharding import shard_of
 
@@ -65,6 +66,7 @@ class Ticker:
         state: MirrorState,
         liveness: Liveness,
         requests: deque[PauseRequest | NodeRequest],
+        schemas: SchemaCopying | None = None,
     ) -> None:
         self._setup = setup
         self._prepared = prepared
@@ -74,6 +76,7 @@ class Ticker:
         self._events = state.events
         self._liveness = liveness
         self._requests = requests
+        self._schemas = schemas
         self._timers = Timers()
 
     def tick(self, seconds: float, *, leaving: bool = False) -> CutReason | None:
@@ -122,6 +125,9 @@ class Ticker:
             self.apply(record)
         self._ledger.check_lease(self._setup.name)
         self._execute_requests()
+        if self._schemas is not None:
+            self._schemas.settle(self._ledger, self._planner.plan)
+            self._state.schema_waits = self._schemas.waiting
         if self._timers.due("measure", MEASURE_SECONDS):
             self.measure()
         if self._timers.due("heartbeat", self._setup.mirror.heartbeat):

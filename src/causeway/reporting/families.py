@@ -138,6 +138,12 @@ FAMILIES = (
         "causeway_partitions_stopped", "gauge", VERDICT, "Partitions that are stopped until an operator acts."
     ),
     Family(
+        "causeway_partitions_waiting_for_schemas",
+        "gauge",
+        MIRROR,
+        "Partitions whose next record names a schema that was not copied yet. They go on by themselves.",
+    ),
+    Family(
         "causeway_partition_stopped_expected_offset",
         "gauge",
         STOPPED,

@@ -101,6 +101,8 @@ def _put_mirror(sheet: Sheet, mirror: MirrorView) -> None:
     for verdict in dict.fromkeys((*STOPS, *stopped)):
         labels = {"mirror": mirror.name, "verdict": verdict}
         sheet.put("causeway_partitions_stopped", labels, stopped[verdict])
+    waiting = sum(bool(partition.waits_for) for partition in mirror.partitions)
+    sheet.put("causeway_partitions_waiting_for_schemas", {"mirror": mirror.name}, waiting)
 
 
 def _put_stopped(sheet: Sheet, mirror: MirrorView, *, limit: int) -> None:

@@ -46,7 +46,7 @@ class LogFacts:
 class Finding:
     """Why a partition stops, in words and in numbers, and what to do."""
 
-    verdict: Verdict
+    verdict: Verdict | Literal["schema"]  # "schema": the partition waits, it is not stopped
     what: str
     todo: str
     expected: int = -1  # the next offset to replicate; -1 if offsets are not the cause

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from causeway.core.ledger_record import (
     Adopted,
+    CopiedSchema,
     CreatedTopic,
     Cut,
     Event,
@@ -15,6 +16,7 @@ from causeway.core.ledger_record import (
     Hidden,
     Lease,
     LedgerRecord,
+    NeededSchemas,
     NodeMoved,
     NodeRequest,
     NodeRequestDone,
@@ -25,6 +27,7 @@ from causeway.core.ledger_record import (
 )
 from causeway.core.position import Position, SourcePartition
 from causeway.core.route import ClusterTopic
+from causeway.core.schema import SchemaUse
 from causeway.rules.positions import newest
 
 
@@ -44,6 +47,9 @@ class LedgerState:
     node_requests: dict[str, NodeRequest] = field(default_factory=dict)  # by pool
     node_moves: dict[tuple[int, str], NodeMoved] = field(default_factory=dict)  # by shard and pool
     node_results: dict[tuple[int, str], NodeRequestDone] = field(default_factory=dict)  # by shard and pool
+    schemas: dict[SchemaUse, CopiedSchema] = field(default_factory=dict)
+    schema_changes: int = 0  # grows with each change of `schemas`
+    needed_by: dict[tuple[int, SourcePartition], NeededSchemas] = field(default_factory=dict)
     events: dict[str, Event] = field(default_factory=dict)
     verdicts_by: dict[tuple[int, SourcePartition], Stopped] = field(default_factory=dict)
     gaps: dict[str, Gap] = field(default_factory=dict)
@@ -84,15 +90,8 @@ class LedgerState:
         match record:
             case Position():
                 self.by_partition[partition, record.source] = record
-            case Lease():
-                if self.lease is None or record.number >= self.lease.number:
-                    self.lease = record
-            case Generation():
-                self.generation = record
-            case Cut():
-                self.cut = record
-            case Paused():
-                self.paused = record
+            case Lease() | Generation() | Cut() | Paused():
+                self._apply_of_run(record)
             case Heartbeat():
                 self.heartbeats[record.shard] = record
             case CreatedTopic():
@@ -103,6 +102,8 @@ class LedgerState:
                 self.adopted[record.key()] = record
             case PoolMembers() | NodeRequest() | NodeMoved() | NodeRequestDone():
                 self._apply_of_pool(record)
+            case CopiedSchema() | NeededSchemas():
+                self._apply_of_schemas(partition, record)
             case Event():
                 self.events[record.key()] = record
             case Gap():
@@ -112,6 +113,18 @@ class LedgerState:
                 self.hidden_by[partition, record.key()] = record
             case Stopped():
                 self.verdicts_by[partition, record.source] = record
+
+    def _apply_of_run(self, record: Lease | Generation | Cut | Paused) -> None:
+        match record:
+            case Lease():
+                if self.lease is None or record.number >= self.lease.number:
+                    self.lease = record
+            case Generation():
+                self.generation = record
+            case Cut():
+                self.cut = record
+            case Paused():
+                self.paused = record
 
     def _apply_of_pool(self, record: PoolMembers | NodeRequest | NodeMoved | NodeRequestDone) -> None:
         match record:
@@ -123,6 +136,38 @@ class LedgerState:
                 self.node_moves[record.shard, record.pool] = record
             case NodeRequestDone():
                 self.node_results[record.shard, record.pool] = record
+
+    def _apply_of_schemas(self, partition: int, record: CopiedSchema | NeededSchemas) -> None:
+        match record:
+            case CopiedSchema():
+                self.schemas[record.use] = record
+                self.schema_changes += 1
+            case NeededSchemas():
+                self.needed_by[partition, record.source] = record
+
+    def schemas_known(self, lease: int) -> dict[SchemaUse, int | None]:
+        """The schemas that records name, and their ids at the destination; None if the source has none.
+
+        What a registry did not have in an earlier run, it may have now.
+        """
+        return {
+            use: record.to_id
+            for use, record in self.schemas.items()
+            if record.to_id is not None or record.lease == lease
+        }
+
+    def needed_schemas(self, lease: int) -> dict[SourcePartition, list[SchemaUse]]:
+        """The schemas that partitions wait for. A partition that went on needs nothing any more."""
+        if not self.needed_by:
+            return {}
+        positions, known = self.positions, self.schemas_known(lease)
+        needed: dict[SourcePartition, list[SchemaUse]] = {}
+        for (_, source), record in self.needed_by.items():
+            position = positions.get(source)
+            if position is None or position.offset <= record.offset:
+                missing = [use for use in record.uses if use not in known]
+                needed.setdefault(source, []).extend(missing)
+        return {source: uses for source, uses in needed.items() if uses}
 
     def executed_requests(self, shard: int) -> dict[str, int]:
         """The time of the latest request for a node that this shard has executed, by pool.

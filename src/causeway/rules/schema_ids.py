@@ -16,8 +16,10 @@ from collections.abc import Mapping
 from struct import Struct
 from typing import NamedTuple
 
+from causeway.core.position import SourcePartition
 from causeway.core.schema import PARTS, Part, SchemaId
 from causeway.rules.header_names import Headers
+from causeway.rules.integrity import Finding
 
 HEADER_NAMES: Mapping[Part, str] = {"key": "__key_schema_id", "value": "__value_schema_id"}
 PREFIX_BYTES, GUID_BYTES = 5, 17
@@ -90,3 +92,16 @@ def _in_header(value: bytes) -> SchemaId | None:
     if value[:1] == bytes([_WITH_GUID]) and len(value) >= GUID_BYTES:
         return str(uuid.UUID(bytes=value[1:GUID_BYTES]))
     return None
+
+
+def unknown_schema(source: SourcePartition, offset: int, schema: NamedSchema) -> Finding:
+    kind = "GUID" if isinstance(schema.id, str) else "id"
+    return Finding(
+        "poison",
+        f"the {schema.part} of the record at {source} offset {offset} names the schema {kind} {schema.id},"
+        f" which the source's registry does not have under the subjects of {source.topic}",
+        f"restore it there and start again; if {schema.part}s of this topic name no schemas, say so:"
+        f' `exclude` or `{schema.part}s = "none"` under [mirrors.schemas];'
+        ' unknown_ids = "pass" replicates such records unchanged',
+        offset,
+    )

@@ -50,6 +50,14 @@ def subjects_of(
     return sorted(set(chosen))
 
 
+def may_be_subject_of(strategy: SubjectStrategy, topic: str, part: Part, subject: str) -> bool:
+    """Whether a subject is named by this topic, as far as its name shows."""
+    if strategy == "topic":
+        return subject == topic_subject(topic, part)
+    own = (topic_subject(topic, "key"), topic_subject(topic, "value"))
+    return strategy == "topic-record" and subject.startswith(f"{topic}-") and subject not in own
+
+
 def _is_record(name: str, schema: Schema) -> bool:
     """Whether this may be the record's full name: JSON Schemas have a title, which may be any text."""
     if schema.type == "JSON":
@@ -80,6 +88,13 @@ def same_content(left: Schema, right: Schema) -> bool:
         return bool(json.loads(left.text) == json.loads(right.text))
     except ValueError:
         return False
+
+
+def missing_versions(
+    source: Sequence[RegisteredSchema], destination: Sequence[RegisteredSchema]
+) -> list[RegisteredSchema]:
+    """Versions of the source's subject that the destination does not have."""
+    return foreign_versions(destination, source)
 
 
 def foreign_versions(

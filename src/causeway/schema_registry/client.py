@@ -70,7 +70,7 @@ class SchemaRegistryClient:
         """The id that this registry's context gives the schema with this GUID."""
         try:
             answer = self._requests.get("schemas", "guids", guid, "ids")
-        except NotFound:
+        except Rejected:  # it is not there, or this registry has no GUIDs
             return None
         pairs = [self._mapping(each, guid) for each in self._list(answer, guid)]
         found = self._parsed(
@@ -78,10 +78,11 @@ class SchemaRegistryClient:
         )
         return found.get(self.registry.context.strip(":."))
 
-    def uses(self, schema_id: int) -> dict[str, int]:
-        """The subjects that have the schema with this id, and the version in each. Not the deleted ones."""
+    def uses(self, schema_id: int, *, deleted: bool = False) -> dict[str, int]:
+        """The subjects that have the schema with this id, and the version in each."""
+        query = {"deleted": "true"} if deleted else {}
         try:
-            answer = self._requests.get("schemas", "ids", schema_id, "versions")
+            answer = self._requests.get("schemas", "ids", schema_id, "versions", **query)
         except NotFound:
             return {}
         pairs = [self._mapping(each, f"id {schema_id}") for each in self._list(answer, f"id {schema_id}")]

@@ -19,12 +19,14 @@ from causeway.core.cluster import Cluster
 from causeway.core.filtering import FilterRecord
 from causeway.core.pair import Filtering, Pair
 from causeway.core.plural import counted
+from causeway.core.schema import SchemaUse
 from causeway.core.verify_report import Coordinates
 from causeway.kafka.digest_reader import PartitionReader, differing_fields
 from causeway.kafka.records import record_of
 from causeway.planning.filters import MadeFilter, make
 from causeway.rules.header_names import Headers
 from causeway.rules.provenance import comes_from, marked
+from causeway.rules.schema_ids import Parts, named_schemas, rewritten
 from causeway.verification.source_holes import SourceHoles
 
 ATTEMPTS = 3
@@ -60,6 +62,7 @@ class ExpectedRecords(PartitionReader):
         super().__init__(cluster, source.topic, source.partition, pair.source_to, timestamps=pair.timestamps)
         self._filtering = filtering
         self._origin = source.cluster.encode()
+        self._topic_of_source = source.cluster, source.topic
         self.filtered, self.skipped, self.quarantined = (
             OmittedRecords(pair.position, pair.compacted) for _ in range(3)
         )
@@ -82,9 +85,13 @@ class ExpectedRecords(PartitionReader):
             batches = self.holes.watched(batches, start)
         if self._omitted_ranges:
             batches = self._without_omitted_ranges(batches)
-        if self._filtering.keeps_all:
-            yield from batches
-            return
+        if not self._filtering.keeps_all:
+            batches = self._filtered(batches)
+        if self._filtering.schemas:
+            batches = ([self._with_ids(message) for message in messages] for messages in batches)
+        yield from batches
+
+    def _filtered(self, batches: Iterable[list[Any]]) -> Iterator[list[Any]]:
         with ExitStack() as ending:
             filters = []
             for spec in self._filtering.filters:
@@ -93,6 +100,17 @@ class ExpectedRecords(PartitionReader):
             for messages in batches:
                 if kept := self._expected(messages, filters):
                     yield kept
+
+    def _with_ids(self, message: Any) -> Any:
+        """The message with the destination's ids of schemas."""
+        if message.unreadable:
+            return message
+        parts = original = Parts(message.key(), message.value(), message.headers())
+        for schema in named_schemas(original):
+            to = self._filtering.schemas.get(SchemaUse(*self._topic_of_source, schema.part, schema.id))
+            if to is not None:
+                parts = rewritten(parts, schema, to)
+        return message if parts is original else _Rewritten(message, parts)
 
     def log_start(self) -> int:
         start = super().log_start()
@@ -218,6 +236,25 @@ class _Marked:
 
     def headers(self) -> Headers:
         return self._headers
+
+
+class _Rewritten:
+    """A message with ids that the mirror replaced."""
+
+    __slots__ = ("_parts", "offset", "timestamp", "unreadable")
+
+    def __init__(self, message: Any, parts: Parts) -> None:
+        self.offset, self.timestamp, self.unreadable = message.offset, message.timestamp, ""
+        self._parts = parts
+
+    def key(self) -> bytes | None:
+        return self._parts.key
+
+    def value(self) -> bytes | None:
+        return self._parts.value
+
+    def headers(self) -> Headers | None:
+        return self._parts.headers
 
 
 def with_fields(

@@ -13,6 +13,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from causeway.config import MirrorSettings, Settings
 from causeway.core.clock import now_ms
@@ -151,6 +152,23 @@ class VerifyPlan:
             omits_records=not self.filtering.keeps_all,
         )
         self._note_not_compared(ledger, sources)
+        if mirror.copies_schemas:
+            self._map_schemas()
+
+    def _map_schemas(self) -> None:
+        """Read the map of schema ids, after all else: it has the ids of all records that are compared."""
+        copied = read_image(self.destination, self.mirror.name).schemas
+        replaced = {
+            use: record.to_id
+            for use, record in copied.items()
+            if record.to_id is not None and isinstance(use.id, int) and use.id != record.to_id
+        }
+        self.filtering = replace(self.filtering, schemas=replaced)
+        if copied:
+            self.notes.append(
+                f"schema ids are compared by the ledger's map: {counted(len(copied), 'schema')},"
+                f" {len(replaced):,} with another id at the destination"
+            )
 
     def _source_partitions(
         self, topics: dict[tuple[str, str], TopicFacts]

@@ -237,6 +237,10 @@ class ApiPartition(ApiLayoutCell):
         description="offsets that no longer exist; 0 if there are none, or if they cannot be counted; `null`"
         " if the partition is not stopped"
     )
+    waits_for: str = Field(
+        description="the [schemas](schemas.md) that its next record names and that the destination lacks,"
+        " each with the reason; empty if there are none"
+    )
 
 
 class ApiPartitionList(ApiModel):

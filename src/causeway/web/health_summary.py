@@ -37,6 +37,7 @@ def findings(mirror: MirrorView, now: int, trend: float | None) -> tuple[HealthF
     `trend`: records per second by which its backlog grows, None if unknown.
     """
     problems = [*_ended(mirror), *_stopped(mirror), *_waiting(mirror, now), *_silent_shards(mirror, now)]
+    problems += _for_schemas(mirror)
     problems += [*_paused(mirror, now), *_lagging(mirror, trend), *_starting(mirror), *_unmatched(mirror)]
     problems += [*_quarantined(mirror), *_nodes(mirror)]
     problems.sort(key=lambda finding: LEVELS.index(finding.level))
@@ -176,6 +177,20 @@ def _waiting(mirror: MirrorView, now: int) -> Iterator[HealthFinding]:
             "error",
             f"Waiting: {cluster} has not responded{_for(mirror, now)}. The mirror resumes by itself.",
             Unreachable.remedy,
+        )
+
+
+def _for_schemas(mirror: MirrorView) -> Iterator[HealthFinding]:
+    """Partitions of which the next record names a schema that could not be copied yet."""
+    waiting = [partition for partition in mirror.partitions if partition.waits_for]
+    if waiting and mirror.state not in ENDED:
+        first, others = waiting[0], len(waiting) - 1
+        more = f" and {counted(others, 'other')}" if others else ""
+        yield HealthFinding(
+            "warning",
+            f"{partition_name(mirror, first)}{more} {'wait' if others else 'waits'} for schemas:"
+            f" {first.waits_for}. The rest continues.",
+            "check that both schema registries respond, and what `causeway check` says about the subjects",
         )
 
 

@@ -44,8 +44,13 @@ def callback(function: Any) -> Any:
     return _kept(lambda **options: cfunc(signature, **options)(function))
 
 
+header_last = types.ExternalFunction(
+    "rd_kafka_header_get_last", types.int32(types.intp, types.intp, types.intp, types.intp)
+)
+
+
 def _load(bits: int) -> Any:
-    kind = types.int64 if bits == 64 else types.int32
+    kind = {64: types.int64, 32: types.int32, 8: types.uint8}[bits]
 
     @intrinsic
     def load(_typing: Any, _address: Any) -> Any:
@@ -58,14 +63,18 @@ def _load(bits: int) -> Any:
     return load
 
 
-load64, load32 = _load(64), _load(32)
+def _store(kind: Any) -> Any:
+    @intrinsic
+    def store(_typing: Any, _address: Any, _value: Any) -> Any:
+        def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+            pointer = builder.inttoptr(arguments[0], context.get_value_type(kind).as_pointer())
+            builder.store(arguments[1], pointer)
+            return context.get_dummy_value()
+
+        return types.void(types.int64, kind), generate
+
+    return store
 
 
-@intrinsic
-def store64(_typing: Any, _address: Any, _value: Any) -> Any:
-    def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        pointer = builder.inttoptr(arguments[0], context.get_value_type(types.int64).as_pointer())
-        builder.store(arguments[1], pointer)
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64), generate
+load64, load32, load8 = _load(64), _load(32), _load(8)
+store64, store8 = _store(types.int64), _store(types.uint8)

@@ -1,10 +1,11 @@
 """The hot loop, compiled: consumed messages in, produced messages out, no Python object for any of them.
 
 The loop stops at every message that is not ordinary, and Python decides: a record before the position or at
-a barrier, one without a timestamp, one whose headers cannot be parsed, a queue that is full. Arrays pass the
-numbers:
+a barrier, one without a timestamp, one whose headers cannot be parsed, one with a schema that is not known, a
+queue that is full. Arrays pass the numbers:
 
     states   a row for each source partition, sorted by (topic handle, partition): see the columns below
+    schemas  known ids of schemas, and what to write instead: the context of schema_prefix.py
     rows     a row for each record of the open transaction: partition, source offset, timestamp
     slots    the delivery report of each of these records: offset, error and partition
 """
@@ -31,10 +32,13 @@ from causeway.kafka.native.compiling import (
     produce,
     store64,
 )
+from causeway.kafka.native.schema_prefix import KEY, NEW, OLD, UNKNOWN, VALUE, note, write
 
 # Columns of `states`.
 RKT, PARTITION, NEXT, BARRIER, OPEN, TO_RKT, TO_PARTITION, EPOCH, RECORDS, BYTES, NUMBER, BATCH = range(12)
-COLUMNS = 12
+KEY_SCOPE, VALUE_SCOPE = 12, 13  # of schema ids, see schema_prefix.py; NO_SCOPE: these parts have none
+COLUMNS = 14
+OUT = 6  # numbers that `replicate` returns, and room for its calls
 REPORT_COLUMNS = 8  # columns of what `stretches` returns
 
 # Byte offsets of a message's fields (library.Message).
@@ -132,10 +136,10 @@ def touched(messages: Any, count: int, states: Any, rows: Any, batch: int) -> in
     return found
 
 
-@compiled(INT_ROW, INT, INT, INT_TABLE, INT_TABLE, INT, INT, INT_ROW, INT, INT_ROW)
+@compiled(INT_ROW, INT, INT, INT_TABLE, INT_TABLE, INT, INT, INT_ROW, INT, INT_ROW, INT_ROW)
 def replicate(
     messages: Any, begin: int, count: int, states: Any, rows: Any, row: int, slots: int, arguments: Any,
-    handle: int, out: Any,
+    handle: int, out: Any, schemas: Any,
 ) -> int:  # fmt: skip
     """Produce messages from `begin` on; returns where it stopped. `out` gets (how, row, error).
 
@@ -143,7 +147,7 @@ def replicate(
     """
     rkt, partition, state = types.int64(0), types.int64(-1), types.int64(-1)
     call = arguments.ctypes.data
-    scratch = out.ctypes.data + 8 * 3
+    scratch, context = out.ctypes.data + 8 * 3, schemas.ctypes.data
     out[0] = DONE
     index = begin
     while index < count:
@@ -181,17 +185,30 @@ def replicate(
         arguments[V_OPAQUE * WORDS + 1] = slot
         store64(slot + 8, PENDING)
         given = ARGUMENTS - 1
+        headers = types.int64(0)
         detached = detach_headers(message, scratch)
         if detached == 0:
-            arguments[V_HEADERS * WORDS + 1] = load64(scratch)
+            headers = load64(scratch)
+            arguments[V_HEADERS * WORDS + 1] = headers
             given = ARGUMENTS
         elif detached != NO_HEADERS:
             out[0] = EXCEPTIONAL
             break
+        key, value = load64(message + _KEY), load64(message + _PAYLOAD)
+        if (
+            note(context, KEY, states[state, KEY_SCOPE], key, key_size, headers, scratch) == UNKNOWN
+            or note(context, VALUE, states[state, VALUE_SCOPE], value, size, headers, scratch) == UNKNOWN
+        ):
+            if headers != 0:
+                attach_headers(message, headers)
+            out[0] = EXCEPTIONAL
+            break
+        write(context, NEW)
         error = produce(handle, call, given)
         if error != 0:
-            if given == ARGUMENTS:
-                attach_headers(message, arguments[V_HEADERS * WORDS + 1])
+            write(context, OLD)
+            if headers != 0:
+                attach_headers(message, headers)
             out[0] = FAILED
             out[2] = error
             break

@@ -66,6 +66,9 @@ class Consumed:
     def value(self) -> bytes | None:
         return self._value
 
+    def replace(self, key: bytes | None, value: bytes | None, headers: Headers | None) -> None:
+        self._key, self._value, self._headers = key, value, headers
+
     def timestamp(self) -> tuple[int, int]:
         return self._kind, self._stamp
 

@@ -10,6 +10,7 @@ from causeway.core.topic import Spot
 from causeway.kafka.native import loop
 from causeway.kafka.native.library import Message
 from causeway.kafka.native.producer_handle import NativeProducer
+from causeway.kafka.native.schema_table import NO_SCOPES, SchemaTable
 from causeway.kafka.native.source_consumer import NativeBatch
 from causeway.kafka.partition_state import NEVER, PartitionState, PartitionStates
 
@@ -18,7 +19,12 @@ class PartitionTable:
     """The open partitions of one source as rows for the loop, and the state of each row."""
 
     def __init__(
-        self, states: PartitionStates, batch: NativeBatch, producer: NativeProducer, first: int
+        self,
+        states: PartitionStates,
+        batch: NativeBatch,
+        producer: NativeProducer,
+        first: int,
+        schemas: SchemaTable | None = None,
     ) -> None:
         self.of = tuple(states.values())
         rows = []
@@ -28,6 +34,7 @@ class PartitionTable:
             row[loop.RKT], row[loop.PARTITION] = batch.consumer.topic(source.topic), source.partition
             row[loop.TO_RKT], row[loop.TO_PARTITION] = producer.topic(place.topic), place.partition
             row[loop.NUMBER] = first + number
+            row[loop.KEY_SCOPE], row[loop.VALUE_SCOPE] = schemas.scopes(source) if schemas else NO_SCOPES
             rows.append(row)
         rows.sort()
         self.rows = np.array(rows, np.int64).reshape(len(rows), loop.COLUMNS)

@@ -21,9 +21,11 @@ from causeway.kafka.native import loop
 from causeway.kafka.native.delivery_reports import Stretches
 from causeway.kafka.native.partition_table import PartitionTable, first_ones_to, place_of
 from causeway.kafka.native.producer_handle import arguments
+from causeway.kafka.native.schema_table import SchemaTable
 from causeway.kafka.native.source_consumer import MOST, NativeBatch
 from causeway.kafka.partition_state import PartitionState, PartitionStates
 from causeway.kafka.producer_client import ProducerClient, RecordOrigin
+from causeway.kafka.schema_ids import SchemaIds
 from causeway.kafka.task_errors import Again
 
 
@@ -31,7 +33,12 @@ class NativeProduceLoop:
     """Calls the compiled loop; every record reports."""
 
     def __init__(
-        self, client: ProducerClient, guarantee: DeliveryGuarantee, limits: Limits, counts: ProducedCounts
+        self,
+        client: ProducerClient,
+        guarantee: DeliveryGuarantee,
+        limits: Limits,
+        counts: ProducedCounts,
+        schemas: SchemaIds | None = None,
     ) -> None:
         self._client = client
         self._guarantee = guarantee
@@ -47,7 +54,8 @@ class NativeProduceLoop:
         self._members: list[PartitionState] = []  # by the number that rows contain
         self._tables: dict[int, PartitionTable] = {}
         self._arguments = arguments()
-        self._out = np.zeros(4, np.int64)
+        self._out = np.zeros(loop.OUT, np.int64)
+        self._schemas = SchemaTable(schemas)
 
     def replicate(self, messages: NativeBatch, states: PartitionStates, origin: bytes | None) -> None:
         """Produce consumed messages. Destroys all messages, also after an error."""
@@ -68,6 +76,7 @@ class NativeProduceLoop:
                 index = loop.replicate(
                     batch.addresses, index, end, table.rows, self._rows, self._row,
                     self._slots.ctypes.data, self._arguments, producer.handle, self._out,
+                    self._schemas.context(),
                 )  # fmt: skip
                 how, self._row, error = (int(number) for number in self._out[:3])
                 self._counts.records += self._row - before
@@ -105,11 +114,16 @@ class NativeProduceLoop:
         if state is None:
             return True
         before = (state.recognized, state.barrier)
-        may_replicate = self._exceptional.admits(state, message, message.timestamp()[1])
+        may_replicate = self._admits(state, message)
+        if may_replicate and not self._schemas.may_pass(state, message):
+            may_replicate = self._admits(state, message)  # now there is a barrier at it
         table.write(state)
         if may_replicate and before == (state.recognized, state.barrier):
             raise Again(f"{state.lane.source} offset {message.offset()}: the loop did not take it")
         return not may_replicate  # otherwise the loop takes it now
+
+    def _admits(self, state: PartitionState, message: Any) -> bool:
+        return self._exceptional.admits(state, message, message.timestamp()[1])
 
     def _wait_for_room(self, error: int, message: Any, states: PartitionStates) -> None:
         client, source = self._client, states[message.topic(), message.partition()].lane.source
@@ -131,7 +145,7 @@ class NativeProduceLoop:
     def _table(self, states: PartitionStates, batch: NativeBatch) -> PartitionTable:
         known = self._tables.get(id(states))
         if known is None or known.of != tuple(states.values()):
-            known = PartitionTable(states, batch, self._client.handle, len(self._members))
+            known = PartitionTable(states, batch, self._client.handle, len(self._members), self._schemas)
             self._members += known.of
             self._tables[id(states)] = known
         return known

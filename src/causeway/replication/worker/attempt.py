@@ -25,6 +25,7 @@ from causeway.kafka.carrier import Carrier, carrier
 from causeway.kafka.delivery_guarantee import AtLeastOnce
 from causeway.kafka.ledger import LedgerReader
 from causeway.kafka.producer import DestinationProducer
+from causeway.kafka.schema_ids import SchemaIds
 from causeway.kafka.task_errors import Again
 from causeway.kafka.transaction import Transaction
 from causeway.replication.worker.commit import Committer
@@ -61,11 +62,12 @@ class Attempt:
         self._nodes = nodes
         self._ends_at = ends_at
         self._carrier = carrier(order.produce.carrier, record_inspection(order))
-        self._producer = _producer(order, task, self._carrier)
+        self._schemas = SchemaIds(order.schemas, order.slice.lease) if order.schemas else None
+        self._producer = _producer(order, task, self._carrier, self._schemas)
         self._destination = ClusterView(order.destination)
         self._ledger: LedgerReader | None = None
         self._fetching = FetchWatch(order)
-        self._partitions = ShardPartitions(order, task, self._destination, nodes)
+        self._partitions = ShardPartitions(order, task, self._destination, nodes, self._schemas)
         self._flow = RecordFlow(order, task, self._producer, self._fetching, nodes, self._commit)
         self._committer = Committer(
             order, self._producer, self._destination, task, nodes, self._carrier.description
@@ -149,6 +151,8 @@ class Attempt:
         check_lease(order, state)
         read = own_positions(order, state)
         check_reached(order, read, task)
+        if self._schemas is not None:
+            self._schemas.learn(state)
         task.positions = read
         self._partitions.start_from(read, state.stopped, hanging.unseen)
         self._partitions.records += end_hanging(order, destination, hanging, read, state.hidden, task)
@@ -162,6 +166,8 @@ class Attempt:
         """How the order ends, if it ends now. Raises Superseded where a newer lease exists."""
         ledger.poll(0)
         check_lease(self._order, ledger.state)
+        if self._schemas is not None and self._schemas.learn(ledger.state):
+            self._partitions.on_new_schemas()
         cut, slice_id = ledger.state.cut, self._order.slice
         if cut is not None and cut.lease == slice_id.lease and cut.slice >= slice_id.number:
             return "cut"
@@ -185,7 +191,7 @@ class Attempt:
         Transaction markers and aborted records at the end of a log move the position too: otherwise it would
         look like a loss when retention deletes them. Once a second is enough for that.
         """
-        if self._committer.due or self._partitions.records:
+        if self._committer.due or self._partitions.records or self._partitions.needs_schemas:
             return True
         now = time.monotonic()
         if now < self._look_for_advance_at:
@@ -231,7 +237,9 @@ def record_inspection(order: TaskOrder) -> str:
     return " and ".join(inspecting)
 
 
-def _producer(order: TaskOrder, task: TaskState, chosen: Carrier) -> DestinationProducer:
+def _producer(
+    order: TaskOrder, task: TaskState, chosen: Carrier, schemas: SchemaIds | None
+) -> DestinationProducer:
     exactly_once = order.produce.delivery == "exactly-once"
     return DestinationProducer(
         order.destination,
@@ -241,4 +249,5 @@ def _producer(order: TaskOrder, task: TaskState, chosen: Carrier) -> Destination
         partitioner=order.produce.partitioner,
         single=task.single,
         kind=chosen.producer,
+        schemas=schemas,
     )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from causeway.core.ledger_record import LedgerRecord, Stopped
+from causeway.core.clock import now_ms
+from causeway.core.ledger_record import LedgerRecord, NeededSchemas, Stopped
 from causeway.core.position import Position, SourcePartition
 from causeway.core.task_order import TaskOrder
 from causeway.core.topic import Spot
@@ -12,6 +13,7 @@ from causeway.errors import CausewayError
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.partition_state import PartitionState
 from causeway.kafka.polled import FailedPartition
+from causeway.kafka.schema_ids import SchemaIds
 from causeway.kafka.source_consumer import OtherCluster, SourceConsumer
 from causeway.replication.worker.hanging_transactions import must_be_checked
 from causeway.replication.worker.partition_start import PartitionStarts, lost_on_node, open_lanes, stopped
@@ -23,7 +25,12 @@ from causeway.rules.unreadable import unread
 
 class ShardPartitions:
     def __init__(
-        self, order: TaskOrder, task: TaskState, destination: ClusterView, nodes: SourceNodes
+        self,
+        order: TaskOrder,
+        task: TaskState,
+        destination: ClusterView,
+        nodes: SourceNodes,
+        schemas: SchemaIds | None,
     ) -> None:
         self._order = order
         self._task = task
@@ -37,6 +44,10 @@ class ShardPartitions:
         # Ledger records that clear a stop, once the partition has proved that it can go on.
         self._doubtful: dict[SourcePartition, list[LedgerRecord]] = {}
         self._unchecked: set[Spot] = set()  # places not checked for open transactions
+        self._schemas = schemas
+        self._for_schemas: dict[
+            SourcePartition, tuple[SourceConsumer, PartitionState]
+        ] = {}  # closed, waiting
 
     def start_from(
         self,
@@ -70,7 +81,7 @@ class ShardPartitions:
     @property
     def waiting(self) -> bool:
         """Whether partitions wait to be opened."""
-        return any(consumer.waiting for consumer in self.consumers)
+        return bool(self._for_schemas) or any(consumer.waiting for consumer in self.consumers)
 
     @property
     def done(self) -> bool:
@@ -81,6 +92,19 @@ class ShardPartitions:
     def advanced(self) -> bool:
         """Whether a commit would move a position, or decide about a partition."""
         return any(state.absent or state.next > state.position.offset for state in self.open.values())
+
+    @property
+    def needs_schemas(self) -> bool:
+        """Whether a partition must wait for schemas, and the ledger does not say so yet."""
+        return self._schemas is not None and any(state.waits_for_schemas for state in self.open.values())
+
+    def on_new_schemas(self) -> None:
+        """Open the partitions again that have the schemas now that they waited for."""
+        assert self._schemas is not None
+        for source, (consumer, state) in list(self._for_schemas.items()):
+            if self._schemas.knows(state.schemas_needed):
+                del self._for_schemas[source]
+                consumer.reopen(state.lane)
 
     def open_waiting(self, commit: Callable[[], None]) -> None:
         """Open the partitions that wait and are due."""
@@ -171,6 +195,10 @@ class ShardPartitions:
                 if state.absent and not self._is_cut_off(consumer, state):
                     del self.open[state.lane.source]
                     consumer.drop(state, wait=True)
+                elif state.waits_for_schemas:
+                    self.records.append(_needed(state))
+                    self._for_schemas[state.lane.source] = consumer, state
+                    consumer.drop(state, wait=False)
                 elif state.finding is not None:
                     self._nodes.refuse(consumer.cluster_id, lost_on_node(state.finding), self.positions)
                     self.records.append(stopped(self._order, state.lane, state.finding, state.position))
@@ -209,3 +237,8 @@ class ShardPartitions:
         if state is None:
             return False
         return state.read if self._stopped_before[source].verdict == "corrupt" else state.recognized
+
+
+def _needed(state: PartitionState) -> NeededSchemas:
+    schemas = tuple((use.part, use.id) for use in state.schemas_needed)
+    return NeededSchemas(*state.lane.source, state.schemas_needed_at, schemas, now_ms())

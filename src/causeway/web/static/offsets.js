@@ -91,7 +91,7 @@ const COLUMNS = [
   { text: (partition) => count(partition.holes), className: "number" },
   { text: (partition) => count(partition.skipped), className: "number" },
   { text: (partition) => duration(partition.lag_seconds), className: "number first", title: lastCommit },
-  { text: state, title: (partition) => (partition.verdict ? `${partition.what}\ndo: ${partition.todo}` : "") },
+  { text: state, title: (partition) => (partition.verdict ? `${partition.what}\ndo: ${partition.todo}` : partition.waits_for) },
 ];
 
 function lastCommit(partition) {
@@ -100,6 +100,7 @@ function lastCommit(partition) {
 
 function state(partition) {
   if (partition.verdict) return `× stopped: ${partition.verdict}`;
+  if (partition.waits_for) return "waits for schemas";
   if (partition.position === null) return "not started";
   if (partition.lag_records === null) return "lag unknown";
   return partition.lagging ? "lagging" : "caught up";
