@@ -3,6 +3,7 @@
 # make test-fast  all tests that need no broker, JVM or browser, and what they cover: docs/testing.md
 # make faults  every fault of the harness, the deep ones too
 # make faults-mm2  the same faults done to Causeway and to a real MirrorMaker 2, side by side
+# make faults-kaf-relay  the same faults of a source pool's nodes, for Causeway and a real kaf-relay
 # make soak    a mirror through random faults: SECONDS=600 SEED=7; says where it keeps what it saw
 # make bench   Causeway against MirrorMaker 2 and the limits: QUICK=1 for the headline, FULL=1 for all shapes
 # make sbom    a CycloneDX SBOM of the locked dependencies: build/sbom.cdx.json
@@ -13,7 +14,7 @@ BIN := .venv/bin
 # Compiled tests are kept, whatever the environment says: each pytest worker would compile all of them.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest
 
-.PHONY: demo test test-fast faults faults-mm2 soak bench check sbom setup lock clean
+.PHONY: demo test test-fast faults faults-mm2 faults-kaf-relay soak bench check sbom setup lock clean
 
 demo: setup
 	$(BIN)/causeway demo $(ARGS)
@@ -35,6 +36,10 @@ faults: setup
 
 faults-mm2: setup
 	PYTHONPATH=tests $(BIN)/python -m faults.against_mm2 build/faults-mm2 $(ARGS)
+
+# Needs kaf-relay v1.4.0 on the PATH or in ~/go/bin; says how to get it, and does not install it.
+faults-kaf-relay: setup
+	PYTHONPATH=tests $(BIN)/python -m faults.against_kaf_relay build/faults-kaf-relay $(ARGS)
 
 SECONDS ?= 600
 soak: setup

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from causeway.local_kafka import EmbeddedCluster
-from support.node_pool import NAMES, NodePool
+from support.node_pool import NAMES, NodePool, Traffic
 from support.process import Causeway
 
 
@@ -20,28 +19,6 @@ def pool(
     pool = NodePool(nodes, destination, tmp_path)
     yield pool
     pool.close()
-
-
-class Traffic:
-    """Writes to all nodes in the background, until it is told to end."""
-
-    def __init__(self, pool: NodePool, topic: str, start: int = 0) -> None:
-        self._pool, self._topic, self._next = pool, topic, start
-        self._ending = threading.Event()
-        self._thread = threading.Thread(target=self._write, daemon=True)
-        self._thread.start()
-
-    def _write(self) -> None:
-        while not self._ending.wait(0.02):
-            records = self._pool.world.numbers(20, 2, self._next)
-            self._pool.send(self._topic, records)
-            self._next += 20
-
-    def end(self) -> int:
-        """Returns how many records were written to the topic."""
-        self._ending.set()
-        self._thread.join()
-        return len(self._pool.written[self._topic])
 
 
 def _arrived(run: Causeway, pool: NodePool, records: int, what: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -25,10 +26,16 @@ Records = Sequence[tuple[int, Rec]]
 
 
 @contextmanager
-def started_nodes(directory: Path, names: Sequence[str] = NAMES) -> Iterator[dict[str, EmbeddedCluster]]:
+def started_nodes(
+    directory: Path, names: Sequence[str] = NAMES, proxied: Mapping[str, int] | None = None
+) -> Iterator[dict[str, EmbeddedCluster]]:
+    """`proxied` has the port of the proxy in front of a node."""
+    ports = {name: {0: port} for name, port in (proxied or {}).items()}
     with ExitStack() as stack:
         yield {
-            name: stack.enter_context(EmbeddedCluster.start(name, directory=directory / name))
+            name: stack.enter_context(
+                EmbeddedCluster.start(name, directory=directory / name, proxied=ports.get(name))
+            )
             for name in names
         }
 
@@ -201,3 +208,27 @@ class NodePool:
     def close(self) -> None:
         self.world.close()
         self.restore()
+
+
+class Traffic:
+    """Writes 1,000 records/s in the background, to all nodes or to those in `to`, until it is ended."""
+
+    def __init__(self, pool: NodePool, topic: str, start: int = 0) -> None:
+        self.to: Sequence[str] = ()  # empty: all
+        self.next = start  # number of the next record
+        self._pool, self._topic = pool, topic
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._write, daemon=True)
+        self._thread.start()
+
+    def _write(self) -> None:
+        while not self._ending.wait(0.02):
+            records = self._pool.world.numbers(20, 2, self.next)
+            self.next += 20
+            self._pool.send(self._topic, records, self.to)
+
+    def end(self) -> int:
+        """Returns how many records were written to the topic."""
+        self._ending.set()
+        self._thread.join()
+        return len(self._pool.written[self._topic])
