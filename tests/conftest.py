@@ -13,8 +13,9 @@ from hypothesis import settings
 
 from causeway.local_kafka import EmbeddedCluster
 from support import process, services
-from support.node_pool import started_nodes
+from support.node_pool import NAMES, proxies_of, started_nodes
 from support.process import LINES
+from support.proxy import Proxy
 from support.registry import shared_registry
 from support.secure_cluster import SecureCluster, secure_cluster
 from support.services import WithoutJava
@@ -102,9 +103,18 @@ def destination(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCl
 
 
 @pytest.fixture(scope="session")
-def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, EmbeddedCluster]]:
+def node_proxies() -> Iterator[dict[str, Proxy]]:
+    """A proxy in front of each node, for `proxied_servers`. Heal those that you have used."""
+    with proxies_of(NAMES) as proxies:
+        yield proxies
+
+
+@pytest.fixture(scope="session")
+def nodes(
+    tmp_path_factory: pytest.TempPathFactory, node_proxies: dict[str, Proxy]
+) -> Iterator[dict[str, EmbeddedCluster]]:
     """Three clusters of one broker, the nodes of a source pool. `NodePool.close` starts them all again."""
-    with started_nodes(tmp_path_factory.mktemp("nodes")) as started:
+    with started_nodes(tmp_path_factory.mktemp("nodes"), proxies=node_proxies) as started:
         yield started
 
 

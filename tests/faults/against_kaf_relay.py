@@ -32,7 +32,7 @@ from faults.pool_contenders import OURS, TITLES, PoolConfiguration, make, path, 
 from faults.pool_faults import BETWEEN, SCHEDULE, PoolFault, PoolTarget
 from faults.pool_history import judge
 from support.kaf_relay_program import MISSING, file_for, find
-from support.node_pool import NAMES, NodePool, Traffic, started_nodes
+from support.node_pool import NAMES, NodePool, Traffic, proxies_of, started_nodes
 from support.process import eventually
 from support.proxy import Proxy
 from support.world import UNBOUNDED
@@ -76,19 +76,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def started(directory: Path, program: Path, patience: float) -> Iterator[SharedNodes]:
     clusters = directory / "clusters"
     shutil.rmtree(clusters, ignore_errors=True)
-    proxies = {name: Proxy(port) for name, port in zip(NAMES, free_ports(len(NAMES)), strict=True)}
-    ports = {name: proxy.port for name, proxy in proxies.items()}
-    try:
-        with (
-            started_nodes(clusters, proxied=ports) as nodes,
-            EmbeddedCluster.start("destination", directory=clusters / "destination") as destination,
-        ):
-            for name, proxy in proxies.items():
-                proxy.target(nodes[name].brokers[0].proxy_target_port or 0)
-            yield SharedNodes(nodes, proxies, destination, directory, program, patience)
-    finally:
-        for proxy in proxies.values():
-            proxy.close()
+    with (
+        proxies_of(NAMES) as proxies,
+        started_nodes(clusters, proxies=proxies) as nodes,
+        EmbeddedCluster.start("destination", directory=clusters / "destination") as destination,
+    ):
+        yield SharedNodes(nodes, proxies, destination, directory, program, patience)
 
 
 def put_through(shared: SharedNodes, fault: PoolFault, name: str) -> FaultOutcome:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from causeway.local_kafka import EmbeddedCluster
+from faults.arrivals import Arrivals
+from faults.checker import RECORDS
+from faults.pool_history import judge
 from support.node_pool import NAMES, NodePool, Traffic
-from support.process import Causeway
+from support.process import Causeway, eventually
+from support.proxy import Proxy
 
 
 @pytest.fixture
@@ -19,6 +24,26 @@ def pool(
     pool = NodePool(nodes, destination, tmp_path)
     yield pool
     pool.close()
+
+
+@contextmanager
+def measured(pool: NodePool, topic: str, fault: str, number: int) -> Iterator[None]:
+    """Print the time from here to the first record from this number on that a reader of the copy gets."""
+    arrivals = Arrivals(pool.world.servers["destination"], topic)
+    try:
+        arrivals.begin(number)
+        yield
+        eventually(lambda: arrivals.timing.next_ms is not None, "a reader gets a record")
+    finally:
+        arrivals.close()
+    print(f"fault={fault} next_record={arrivals.timing.next_ms}ms", flush=True)
+
+
+def _assert_delivered(pool: NodePool, topic: str) -> None:
+    """By comparison with what was written, and by the checker of all fault tests."""
+    pool.assert_delivered(topic)
+    servers = pool.world.servers["destination"]
+    judge(pool.world.directory, servers, topic, pool.written[topic]).require(*RECORDS)
 
 
 def _arrived(run: Causeway, pool: NodePool, records: int, what: str) -> None:
@@ -33,10 +58,10 @@ def test_the_first_node_is_read_and_everything_arrives(pool: NodePool) -> None:
     }  # for a busy machine: a node that responds late is not the first fit one
     pool.world.carry_all(pool.config([topic], patient))
     assert pool.reading_from() == {"n1"}
-    pool.assert_delivered(topic)
+    _assert_delivered(pool, topic)
     pool.write(topic, pool.world.numbers(500, 2, 2_000))
     pool.world.carry_all(pool.config([topic]))
-    pool.assert_delivered(topic)
+    _assert_delivered(pool, topic)
 
 
 @pytest.mark.parametrize("fault", ["kill", pytest.param("pause", marks=pytest.mark.deep)])
@@ -48,14 +73,36 @@ def test_a_node_that_dies_or_hangs_is_left(pool: NodePool, fault: str) -> None:
     traffic = Traffic(pool, topic, 1_000)
     _arrived(run, pool, 1_500, "new records arrive")
 
-    getattr(pool, fault)("n1")
-    before = pool.delivered()
-    _arrived(run, pool, before + 1_000, "records arrive from another node")
+    with measured(pool, topic, fault, traffic.next):
+        getattr(pool, fault)("n1")
+        _arrived(run, pool, pool.delivered() + 1_000, "records arrive from another node")
     run.until(lambda: pool.reading_from() <= {"n2", "n3"}, "no shard reads n1 any more")
     written = traffic.end()
     _arrived(run, pool, written, "all of them have arrived")
     assert run.stop() == 0, run.output
-    pool.assert_delivered(topic)
+    _assert_delivered(pool, topic)
+
+
+@pytest.mark.deep
+def test_a_node_that_is_cut_off_is_left(pool: NodePool, node_proxies: dict[str, Proxy]) -> None:
+    topic = pool.topic()
+    pool.world.servers["n1"] = pool.nodes["n1"].proxied_servers
+    pool.write(topic, pool.world.numbers(1_000, 2))
+    run = pool.world.run(pool.config([topic]))
+    _arrived(run, pool, 1_000, "what is there has arrived")
+    assert pool.reading_from() == {"n1"}
+    traffic = Traffic(pool, topic, 1_000)
+    _arrived(run, pool, 1_500, "new records arrive")
+    try:
+        with measured(pool, topic, "cut", traffic.next):
+            node_proxies["n1"].cut()
+            _arrived(run, pool, pool.delivered() + 1_000, "records arrive from another node")
+        run.until(lambda: pool.reading_from() <= {"n2", "n3"}, "no shard reads n1 any more")
+    finally:
+        node_proxies["n1"].heal()
+    _arrived(run, pool, traffic.end(), "all of them have arrived")
+    assert run.stop() == 0, run.output
+    _assert_delivered(pool, topic)
 
 
 @pytest.mark.deep
@@ -65,13 +112,14 @@ def test_the_next_node_dies_while_the_mirror_moves_to_it(pool: NodePool) -> None
     run = pool.world.run(pool.config([topic]))
     _arrived(run, pool, 1_000, "what is there has arrived")
     traffic = Traffic(pool, topic, 1_000)
-    pool.kill("n1")
-    pool.kill("n2")
-    _arrived(run, pool, pool.delivered() + 1_000, "records arrive from the third node")
+    with measured(pool, topic, "kill both", traffic.next):
+        pool.kill("n1")
+        pool.kill("n2")
+        _arrived(run, pool, pool.delivered() + 1_000, "records arrive from the third node")
     run.until(lambda: pool.reading_from() == {"n3"}, "all shards read n3")
     _arrived(run, pool, traffic.end(), "all of them have arrived")
     assert run.stop() == 0, run.output
-    pool.assert_delivered(topic)
+    _assert_delivered(pool, topic)
 
 
 @pytest.mark.deep
@@ -85,10 +133,11 @@ def test_all_nodes_are_gone_and_one_comes_back(pool: NodePool) -> None:
         pool.kill(node)
     run.until(lambda: "no node of the pool" in run.output, "it says that no node can be read from")
     pool.nodes["n3"].start_brokers()
-    pool.write(topic, pool.world.numbers(300, 2, 1_200), to=["n3"])
-    _arrived(run, pool, 1_500, "records arrive from the node that came back")
+    with measured(pool, topic, "all gone, one is back", 1_200):
+        pool.write(topic, pool.world.numbers(300, 2, 1_200), to=["n3"])
+        _arrived(run, pool, 1_500, "records arrive from the node that came back")
     assert run.stop() == 0, run.output
-    pool.assert_delivered(topic)
+    _assert_delivered(pool, topic)
 
 
 def test_a_node_that_lags_is_left_and_one_before_the_position_is_not_chosen(pool: NodePool) -> None:
@@ -100,12 +149,13 @@ def test_a_node_that_lags_is_left_and_one_before_the_position_is_not_chosen(pool
     _arrived(run, pool, 1_000, "what is there has arrived")
     pool.write(topic, pool.world.numbers(200, 2, 1_000), to=["n1", "n3"])
     _arrived(run, pool, 1_200, "n1 has more than n2")
-    pool.write(topic, pool.world.numbers(800, 2, 1_200), to=["n3"])
-    _arrived(run, pool, 2_000, "n3 is read, which has more than n1")
+    with measured(pool, topic, "lag", 1_200):
+        pool.write(topic, pool.world.numbers(800, 2, 1_200), to=["n3"])
+        _arrived(run, pool, 2_000, "n3 is read, which has more than n1")
     run.until(lambda: pool.reading_from() == {"n3"}, "all shards read n3")
     assert "n1 is lagging" in run.output
     assert run.stop() == 0, run.output
-    pool.assert_delivered(topic)
+    _assert_delivered(pool, topic)
 
 
 @pytest.mark.deep
@@ -128,7 +178,7 @@ def test_a_node_that_is_ahead_in_sum_and_short_on_one_partition_is_not_chosen(po
     run.until(lambda: pool.reading_from() == {"n3"}, "all shards read n3")
     assert run.stop() == 0, run.output
     pool.written[topic] += more
-    pool.assert_delivered(topic)
+    _assert_delivered(pool, topic)
 
 
 def test_a_node_with_other_data_at_the_same_offsets_is_refused(pool: NodePool) -> None:
@@ -141,13 +191,14 @@ def test_a_node_with_other_data_at_the_same_offsets_is_refused(pool: NodePool) -
     pool.finish("n3")
     run = pool.world.run(pool.config([topic]))
     _arrived(run, pool, 1_000, "what is there has arrived")
-    pool.kill("n1")
-    run.until(lambda: "has another record at offset" in run.output, "n2 is refused, with coordinates")
-    pool.write(topic, pool.world.numbers(200, 2, 1_000), to=["n3"])
-    _arrived(run, pool, 1_200, "n3 is read")
+    with measured(pool, topic, "kill, and the next one has other data", 1_000):
+        pool.kill("n1")
+        pool.write(topic, pool.world.numbers(200, 2, 1_000), to=["n3"])
+        run.until(lambda: "has another record at offset" in run.output, "n2 is refused, with coordinates")
+        _arrived(run, pool, 1_200, "n3 is read")
     run.until(lambda: pool.reading_from() == {"n3"}, "all shards read n3")
     assert run.stop() == 0, run.output
-    pool.assert_delivered(topic)
+    _assert_delivered(pool, topic)
 
 
 @pytest.mark.deep
@@ -160,7 +211,7 @@ def test_a_node_whose_log_begins_after_the_position_is_not_chosen(pool: NodePool
     pool.kill("n1")
     pool.world.carry_all(pool.config([topic]))
     assert pool.reading_from() == {"n3"}
-    pool.assert_delivered(topic)
+    _assert_delivered(pool, topic)
 
 
 @pytest.mark.deep
@@ -181,7 +232,7 @@ def test_slow_responses_are_no_reason_to_move(pool: NodePool) -> None:
     _arrived(run, pool, traffic.end(), "all of them have arrived")
     assert pool.reading_from() == before
     assert run.stop() == 0, run.output
-    pool.assert_delivered(topic)
+    _assert_delivered(pool, topic)
 
 
 @pytest.mark.parametrize(
@@ -202,7 +253,7 @@ def test_the_mirror_is_killed_while_it_moves(pool: NodePool, step: str, tmp_path
     pool.write(topic, pool.world.numbers(3_000, 2, 3_000), to=["n2", "n3"])
     first.process.wait(60)
     pool.world.carry_all(config)
-    pool.assert_delivered(topic)
+    _assert_delivered(pool, topic)
 
 
 @pytest.mark.deep
@@ -224,7 +275,7 @@ def test_a_topic_that_grows_on_one_node_first(pool: NodePool) -> None:
     pool.write(topic, pool.world.numbers(100, 2, 1_100), to=["n2", "n3"])
     _arrived(run, pool, 1_200, "a node that has it now is read")
     assert run.stop() == 0, run.output
-    pool.assert_delivered(topic)
+    _assert_delivered(pool, topic)
 
 
 def test_positions_of_one_cluster_do_not_become_a_pools_silently(pool: NodePool) -> None:
@@ -236,7 +287,7 @@ def test_positions_of_one_cluster_do_not_become_a_pools_silently(pool: NodePool)
     assert run.wait() == 6, run.output
     assert "causeway adopt CONFIG --from pool" in run.output
     pool.world.carry_all(single)
-    pool.assert_delivered(topic)
+    _assert_delivered(pool, topic)
 
 
 @pytest.mark.deep
@@ -251,7 +302,7 @@ def test_another_cluster_under_a_nodes_name_is_not_read(pool: NodePool) -> None:
     run = pool.world.carry_all(pool.config([topic]))
     assert '"n1" is another cluster than before' in run.output
     assert pool.reading_from() == {"n3"}
-    pool.assert_delivered(topic)
+    _assert_delivered(pool, topic)
 
 
 @pytest.mark.deep
@@ -271,7 +322,7 @@ def test_a_rejected_node_is_not_read_while_no_other_one_can_be(pool: NodePool) -
     pool.write(topic, pool.world.numbers(200, 2, 1_000), to=["n1"])
     _arrived(run, pool, 1_200, "n1 is read again")
     assert run.stop() == 0, run.output
-    pool.assert_delivered(topic)
+    _assert_delivered(pool, topic)
 
 
 def test_a_node_that_lacks_records_gets_them_later(pool: NodePool) -> None:
@@ -286,4 +337,4 @@ def test_a_node_that_lacks_records_gets_them_later(pool: NodePool) -> None:
     pool.write(topic, pool.world.numbers(100, 2, 1_100), to=["n2"])
     _arrived(run, pool, 1_200, "n2 is read as soon as it has everything")
     assert run.stop() == 0, run.output
-    pool.assert_delivered(topic)
+    _assert_delivered(pool, topic)

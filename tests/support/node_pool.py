@@ -15,7 +15,9 @@ from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import NewPartitions, NewTopic
 
 from causeway.local_kafka import EmbeddedCluster
+from causeway.local_kafka.ports import free_ports
 from support.process import eventually
+from support.proxy import Proxy
 from support.records import Rec, end_offsets
 from support.world import UNBOUNDED, World
 
@@ -26,18 +28,31 @@ Records = Sequence[tuple[int, Rec]]
 
 
 @contextmanager
-def started_nodes(
-    directory: Path, names: Sequence[str] = NAMES, proxied: Mapping[str, int] | None = None
-) -> Iterator[dict[str, EmbeddedCluster]]:
-    """`proxied` has the port of the proxy in front of a node."""
-    ports = {name: {0: port} for name, port in (proxied or {}).items()}
+def proxies_of(names: Sequence[str]) -> Iterator[dict[str, Proxy]]:
     with ExitStack() as stack:
-        yield {
-            name: stack.enter_context(
-                EmbeddedCluster.start(name, directory=directory / name, proxied=ports.get(name))
+        proxies = {name: Proxy(port) for name, port in zip(names, free_ports(len(names)), strict=True)}
+        for proxy in proxies.values():
+            stack.callback(proxy.close)
+        yield proxies
+
+
+@contextmanager
+def started_nodes(
+    directory: Path, names: Sequence[str] = NAMES, proxies: Mapping[str, Proxy] | None = None
+) -> Iterator[dict[str, EmbeddedCluster]]:
+    """With `proxies` they are in front of the nodes, at `proxied_servers`."""
+    with ExitStack() as stack:
+        nodes = {}
+        for name in names:
+            proxy = (proxies or {}).get(name)
+            nodes[name] = stack.enter_context(
+                EmbeddedCluster.start(
+                    name, directory=directory / name, proxied={0: proxy.port} if proxy else None
+                )
             )
-            for name in names
-        }
+            if proxy:
+                proxy.target(nodes[name].brokers[0].proxy_target_port or 0)
+        yield nodes
 
 
 class Feed:
