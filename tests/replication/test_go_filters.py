@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import os
 import signal
-import time
 from pathlib import Path
 
-import psutil
 import pytest
 
-from support.go_plugins import SHOPS, build, quickly
+from support.go_plugins import SHOPS, build, hosts, quickly
 from support.process import eventually, without_spark
 from support.records import Rec
 from support.verifying import run_verify
@@ -38,21 +36,6 @@ def orders(count: int, start: int = 0) -> list[tuple[int, Rec]]:
 
 def kept(rec: Rec) -> bool:
     return json.loads(rec.value or b"{}").get("shop") in ("a", "c")
-
-
-def hosts(directory: Path, age: float = 0) -> list[int]:
-    """The processes that run programs of this cache, for so many seconds already."""
-    found = []
-    for process in psutil.process_iter(["cmdline", "status", "create_time"]):
-        info = process.info
-        command = info["cmdline"] or [""]
-        if (
-            command[0].startswith(str(directory))
-            and info["status"] != psutil.STATUS_ZOMBIE
-            and time.time() - info["create_time"] >= age
-        ):
-            found.append(process.pid)
-    return found
 
 
 @pytest.mark.spark

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -228,7 +228,11 @@ class NodePool:
 class Traffic:
     """Writes 1,000 records/s in the background, to all nodes or to those in `to`, until it is ended."""
 
-    def __init__(self, pool: NodePool, topic: str, start: int = 0) -> None:
+    def __init__(
+        self, pool: NodePool, topic: str, start: int = 0, make: Callable[[int, int], Records] | None = None
+    ) -> None:
+        """`make`: the records, by their count and the number of the first one."""
+        self._make = make or (lambda count, first: pool.world.numbers(count, 2, first))
         self.to: Sequence[str] = ()  # empty: all
         self.next = start  # number of the next record
         self._pool, self._topic = pool, topic
@@ -238,7 +242,7 @@ class Traffic:
 
     def _write(self) -> None:
         while not self._ending.wait(0.02):
-            records = self._pool.world.numbers(20, 2, self.next)
+            records = self._make(20, self.next)
             self.next += 20
             self._pool.send(self._topic, records, self.to)
 
