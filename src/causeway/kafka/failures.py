@@ -138,6 +138,14 @@ def may_not(error: KafkaError) -> bool:
     return bool(error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED)
 
 
+def is_about_group(error: KafkaError) -> bool:
+    """This user may not describe the consumer's group. No consumer here needs one: partitions are assigned.
+
+    The client looks up the group's coordinator all the same, and reports this once.
+    """
+    return bool(error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED)
+
+
 def is_poison(error: KafkaError) -> bool:
     """The destination rejects this record at every retry."""
     return error.code() in _POISON
