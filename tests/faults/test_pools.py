@@ -338,3 +338,31 @@ def test_a_node_that_lacks_records_gets_them_later(pool: NodePool) -> None:
     _arrived(run, pool, 1_200, "n2 is read as soon as it has everything")
     assert run.stop() == 0, run.output
     _assert_delivered(pool, topic)
+
+
+def test_a_run_with_an_end_replicates_what_any_fit_node_has(pool: NodePool) -> None:
+    """n1 gets no more records, and lags by less than the threshold: the run ends on n2."""
+    topic = pool.topic()
+    pool.write(topic, pool.world.numbers(1_000, 2))
+    pool.write(topic, pool.world.numbers(100, 2, 1_000), to=["n2"])
+    run = pool.world.carry_all(pool.config([topic], shards=1))
+    assert pool.delivered() == 1_100, run.output
+    assert pool.reading_from() == {"n2"}
+    _assert_delivered(pool, topic)
+
+
+@pytest.mark.deep
+def test_a_run_with_an_end_does_not_wait_for_what_only_a_short_node_has(pool: NodePool) -> None:
+    """n2 has more of partition 0, and lacks records of partition 1 that were replicated."""
+    topic = pool.topic()
+    pool.write(topic, pool.world.numbers(1_000, 2))
+    records = pool.world.numbers(200, 2, 1_000)
+    pool.write(topic, records, to=["n1", "n3"])
+    config = pool.config([topic])
+    pool.world.carry_all(config)
+    more = [(0, rec) for _, rec in pool.world.numbers(300, 1, 10_000)]
+    pool.only(topic, [record for record in records if record[0] == 0] + more, to="n2")
+    pool.world.carry_all(config)
+    pool.write(topic, pool.world.numbers(10, 2, 1_200), to=["n1"])
+    pool.world.carry_all(config)
+    _assert_delivered(pool, topic)
