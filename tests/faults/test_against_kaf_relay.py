@@ -103,6 +103,7 @@ def test_a_record_has_the_number_in_its_value() -> None:
     assert [number_in(value) for value in (b"17....", b"x17...", b"none", b"")] == [17, 17, -1, -1]
 
 
+@pytest.mark.timeout(30)
 def test_a_program_rests_when_all_is_done_nothing_moves_or_it_has_ended() -> None:
     def target(alive: bool) -> PoolTarget:
         facts = {"arrivals": SimpleNamespace(timing=Timing()), "contender": SimpleNamespace(alive=alive)}
@@ -110,7 +111,7 @@ def test_a_program_rests_when_all_is_done_nothing_moves_or_it_has_ended() -> Non
 
     comes_to_rest(target(True), lambda: True, 5.0)
     comes_to_rest(target(True), lambda: False, 0.1)
-    comes_to_rest(target(False), lambda: False, 5.0)
+    comes_to_rest(target(False), lambda: False, 600.0)
 
 
 # The checker
