@@ -1,7 +1,7 @@
 # make demo    see a mirror at work, on real brokers started for it
 # make test    lint, types, layers and all tests
 # make test-fast  all tests that need no broker, JVM or browser, and what they cover: docs/testing.md
-# make faults  every fault of the harness, the deep ones too
+# make faults  every fault of the harness, and every login's, the deep ones too
 # make faults-mm2  the same faults done to Causeway and to a real MirrorMaker 2, side by side
 # make faults-kaf-relay  the same faults of a source pool's nodes, for Causeway and a real kaf-relay
 # make soak    a mirror through random faults: SECONDS=600 SEED=7; says where it keeps what it saw
@@ -32,7 +32,7 @@ test-fast: setup
 	@echo "coverage of these tests: $$($(BIN)/coverage report --format=total) % of the lines in src"
 
 faults: setup
-	$(PYTEST) tests/faults -m "deep or not deep" --spark $(ARGS)
+	$(PYTEST) tests/faults tests/security -m "deep or not deep" --spark $(ARGS)
 
 faults-mm2: setup
 	PYTHONPATH=tests $(BIN)/python -m faults.against_mm2 build/faults-mm2 $(ARGS)
