@@ -93,7 +93,7 @@ def put_through(shared: SharedNodes, fault: PoolFault, name: str) -> FaultOutcom
     pool = NodePool(shared.nodes, shared.destination, place)
     topic = pool.topic()
     pool.world.topic(on="destination", partitions=2, config=UNBOUNDED)  # kaf-relay creates none
-    contender = make(name, shared.program, configuration(shared, pool, topic, place))
+    contender = make(name, shared.program, configuration(shared, fault, pool, topic, place))
     target = PoolTarget(
         pool, topic, contender, Arrivals(shared.destination.bootstrap_servers, topic), shared.proxies,
         Traffic(pool, topic),
@@ -129,9 +129,13 @@ def put_through(shared: SharedNodes, fault: PoolFault, name: str) -> FaultOutcom
     return outcome
 
 
-def configuration(shared: SharedNodes, pool: NodePool, topic: str, place: Path) -> PoolConfiguration:
-    """The nodes are reached through their proxies."""
-    nodes = {name: node.proxied_servers for name, node in shared.nodes.items()}
+def configuration(
+    shared: SharedNodes, fault: PoolFault, pool: NodePool, topic: str, place: Path
+) -> PoolConfiguration:
+    nodes = {
+        name: node.proxied_servers if fault.proxied else node.bootstrap_servers
+        for name, node in shared.nodes.items()
+    }
     destination, group = shared.destination.bootstrap_servers, pool.world.mirror
     file = place / "config.toml"
     file.write_text(file_for(nodes, destination, topic, topic, group, free_ports(1)[0]))

@@ -7,7 +7,7 @@ import re
 import threading
 import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
 
@@ -30,9 +30,9 @@ class Timing:
     def distinct(self) -> int:
         return len(self._seen)
 
-    def begin(self, number: int, now: float) -> None:
-        """A fault begins: records from this number on are written after it."""
-        self._from, self._began, self._first = number, now, None
+    def begin(self, number: int, at: float) -> None:
+        """A fault began then; records from this number on were written when it had happened."""
+        self._from, self._began, self._first = number, at, None
 
     def add(self, numbers: Iterable[int], now: float) -> None:
         for number in numbers:
@@ -65,8 +65,11 @@ class Arrivals:
         self._thread = threading.Thread(target=self._follow, name="arrivals", daemon=True)
         self._thread.start()
 
-    def begin(self, number: int) -> None:
-        self.timing.begin(number, time.monotonic())
+    def after(self, act: Callable[[], object], number: Callable[[], int]) -> None:
+        """Act, and measure from there. The number is that of the next record to be written then."""
+        at = time.monotonic()
+        act()
+        self.timing.begin(number(), at)
 
     def close(self) -> None:
         self._ending.set()

@@ -41,8 +41,8 @@ class PoolTarget:
         active = self.active()
         return [node for node in self.pool.nodes if node != active]
 
-    def begin(self) -> None:
-        self.arrivals.begin(self.traffic.next)
+    def fault(self, act: Callable[[], object]) -> None:
+        self.arrivals.after(act, lambda: self.traffic.next)
 
     def arrive(self, records: int = BETWEEN) -> None:
         wanted = self.arrivals.timing.distinct + records
@@ -58,42 +58,38 @@ class PoolFault:
     name: str  # on the command line
     title: str
     act: Callable[[PoolTarget], None]
+    proxied: bool = False  # whether a proxy is in front of each node: it also answers for one that is dead
 
 
 def nothing(target: PoolTarget) -> None:
-    target.begin()
+    target.fault(lambda: None)
     target.arrive(6 * BETWEEN)
 
 
 def killed(target: PoolTarget) -> None:
     active = target.active()
-    target.begin()
-    target.pool.kill(active)
+    target.fault(lambda: target.pool.kill(active))
 
 
 def hangs(target: PoolTarget) -> None:
     active = target.active()
-    target.begin()
-    target.pool.pause(active)
+    target.fault(lambda: target.pool.pause(active))
 
 
 def lags(target: PoolTarget) -> None:
     others = target.others()
-    target.begin()
-    target.traffic.to = others
+    target.fault(lambda: setattr(target.traffic, "to", others))
 
 
 def cut(target: PoolTarget) -> None:
     proxy = target.proxies[target.active()]
-    target.begin()
-    proxy.cut()
+    target.fault(proxy.cut)
 
 
 def slow(target: PoolTarget) -> None:
     proxy = target.proxies[target.active()]
-    target.begin()
     for _ in range(SLOW_TIMES):
-        proxy.delay(SLOW_DELAY)
+        target.fault(lambda: proxy.delay(SLOW_DELAY))
         time.sleep(SLOW_SECONDS)  # the fault itself
         proxy.heal()
         target.arrive()
@@ -116,8 +112,7 @@ def ahead(target: PoolTarget) -> None:
     pool.send(topic, more, [short])
     for node in (short, whole):
         pool.finish(node)
-    target.arrivals.begin(pool_start + 400)
-    pool.kill(active)
+    target.arrivals.after(lambda: pool.kill(active), lambda: pool_start + 400)
     target.until(lambda: target.contender.read()[-1] != active, "it reads another node")
     target.until(lambda: target.arrivals.timing.next_ms is not None, "a record arrives")
     target.notes.append(f"{short} was ahead in sum and short on partition 1")
@@ -134,7 +129,7 @@ SCHEDULE = (
     PoolFault("kill", "kill -9 of the active node", killed),
     PoolFault("hang", "SIGSTOP of the active node", hangs),
     PoolFault("lag", "the active node gets no more records", lags),
-    PoolFault("cut", "the active node is cut off", cut),
-    PoolFault("slow", "the active node responds slowly, shorter than one check interval", slow),
+    PoolFault("cut", "the active node is cut off", cut, proxied=True),
+    PoolFault("slow", "slow responses, shorter than one check interval", slow, proxied=True),
     PoolFault("ahead", "kill -9, and another node is ahead in sum and short on one partition", ahead),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from causeway.local_kafka import EmbeddedCluster
 from faults.arrivals import Arrivals
 from faults.checker import RECORDS
 from faults.pool_history import judge
-from support.node_pool import NAMES, NodePool, Traffic
+from support.node_pool import NAMES, TWO, NodePool, Traffic
 from support.process import Causeway, eventually
 from support.proxy import Proxy
 
@@ -27,11 +27,13 @@ def pool(
 
 
 @contextmanager
-def measured(pool: NodePool, topic: str, fault: str, number: int) -> Iterator[None]:
-    """Print the time from here to the first record from this number on that a reader of the copy gets."""
+def measured(
+    pool: NodePool, topic: str, fault: str, act: Callable[[], object], number: Callable[[], int]
+) -> Iterator[None]:
+    """Act; print the time from there to the first record from a number on that a reader of the copy gets."""
     arrivals = Arrivals(pool.world.servers["destination"], topic)
     try:
-        arrivals.begin(number)
+        arrivals.after(act, number)
         yield
         eventually(lambda: arrivals.timing.next_ms is not None, "a reader gets a record")
     finally:
@@ -73,8 +75,7 @@ def test_a_node_that_dies_or_hangs_is_left(pool: NodePool, fault: str) -> None:
     traffic = Traffic(pool, topic, 1_000)
     _arrived(run, pool, 1_500, "new records arrive")
 
-    with measured(pool, topic, fault, traffic.next):
-        getattr(pool, fault)("n1")
+    with measured(pool, topic, fault, lambda: getattr(pool, fault)("n1"), lambda: traffic.next):
         _arrived(run, pool, pool.delivered() + 1_000, "records arrive from another node")
     run.until(lambda: pool.reading_from() <= {"n2", "n3"}, "no shard reads n1 any more")
     written = traffic.end()
@@ -94,8 +95,7 @@ def test_a_node_that_is_cut_off_is_left(pool: NodePool, node_proxies: dict[str, 
     traffic = Traffic(pool, topic, 1_000)
     _arrived(run, pool, 1_500, "new records arrive")
     try:
-        with measured(pool, topic, "cut", traffic.next):
-            node_proxies["n1"].cut()
+        with measured(pool, topic, "cut", node_proxies["n1"].cut, lambda: traffic.next):
             _arrived(run, pool, pool.delivered() + 1_000, "records arrive from another node")
         run.until(lambda: pool.reading_from() <= {"n2", "n3"}, "no shard reads n1 any more")
     finally:
@@ -112,9 +112,7 @@ def test_the_next_node_dies_while_the_mirror_moves_to_it(pool: NodePool) -> None
     run = pool.world.run(pool.config([topic]))
     _arrived(run, pool, 1_000, "what is there has arrived")
     traffic = Traffic(pool, topic, 1_000)
-    with measured(pool, topic, "kill both", traffic.next):
-        pool.kill("n1")
-        pool.kill("n2")
+    with measured(pool, topic, "kill both", lambda: [*map(pool.kill, TWO)], lambda: traffic.next):
         _arrived(run, pool, pool.delivered() + 1_000, "records arrive from the third node")
     run.until(lambda: pool.reading_from() == {"n3"}, "all shards read n3")
     _arrived(run, pool, traffic.end(), "all of them have arrived")
@@ -133,8 +131,10 @@ def test_all_nodes_are_gone_and_one_comes_back(pool: NodePool) -> None:
         pool.kill(node)
     run.until(lambda: "no node of the pool" in run.output, "it says that no node can be read from")
     pool.nodes["n3"].start_brokers()
-    with measured(pool, topic, "all gone, one is back", 1_200):
-        pool.write(topic, pool.world.numbers(300, 2, 1_200), to=["n3"])
+    late = pool.world.numbers(300, 2, 1_200)
+    with measured(
+        pool, topic, "all gone, one is back", lambda: pool.write(topic, late, ["n3"]), lambda: 1_200
+    ):
         _arrived(run, pool, 1_500, "records arrive from the node that came back")
     assert run.stop() == 0, run.output
     _assert_delivered(pool, topic)
@@ -149,8 +149,8 @@ def test_a_node_that_lags_is_left_and_one_before_the_position_is_not_chosen(pool
     _arrived(run, pool, 1_000, "what is there has arrived")
     pool.write(topic, pool.world.numbers(200, 2, 1_000), to=["n1", "n3"])
     _arrived(run, pool, 1_200, "n1 has more than n2")
-    with measured(pool, topic, "lag", 1_200):
-        pool.write(topic, pool.world.numbers(800, 2, 1_200), to=["n3"])
+    late = pool.world.numbers(800, 2, 1_200)
+    with measured(pool, topic, "lag", lambda: pool.write(topic, late, ["n3"]), lambda: 1_200):
         _arrived(run, pool, 2_000, "n3 is read, which has more than n1")
     run.until(lambda: pool.reading_from() == {"n3"}, "all shards read n3")
     assert "n1 is lagging" in run.output
@@ -191,8 +191,9 @@ def test_a_node_with_other_data_at_the_same_offsets_is_refused(pool: NodePool) -
     pool.finish("n3")
     run = pool.world.run(pool.config([topic]))
     _arrived(run, pool, 1_000, "what is there has arrived")
-    with measured(pool, topic, "kill, and the next one has other data", 1_000):
-        pool.kill("n1")
+    with measured(
+        pool, topic, "kill, and the next one has other data", lambda: pool.kill("n1"), lambda: 1_000
+    ):
         pool.write(topic, pool.world.numbers(200, 2, 1_000), to=["n3"])
         run.until(lambda: "has another record at offset" in run.output, "n2 is refused, with coordinates")
         _arrived(run, pool, 1_200, "n3 is read")
