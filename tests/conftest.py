@@ -19,6 +19,7 @@ from support.proxy import Proxy
 from support.registry import shared_registry
 from support.secure_cluster import SecureCluster, secure_cluster
 from support.services import WithoutJava
+from support.shared_brokers import SHARED_BROKER
 from support.world import World
 
 # How long an example takes says nothing about a decision, and machines that test are busy.
@@ -91,14 +92,18 @@ def state_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture(scope="session")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCluster]:
     """A cluster of one broker for the whole session: do not stop it, and use a topic of your own."""
-    with EmbeddedCluster.start("source", directory=tmp_path_factory.mktemp("source")) as cluster:
+    with EmbeddedCluster.start(
+        "source", directory=tmp_path_factory.mktemp("source"), config=SHARED_BROKER
+    ) as cluster:
         yield cluster
 
 
 @pytest.fixture(scope="session")
 def destination(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCluster]:
     """The other side, under the same terms as `source`."""
-    with EmbeddedCluster.start("destination", directory=tmp_path_factory.mktemp("destination")) as cluster:
+    with EmbeddedCluster.start(
+        "destination", directory=tmp_path_factory.mktemp("destination"), config=SHARED_BROKER
+    ) as cluster:
         yield cluster
 
 

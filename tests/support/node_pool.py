@@ -19,6 +19,7 @@ from causeway.local_kafka.ports import free_ports
 from support.process import eventually
 from support.proxy import Proxy
 from support.records import Rec, end_offsets
+from support.shared_brokers import SHARED_BROKER
 from support.world import UNBOUNDED, World
 
 NAMES = ("n1", "n2", "n3")
@@ -47,7 +48,10 @@ def started_nodes(
             proxy = (proxies or {}).get(name)
             nodes[name] = stack.enter_context(
                 EmbeddedCluster.start(
-                    name, directory=directory / name, proxied={0: proxy.port} if proxy else None
+                    name,
+                    directory=directory / name,
+                    proxied={0: proxy.port} if proxy else None,
+                    config=SHARED_BROKER,
                 )
             )
             if proxy:
