@@ -14,7 +14,7 @@ BIN := .venv/bin
 # Compiled tests are kept, whatever the environment says: each pytest worker would compile all of them.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest
 
-.PHONY: demo test test-fast faults faults-mm2 faults-kaf-relay soak bench check sbom setup lock clean
+.PHONY: demo test test-all test-fast faults faults-mm2 faults-kaf-relay soak bench check sbom setup lock clean
 
 demo: setup
 	$(BIN)/causeway demo $(ARGS)
@@ -25,6 +25,9 @@ test: check
 	@$(BIN)/python -m compileall -q src tests  # once, and not by each of the hundreds of processes
 	@$(BIN)/python -m causeway.local_kafka.class_data_sharing || echo "Brokers will start without an archive of their classes." >&2
 	$(PYTEST) -n 3 --dist worksteal $(ARGS)
+
+test-all: check
+	$(PYTEST) -n 3 --dist worksteal -m "not deep" $(ARGS)
 
 test-fast: setup
 	@mkdir -p build

@@ -52,6 +52,7 @@ def _arrived(run: Causeway, pool: NodePool, records: int, what: str) -> None:
     run.until(lambda: pool.delivered() >= records, what)
 
 
+@pytest.mark.deep
 def test_the_first_node_is_read_and_everything_arrives(pool: NodePool) -> None:
     topic = pool.topic()
     pool.write(topic, pool.world.numbers(2_000, 2))
@@ -326,6 +327,7 @@ def test_a_rejected_node_is_not_read_while_no_other_one_can_be(pool: NodePool) -
     _assert_delivered(pool, topic)
 
 
+@pytest.mark.deep
 def test_a_node_that_lacks_records_gets_them_later(pool: NodePool) -> None:
     """The node that was read is removed: the other one is no truncated log, it has to catch up."""
     topic = pool.topic()
