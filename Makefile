@@ -14,19 +14,17 @@ BIN := .venv/bin
 # Compiled tests are kept, whatever the environment says: each pytest worker would compile all of them.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest
 
-.PHONY: demo test test-all test-fast faults faults-mm2 faults-kaf-relay soak bench check sbom setup lock clean
+.PHONY: demo test test-all test-fast faults faults-mm2 faults-kaf-relay soak bench check ready sbom setup lock clean
 
 demo: setup
 	$(BIN)/causeway demo $(ARGS)
 
-test: check
-	@scripts/browser
-	@scripts/promtool
-	@$(BIN)/python -m compileall -q src tests  # once, and not by each of the hundreds of processes
-	@$(BIN)/python -m causeway.local_kafka.class_data_sharing || echo "Brokers will start without an archive of their classes." >&2
+test: setup
+	@$(MAKE) --no-print-directory -j2 check ready
 	$(PYTEST) -n 3 --dist worksteal $(ARGS)
 
-test-all: check
+test-all: setup
+	@$(MAKE) --no-print-directory -j2 check ready
 	$(PYTEST) -n 3 --dist worksteal -m "not deep" $(ARGS)
 
 test-fast: setup
@@ -50,6 +48,14 @@ soak: setup
 
 bench: setup
 	PYTHONPATH=tests:. $(BIN)/python -m bench $(if $(QUICK),--quick) $(if $(FULL),--full) $(ARGS)
+
+# What tests need besides .venv. Tests are compiled here, and not by each of three pytest workers.
+ready: setup
+	@scripts/browser
+	@scripts/promtool
+	@$(BIN)/python -m compileall -q src tests  # once, and not by each of the hundreds of processes
+	@$(BIN)/python -m causeway.local_kafka.class_data_sharing || echo "Brokers will start without an archive of their classes." >&2
+	@$(PYTEST) --collect-only -q >/dev/null || true
 
 check: setup
 	$(BIN)/ruff check
