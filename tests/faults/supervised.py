@@ -64,6 +64,12 @@ class SoakScenario(Scenario):
         self.said = Verdicts(self.servers["destination"], self.mirror.name)
         self.unseen.excuses_stops = False
         self.start(topics={self.topic(suffix): count for suffix, count in TOPICS.items()})
+        # Recreated before its partitions have a position, a topic is no recreated one for the mirror.
+        partitions = {(topic, number) for topic, count in self.topics.items() for number in range(count)}
+        self.until(
+            lambda: partitions <= {(s.topic, s.partition) for s in self.mirror.ledger().positions},
+            "every partition has a position",
+        )
 
     def until(self, condition: Callable[[], object], what: str, seconds: float = 60.0) -> None:
         def holds() -> object:
@@ -74,7 +80,9 @@ class SoakScenario(Scenario):
         try:
             eventually(holds, what, max(seconds, PATIENCE_SECONDS))
         except AssertionError as error:
-            left = f"{self.unseen.count()} unseen, {self.unseen.seen} seen"
+            left = f"{self.unseen.count()} unseen, {self.unseen.seen} seen, {self.unseen.progress()}"
+            with contextlib.suppress(KafkaException):
+                left += f", {self.held_back()} offsets in open transactions"
             raise AssertionError(f"{error} ({left})\n{self.mirror.run.output[-4000:]}") from None
 
     def listen(self) -> None:

@@ -22,7 +22,7 @@ _read: dict[str, str] = {}
 
 _REFERENCE = re.compile(r"\$\$\{|\$\{([^}]*)(\}?)")
 _WHOLE_REFERENCE = re.compile(r"\$\{(env|file|dir):[^}]+\}")
-_USER = re.compile(r"//.*@", re.DOTALL)
+_USER = re.compile(r"(//).*@|^[^\s:/@]+:(?!(?:\w+:)?//).*@", re.DOTALL)
 """User and password in an address, up to the last "@": a password may have any character in it."""
 _LARGEST = 1024 * 1024
 _KINDS = 'references are ${env:NAME}, ${file:/path} or ${dir:/path:key} ("$${" is a literal "${")'
@@ -68,11 +68,17 @@ PUBLIC = ("tokenfile", "tokenurl", "tokenca", "tokenendpointurl", "keyfile", "ke
 """Names that would be secret by this, but hold paths and addresses."""
 
 _SECRET_TEXT = re.compile(
-    r"PRIVATE KEY-|(?:passw(?:or)?d|passphrase|pwd|secret|token|key|signature|[?&;]sig)\s*=|"
+    r"PRIVATE KEY-|^\s*(?-i:M[C-I])[\w+/]{38}|"
+    r"(?:passw(?:or)?d|passphrase|pwd|secret|token|key|signature|[?&;]sig)\s*=|"
     r"\b(?:basic|bearer)\s+[\w+/=.~-]{8}|\beyJ[\w-]+\.eyJ",
     re.IGNORECASE,
 )
-"""Values that are secret whatever their name: keys, options like password=…, headers, JSON web tokens."""
+"""Values that are secret whatever their name: keys, options like password=…, headers, JSON web tokens.
+
+A private key in base64 without the lines around it begins with the DER of its length."""
+
+_LONGEST_PATH = 255
+_LIKELY_PATH = re.compile(r"[/.~].*|.{0,40}|.*\.\w{1,8}")
 
 
 def is_secret(name: str) -> bool:
@@ -91,7 +97,7 @@ def redact(name: str, value: str, instead: str = HIDDEN) -> str:
     """`value` as it may be shown: references unchanged, other values of secret names hidden."""
     if _WHOLE_REFERENCE.fullmatch(value):
         return value
-    return instead if holds_secret(name, value) else _USER.sub("//***@", value)
+    return instead if holds_secret(name, value) else _USER.sub(rf"\1{HIDDEN}@", value)
 
 
 def redacted(name: str, value: Any, instead: str = HIDDEN) -> Any:
@@ -107,14 +113,35 @@ def redacted_table(table: Mapping[Any, Any], instead: str = HIDDEN) -> dict[Any,
     return {key: redacted(str(key), value, instead) for key, value in table.items()}
 
 
+def shown_path(text: str) -> str:
+    """A path for a message, unless it may be the content of a file that was written in its place."""
+    if len(text) > _LONGEST_PATH or not _LIKELY_PATH.fullmatch(text) or _SECRET_TEXT.search(text):
+        return HIDDEN
+    return text
+
+
 def has_reference(value: str) -> bool:
     return "${" in value
 
 
+def references(value: str) -> list[str]:
+    """Each reference in a value, as it is written there."""
+    return [match[0] for match in _REFERENCE.finditer(value) if match[0] != "$${" and match[2]]
+
+
 def resolve(value: str, environ: Mapping[str, str] = os.environ) -> str:
     """`value` with its references replaced; raises ConfigError naming the one that cannot be."""
+    length = 0
 
     def replace(match: re.Match[str]) -> str:
+        nonlocal length
+        text = replaced(match)
+        length += len(text)
+        if length > _LARGEST:
+            raise ConfigError("what its references stand for is larger than 1 MiB")
+        return text
+
+    def replaced(match: re.Match[str]) -> str:
         if match[0] == "$${":
             return "${"
         kind, _, name = match[1].partition(":")

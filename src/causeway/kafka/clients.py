@@ -17,9 +17,9 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, ThrottleEvent
 from confluent_kafka.admin import AdminClient
 
-from causeway.config import secrets
+from causeway.config import secret_values, secrets
 from causeway.core.cluster import Cluster
-from causeway.errors import ConfigError, SecretMissing
+from causeway.errors import CausewayError, ConfigError, SecretMissing
 from causeway.kafka import abandoned_clients, credentials
 from causeway.kafka.native.library import Absent
 
@@ -142,14 +142,34 @@ def _handle_properties(
 ) -> dict[str, object]:
     """Merge properties: the user's override the defaults, `required` overrides both."""
     abandoned_clients.watch()
+    try:
+        usable = credentials.usable(cluster.alias, resolved(cluster, special))
+    except CausewayError as error:
+        given = {**cluster.properties, **special}
+        raise secret_values.concealed(error, [secret_values.of_references(given)]) from None
     return {
         **_COMMON,
         **defaults,
-        **credentials.usable(cluster.alias, resolved(cluster, special)),
+        **usable,
         **required,
-        "error_cb": on_error or (lambda error: None),
+        "error_cb": _without_secrets(usable, on_error) if on_error else (lambda error: None),
         "logger": _QUIET,
     }
+
+
+def _without_secrets(usable: Mapping[str, Any], on_error: ErrorCallback) -> ErrorCallback:
+    """Errors as they may be shown: their texts come from brokers, too, and from providers of tokens."""
+    conceal = secret_values.of_properties({name: str(value) for name, value in usable.items()})
+
+    def pass_on(error: KafkaError) -> None:
+        text = error.str()
+        shown = conceal(text)
+        if shown != text:
+            kind = error.fatal(), error.retriable(), error.txn_requires_abort()
+            error = KafkaError(error.code(), shown, *kind)
+        on_error(error)
+
+    return pass_on
 
 
 def _logger(on_log: LogCallback) -> logging.Logger:
@@ -161,15 +181,20 @@ def _logger(on_log: LogCallback) -> logging.Logger:
 def _rejected(cluster: Cluster, exception: KafkaException) -> ConfigError:
     """A running mirror waits for files that do not fit together: a key that is replaced, say, and its
     certificate a moment later."""
+    given = {**cluster.properties, **cluster.consumer, **cluster.producer}
+    now = {name: secrets.resolve(value) for name, value in given.items()}
+    # The client quotes values that it rejects: a password, perhaps, that is under the wrong name.
+    conceal = (secret_values.of_references(given), secret_values.of_properties(now))
     why = exception.args[0].str()
     kind = SecretMissing if _TLS_FILES.search(why) else ConfigError
-    return kind(
+    error = kind(
         "the Kafka client rejects a property",
         where=f'cluster "{cluster.alias}"',
         why=why,
         todo=f"correct it under [clusters.{cluster.alias}.sasl], .tls, .properties, .consumer or .producer",
         cluster=cluster.alias,
     )
+    return secret_values.concealed(error, conceal)
 
 
 def consumer(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import stat
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -19,6 +20,8 @@ from causeway.config.client_names import conversion, translated
 from causeway.config.properties import PEM_TEXT, TOKEN_FILE, TRUSTSTORE, TRUSTSTORE_PASSWORD
 from causeway.errors import AccessDenied, ConfigError, SecretMissing
 
+LARGEST_BYTES = 16 * 2**20
+"""Of a file with certificates: all authorities of a system take a quarter of a MiB."""
 REREAD_SECONDS = 60.0
 """How long a token counts as valid for the client, unless it expires earlier: it asks again before that."""
 
@@ -65,25 +68,35 @@ def usable(alias: str, properties: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _check_readable(alias: str, name: str, path: str) -> None:
-    """Name the file that is missing, or JKS: the client's own message has OpenSSL's error numbers in it."""
+    """Name the file that is missing, too large, or JKS.
+
+    The client's own message has OpenSSL's error numbers in it, and it would read a device or a pipe for ever.
+    """
+    what = f"{name}: {secrets.shown_path(path)}"
     try:
+        facts = Path(path).stat()
+        if stat.S_ISDIR(facts.st_mode):
+            return  # of CA certificates
+        if not stat.S_ISREG(facts.st_mode):
+            raise _unusable(alias, what, "it is not a file")
+        if facts.st_size > LARGEST_BYTES:
+            raise _unusable(alias, what, f"it is larger than {LARGEST_BYTES // 2**20} MiB")
         with Path(path).open("rb") as file:
             start = file.read(len(_JKS))
-    except IsADirectoryError:
-        return  # of CA certificates
     except (OSError, ValueError) as error:
         # Missing while it is replaced, perhaps: a running mirror waits for it, as for any secret.
         why = getattr(error, "strerror", None) or "cannot be read"
-        raise _unusable(alias, f"{name}: {path}", why, kind=SecretMissing) from None
+        raise _unusable(alias, what, why, kind=SecretMissing) from None
     if start == _JKS:
         store = "keystore" if name == "ssl.keystore.location" else "truststore"
-        raise _unusable(alias, f"{name}: {path}", conversion(store, path))
+        raise _unusable(alias, what, conversion(store, path))
 
 
 def _certificates(alias: str, path: str, password: str) -> str:
     """The certificates in a truststore, as PEM: librdkafka has no truststores, and no type was needed."""
     _check_readable(alias, "truststore", path)
-    content = Path(path).read_bytes()
+    with Path(path).open("rb") as file:
+        content = file.read(LARGEST_BYTES)
     if _PEM.encode() in content:
         return content.decode(errors="replace")
     try:
@@ -108,9 +121,10 @@ def _certificates(alias: str, path: str, password: str) -> str:
 
 def _token(alias: str, path: str, extensions: dict[str, str], _config: str) -> Token:
     """The token that is in the file now. Raises CausewayError where it is none, or has expired."""
-    token = secrets.content(path, f"the token file {path}")
+    name = f"the token file {secrets.shown_path(path)}"
+    token = secrets.content(path, name)
     if not token or not token.isascii() or any(sign.isspace() for sign in token):
-        raise _unusable(alias, f"the token file {path}", "is empty, or has more in it than a token")
+        raise _unusable(alias, name, "is empty, or has more in it than a token")
     claims = _claims(token)
     now = time.time()
     until = now + REREAD_SECONDS
@@ -119,13 +133,21 @@ def _token(alias: str, path: str, extensions: dict[str, str], _config: str) -> T
         if expires <= now:
             raise AccessDenied(
                 "the token has expired",
-                where=f'cluster "{alias}", token file {path}',
-                why=f"it expired at {time.strftime('%Y-%m-%d %H:%M:%S UTC', time.gmtime(expires))}",
+                where=f'cluster "{alias}", {name.removeprefix("the ")}',
+                why=f"it expired at {_shown(expires)}",
                 todo="write a new token into the file; no restart is needed",
                 cluster=alias,
             )
-        until = min(until, float(expires))
+        if expires < until:
+            until = float(expires)
     return token, until, str(claims.get("sub", "")), extensions
+
+
+def _shown(moment: float) -> str:
+    try:
+        return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(moment))
+    except (OverflowError, ValueError, OSError):
+        return "a time that no calendar has"
 
 
 def _claims(token: str) -> Mapping[str, Any]:

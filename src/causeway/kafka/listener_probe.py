@@ -11,6 +11,7 @@ import contextlib
 import socket
 import ssl
 import struct
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -24,6 +25,7 @@ LATE_ALERT_SECONDS = 0.5
 _SASL_HANDSHAKE, _VERSION = 17, 1
 _ILLEGAL_SASL_STATE = 34
 _MOST_BYTES = 65_536
+_MOST_MECHANISMS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,35 +102,43 @@ def _mechanisms(connection: socket.socket) -> tuple[str, ...] | None:
     """Ask for no mechanism at all: a listener with SASL lists its own, any other has no SASL state."""
     client = b"causeway"
     request = struct.pack(">hhih", _SASL_HANDSHAKE, _VERSION, 0, len(client)) + client + struct.pack(">h", 0)
+    until = time.monotonic() + SECONDS
     try:
         connection.sendall(struct.pack(">i", len(request)) + request)
-        (size,) = struct.unpack(">i", _exactly(connection, 4))
+        (size,) = struct.unpack(">i", _exactly(connection, 4, until))
         if not 10 <= size <= _MOST_BYTES:
             return None
-        response = _exactly(connection, size)
+        response = _exactly(connection, size, until)
     except OSError:
         return None
     return _parsed(response)
 
 
 def _parsed(response: bytes) -> tuple[str, ...] | None:
+    """None for what no broker sends: whoever listens there may be anything."""
     _, error, count = struct.unpack_from(">ihi", response)
     if error == _ILLEGAL_SASL_STATE:
         return ()
+    if count > _MOST_MECHANISMS:
+        return None
     names, at = [], 10
     try:
         for _ in range(count):
-            (length,) = struct.unpack_from(">h", response, at)
-            names.append(response[at + 2 : at + 2 + length].decode())
+            (length,) = struct.unpack_from(">H", response, at)
             at += 2 + length
+            if at > len(response):
+                return None
+            names.append(response[at - length : at].decode())
     except (struct.error, UnicodeDecodeError):
         return None
     return tuple(names)
 
 
-def _exactly(connection: socket.socket, size: int) -> bytes:
+def _exactly(connection: socket.socket, size: int, until: float) -> bytes:
+    """Raises OSError if they have not all come in time, one by one though they may."""
     received = b""
     while len(received) < size:
+        connection.settimeout(max(0.001, until - time.monotonic()))
         more = connection.recv(size - len(received))
         if not more:
             raise ConnectionResetError
@@ -152,7 +162,7 @@ def _unverified(host: str, port: int) -> ListenerFacts:
 
 
 def _context(properties: Mapping[str, str]) -> ssl.SSLContext:
-    """As librdkafka would do it. A client certificate in PKCS #12 is left out: Python cannot load one."""
+    """As librdkafka would do it, without a client certificate as text or PKCS #12: Python cannot load it."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = properties.get("ssl.endpoint.identification.algorithm", "https") != "none"
     if properties.get("enable.ssl.certificate.verification", "true").lower() == "false":

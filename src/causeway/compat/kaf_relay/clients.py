@@ -10,7 +10,7 @@ from typing import Any
 from causeway.compat.kaf_relay.keys import Values
 from causeway.compat.reading import fitting
 from causeway.compat.translation import ClusterKeys, Translation
-from causeway.config import fields
+from causeway.config import fields, secrets
 from causeway.config.config_tree import shown
 from causeway.config.input_limits import is_file
 from causeway.config.problems import nearest
@@ -83,7 +83,8 @@ def _tls(translation: Translation, path: str, values: Values, directory: Path) -
     given = {key: directory / str(values[key]) for key in _FILES if values.get(key)}
     for key, file in given.items():
         if not is_file(file):
-            translation.problem(f"{path}.{key}", f"there is no file {file}")
+            name = file if secrets.shown_path(str(values[key])) == str(values[key]) else secrets.HIDDEN
+            translation.problem(f"{path}.{key}", f"there is no file {name}")
     if ("client_cert_path" in given) != ("client_key_path" in given):
         missing = "client_key_path" if "client_cert_path" in given else "client_cert_path"
         translation.problem(

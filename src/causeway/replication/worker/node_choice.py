@@ -9,7 +9,14 @@ from dataclasses import replace
 from typing import cast
 
 from causeway.core.control_records import NodeRequest
-from causeway.core.pool_health import DecisionKind, NodeSwitch, PoolDecision, PoolMemory
+from causeway.core.pool_health import (
+    DecisionKind,
+    NodeReport,
+    NodeSwitch,
+    NodeVerdict,
+    PoolDecision,
+    PoolMemory,
+)
 from causeway.core.position import Position, SourcePartition
 from causeway.core.shard_records import NodeRequestOutcome
 from causeway.core.source_pool import PoolNode, SourcePool
@@ -19,7 +26,7 @@ from causeway.kafka.pool_watch import PoolWatch
 from causeway.kafka.task_errors import Again, NodeLeft
 from causeway.replication.worker.node_log import NodeLog
 from causeway.rules.failover import decide, move, progressed
-from causeway.rules.pool_health import READABLE, UNREADABLE, judge_nodes
+from causeway.rules.pool_health import READABLE, UNREADABLE, judge_nodes, up_to
 
 DECIDE_SECONDS, QUIET_SECONDS = 0.1, 1.0
 """How often to decide: after new reports, and without any."""
@@ -28,6 +35,8 @@ MAY_RETURN = frozenset({"dead", "unknown", "short"})
 SILENT_SECONDS = 0.5
 AGAIN_SECONDS = 0.25
 """How soon all nodes are checked again while none can be read from."""
+DOUBT_SECONDS = 5.0
+"""How long an attempt waits at most until the checks tell whether its node is dead."""
 
 
 class NodeChoice:
@@ -36,16 +45,19 @@ class NodeChoice:
         pool: SourcePool,
         preferred: str,
         handled: int,
-        spots: frozenset[Spot],
+        ends: Mapping[Spot, int | None],
         log: NodeLog,
     ) -> None:
         # A node that never responded, or that is another cluster now, is not read.
         self.pool = pool = replace(pool, nodes=tuple(node for node in pool.nodes if node.cluster_id))
+        # A run with an end cannot finish on a node that lacks one record before it.
+        self._ends = {spot: end for spot, end in ends.items() if end is not None}
+        self._judged = replace(pool, lag_threshold=0) if self._ends else pool
         self.node = ""  # the one in use; none before the first attempt
         self._preferred = preferred if preferred in [node.name for node in pool.nodes] else None
         self._handled = handled  # time of the latest request that earlier tasks have executed
         self._log = log
-        self._watch = PoolWatch(pool, spots)
+        self._watch = PoolWatch(pool, ends)
         self._waits = False  # whether no node can be read from; the one in use is kept meanwhile
         self._memory = PoolMemory()
         self._records = 0  # committed at the last decision
@@ -77,13 +89,22 @@ class NodeChoice:
         return self.pool.node(self.node)
 
     def _leave_dead_node(self) -> None:
-        """Before an attempt: it would wait for the node's connection before it looks at the nodes itself."""
-        fresh = self._decide_on_fresh_checks(None if self._waits else self.node, self._current)
-        if fresh is not None:
-            try:
-                self._follow(fresh)
-            except NodeLeft as left:
-                self._log.left(str(left))
+        """Before an attempt: it would wait for the node's connection before it looks at the nodes itself.
+
+        Waits until the checks tell whether the node is dead, or it responds again.
+        """
+        deadline = time.monotonic() + min(self.pool.healthcheck_interval, DOUBT_SECONDS)
+        while True:
+            version = self._watch.version
+            fresh = self._decide_on_fresh_checks(None if self._waits else self.node, self._current)
+            if fresh is not None:
+                try:
+                    self._follow(fresh)
+                except NodeLeft as left:
+                    return self._log.left(str(left))
+            if self._waits or not self.is_gone() or time.monotonic() > deadline:
+                return None
+            self._watch.wait_changed(version, AGAIN_SECONDS)
 
     def check(
         self, positions: Mapping[SourcePartition, Position], records: int, request: NodeRequest | None
@@ -126,7 +147,10 @@ class NodeChoice:
         self._watch.check_now(self.node)
 
     def is_gone(self) -> bool:
+        """Whether the node does not respond any more. A request waits for it now, so it is checked soon."""
         report = self._watch.reports[self.node]
+        if not report.failures and time.monotonic() - (report.checked_at or 0.0) > SILENT_SECONDS:
+            self._watch.check_now(self.node)
         return report.disconnected or report.failures > 1
 
     @property
@@ -138,14 +162,14 @@ class NodeChoice:
         """
         if not self._waits:
             return True
-        verdicts = judge_nodes(self.pool, self._watch.reports, self._current, time.monotonic())
+        verdicts = self._verdicts(self._current)
         states = {verdict.state for verdict in verdicts.values()}
         return verdicts[self.node].state == "trimmed" and not states & MAY_RETURN
 
     @property
     def may_return(self) -> bool:
         """Whether a node that cannot be read now may have what the one in use lacks."""
-        verdicts = judge_nodes(self.pool, self._watch.reports, self._current, time.monotonic())
+        verdicts = self._verdicts(self._current)
         return any(verdict.state in MAY_RETURN for name, verdict in verdicts.items() if name != self.node)
 
     def reject(self, why: str) -> NodeLeft:
@@ -157,7 +181,7 @@ class NodeChoice:
     def has_other(self, positions: Mapping[SourcePartition, Position]) -> bool:
         """Whether another node has what comes after these positions."""
         self._watch.check_all(self.pool.request_timeout, leaving=self.node)
-        verdicts = judge_nodes(self.pool, self._watch.reports, self._offsets(positions), time.monotonic())
+        verdicts = self._verdicts(self._offsets(positions))
         return any(verdict.state in READABLE for name, verdict in verdicts.items() if name != self.node)
 
     def close(self) -> None:
@@ -182,7 +206,7 @@ class NodeChoice:
         self._handled = request.at
         self._watch.check_all(self.pool.request_timeout)
         decision = move(
-            self.pool, self.node, request.node or None, self._watch.reports, positions, self._memory,
+            self._judged, self.node, request.node or None, self._reports(positions), positions, self._memory,
             time.monotonic(), force=request.force,
         )  # fmt: skip
         if decision.kind == "refused":
@@ -233,9 +257,16 @@ class NodeChoice:
 
     def _decide(self, active: str | None, positions: Mapping[Spot, int]) -> PoolDecision:
         return decide(
-            self.pool, active, self._watch.reports, positions, self._memory, time.monotonic(),
+            self._judged, active, self._reports(positions), positions, self._memory, time.monotonic(),
             preferred=self._preferred, chance=random.random(),
         )  # fmt: skip
+
+    def _verdicts(self, positions: Mapping[Spot, int]) -> dict[str, NodeVerdict]:
+        return judge_nodes(self._judged, self._reports(positions), positions, time.monotonic())
+
+    def _reports(self, positions: Mapping[Spot, int]) -> dict[str, NodeReport]:
+        reports = self._watch.reports
+        return up_to(reports, self._ends, positions) if self._ends else reports
 
     def _offsets(self, positions: Mapping[SourcePartition, Position]) -> dict[Spot, int]:
         return {
