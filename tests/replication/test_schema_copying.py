@@ -12,10 +12,11 @@ from causeway.core.choices import SchemaVersions
 from causeway.core.ledger_record import CopiedSchema, LedgerRecord, NeededSchemas
 from causeway.core.plan import Plan
 from causeway.core.position import Place, SourcePartition
-from causeway.core.schema import Registry, Schema, SchemaId
+from causeway.core.schema import Registry, Schema, SchemaId, SchemaUse
 from causeway.core.task_order import Lane, SchemaPolicy
 from causeway.replication.event_log import EventLog
-from causeway.replication.schema_copying import SchemaCopying, SchemaSetup
+from causeway.replication.schema_copying import SchemaCopying
+from causeway.replication.schema_threads import SchemaSetup
 from causeway.rules.ledger_state import LedgerState
 from causeway.schema_registry.client import SchemaRegistryClient
 from support.process import eventually
@@ -121,7 +122,7 @@ def test_a_registry_that_is_away_is_asked_again(paris: StandIn, tokyo: StandIn) 
     )
     scene.need("audit", 2)
     scene.settle()
-    warnings = [what for what in scene.said if "wait for the schema id 1" in what]
+    warnings = [what for what in scene.said if "must wait for the schema id 1" in what]
     assert len(warnings) == 1, "each reason is reported once"
     tokyo.fail = ""
     eventually(lambda: len(scene.settle()) == 2, "both are copied")
@@ -157,4 +158,27 @@ def test_all_versions_follow(paris: StandIn, tokyo: StandIn) -> None:
     scene.settle()
     eventually(lambda: len(tokyo.context().subjects) == 2, "both subjects are copied")
     assert set(tokyo.context().subjects) == {"eu.orders-value", "eu.audit-value"}
+    scene.copying.close()
+
+
+def test_nothing_is_asked_once_it_is_resolved(paris: StandIn, tokyo: StandIn) -> None:
+    scene = Scene(paris, tokyo)
+    scene.need("orders", 1)
+    eventually(lambda: len(scene.settle()) == 1, "it is resolved")
+    scene.need("audit", 2)
+    eventually(lambda: len(scene.settle()) == 2, "the next one is resolved")
+    assert [each.id for each in scene.settle()] == [1, 2]
+    assert len([each for each in paris.requests if each == "GET /schemas/ids/1"]) == 1
+    scene.copying.close()
+
+
+def test_what_the_destination_has_lost_is_copied_again(paris: StandIn, tokyo: StandIn) -> None:
+    scene = Scene(paris, tokyo)
+    use, other = SchemaUse("c", "orders", "value", 1), SchemaUse("c", "audit", "value", 2)
+    client(tokyo).register("eu.audit-value", record("audit"))
+    scene.state.apply(0, CopiedSchema(*use, 500, "orders-value", "eu.orders-value", 1, LEASE - 1, 0))
+    scene.state.apply(0, CopiedSchema(*other, 70, "audit-value", "eu.audit-value", 1, LEASE - 1, 0))
+    eventually(lambda: len(scene.settle()) == 1, "it is copied again")
+    assert [(each.use, each.to_id) for each in scene.settle()] == [(use, 71)]
+    assert any("has lost id 500" in what for what in scene.said)
     scene.copying.close()

@@ -23,7 +23,8 @@ from causeway.planning.registries import (
 )
 from causeway.planning.source_pools import pool_in, source_view
 from causeway.replication.event_log import EventLog
-from causeway.replication.schema_copying import SchemaCopying, SchemaSetup
+from causeway.replication.schema_copying import SchemaCopying
+from causeway.replication.schema_threads import SchemaSetup
 
 
 def unsafe_of(settings: Settings, mirror: MirrorSettings) -> tuple[str, ...]:
