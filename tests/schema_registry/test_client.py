@@ -78,7 +78,9 @@ def test_logins(registry: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
     paris = client(registry.url, username="causeway", password="${env:REGISTRY_PASSWORD}")
     paris.check()
     monkeypatch.setenv("REGISTRY_PASSWORD", "changed")  # resolved for each request
-    with pytest.raises(RegistryDenied, match=r"refuses this user.*/config · HTTP status 401: Unauthorized"):
+    with pytest.raises(
+        RegistryDenied, match=r"refuses this user.*/subjects.* · HTTP status 401: Unauthorized"
+    ):
         paris.check()
     registry.login, registry.token = "", "a-token"
     client(registry.url, token="a-token").check()
@@ -102,7 +104,7 @@ def test_a_registry_that_cannot_be_used(registry: StandIn, how: str, why: str) -
     with pytest.raises(RegistryUnreachable) as raised:
         client(registry.url).check()
     assert raised.value.exit_code == 5
-    assert f"GET {registry.url}/config" in raised.value.where
+    assert f"GET {registry.url}/subjects" in raised.value.where
     assert why in raised.value.why
     assert len(registry.requests) == ATTEMPTS
 

@@ -160,3 +160,13 @@ def test_contexts(paris: StandIn, tokyo: StandIn) -> None:
     assert into.copy("orders-value", "orders-value", 1).id == 10
     assert tokyo.subject("orders-value") == []
     assert len(tokyo.subject("orders-value", ".from-eu")) == 1
+
+
+def test_a_user_who_may_register_and_nothing_else(paris: StandIn, tokyo: StandIn) -> None:
+    tokyo.denied = paris.denied = ("mode", "config")
+    client(paris).register("orders-value", record("a"))
+    warnings: list[str] = []
+    into = SchemaCopies(client(paris), client(tokyo), warnings.append)
+    assert into.copy("orders-value", "orders-value", 1).id == 1
+    assert len(warnings) == 1
+    assert warnings[0].startswith("compatibility levels are not copied: the schema registry")

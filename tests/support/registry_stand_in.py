@@ -56,6 +56,7 @@ class StandIn:
     incompatible: set[str] = field(
         default_factory=set
     )  # subjects that accept no second version by their level
+    denied: tuple[str, ...] = ()  # first parts of paths that this user may not use
     fail: str = ""  # "slow", "500", "nonsense", "redirect"
     contexts: dict[str, Context] = field(default_factory=dict)
     levels: dict[str, str] = field(default_factory=dict)
@@ -250,6 +251,8 @@ def stand_in(
                     return self.respond(302, {}, {"Location": "http://127.0.0.1:9/stolen"})
             if not self.allowed():
                 return self.respond(401, {"error_code": 401, "message": "Unauthorized"})
+            if path[0] in registry.denied:
+                return self.respond(403, {"error_code": 40301, "message": "User is denied operation"})
             try:
                 with registry.lock:
                     answer = registry.answer(self.command, path, body, "deleted=true" in parts.query)

@@ -157,9 +157,13 @@ class SchemaCopies:
             return False  # the id is taken
         if version in self.destination.versions(subject):
             return False
-        mode = self.destination.mode(subject)
-        if not mode and self.destination.registry_mode() == IMPORT:
-            mode = IMPORT
+        try:
+            mode = self.destination.mode(subject)
+            if not mode and self.destination.registry_mode() == IMPORT:
+                mode = IMPORT
+        except RegistryDenied:
+            self._imports = False
+            return False
         if mode == IMPORT:
             self._warn(f"subject {subject} was in mode {IMPORT} already: only importers can register there")
         elif not self._begin_import(subject):
@@ -184,7 +188,11 @@ class SchemaCopies:
 
     def _copy_level(self, subject: str, to_subject: str) -> None:
         """The level of the source is in force for the copy too, unless others register under it."""
-        wanted, level = self.source.compatibility(subject), self.destination.compatibility(to_subject)
+        try:
+            wanted, level = self.source.compatibility(subject), self.destination.compatibility(to_subject)
+        except RegistryDenied as error:
+            self._warn(f"compatibility levels are not copied: {error}")
+            return
         if not wanted or wanted == level:
             return
         originals = self.source.all_versions(subject)
