@@ -182,7 +182,7 @@ def test_partitions_wait_for_a_registry_and_others_continue(
     if fault == "password":
         tokyo.login = "causeway:secret"
     else:
-        tokyo.fail = "refuse" if fault == "down" else fault
+        tokyo.fail = fault
     world.produce(orders, [(0, rec(prefix(schema_id)))])
     url = f"http://127.0.0.1:{port}"
 

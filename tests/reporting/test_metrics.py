@@ -333,3 +333,8 @@ def test_registries_are_separate_and_know_their_names() -> None:
 
     assert [family.name for family in some.collect()] == ["causeway_slices"]
     assert second.registry.get_sample_value("causeway_slices_total", {"mirror": "m"}) is None
+
+
+def test_partitions_that_wait_for_schemas_are_counted() -> None:
+    series = scraped(snapshot(mirror(partition(0), partition(1, waits_for="a schema"))))
+    assert value(series, "partitions_waiting_for_schemas", mirror="m") == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import ssl
 from collections.abc import Iterator
 from pathlib import Path
@@ -157,3 +158,28 @@ def test_every_error_names_the_url(registry: StandIn) -> None:
         client(registry.url).version("orders-value", 3)
     assert registry.url in str(raised.value)
     assert "orders-value" in str(raised.value)
+
+
+@pytest.mark.parametrize("login", [{"username": "u", "password": "cAnArY-1"}, {"token": "cAnArY-2"}])
+def test_a_registry_that_quotes_the_login(
+    registry: StandIn, monkeypatch: pytest.MonkeyPatch, login: dict[str, str]
+) -> None:
+    registry.fail = "quote"
+    with pytest.raises(CausewayError) as raised:
+        client(registry.url, **login).check()
+    said = "".join(raised.value.lines())
+    assert "you sent" in said
+    assert "cAnArY" not in said
+    assert base64.b64encode(b"u:cAnArY-1").decode() not in said
+    registry.fail = "quote well"
+    with pytest.raises(RegistryUnreachable) as refused:
+        client(registry.url, **login).check()
+    assert "not a response of a schema registry" in refused.value.why
+    assert "cAnArY" not in refused.value.why
+
+
+def test_a_token_that_no_header_can_have(registry: StandIn) -> None:
+    with pytest.raises(ConfigError) as raised:
+        client(registry.url, token="cAnArY\n").check()
+    assert "cAnArY" not in "".join(raised.value.lines())
+    assert registry.requests == []

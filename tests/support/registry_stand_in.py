@@ -57,7 +57,7 @@ class StandIn:
         default_factory=set
     )  # subjects that accept no second version by their level
     denied: tuple[str, ...] = ()  # first parts of paths that this user may not use
-    fail: str = ""  # "slow", "500", "nonsense", "redirect"
+    fail: str = ""  # "down", "slow", "500", "nonsense", "redirect", "quote", "quote well"
     contexts: dict[str, Context] = field(default_factory=dict)
     levels: dict[str, str] = field(default_factory=dict)
     modes: dict[str, str] = field(default_factory=dict)
@@ -222,68 +222,89 @@ def _schema(content: SchemaContent) -> dict[str, Any]:
     return found
 
 
+_FAULTS: dict[str, Any] = {
+    "500": (500, {"error_code": 50001, "message": "the store is away"}),
+    "nonsense": (200, "<html>welcome</html>"),
+    "redirect": (302, {}, {"Location": "http://127.0.0.1:9/stolen"}),
+}
+
+
+class _Handler(BaseHTTPRequestHandler):
+    registry: StandIn
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_arguments: Any) -> None:
+        pass
+
+    def handle_request(self) -> None:
+        length = int(self.headers.get("Content-Length") or 0)
+        body = json.loads(self.rfile.read(length)) if length else None
+        parts = urlsplit(self.path)
+        path = [unquote(each) for each in parts.path.strip("/").split("/")]
+        self.registry.requests.append(f"{self.command} {self.path}")
+        if self.registry.fail and self.misbehaves():
+            return None
+        if not self.allowed():
+            return self.respond(401, {"error_code": 401, "message": "Unauthorized"})
+        if path[0] in self.registry.denied:
+            return self.respond(403, {"error_code": 40301, "message": "User is denied operation"})
+        try:
+            with self.registry.lock:
+                answer = self.registry.answer(self.command, path, body, "deleted=true" in parts.query)
+        except Refused as error:
+            return self.respond(error.status, {"error_code": error.code, "message": str(error)})
+        return self.respond(200, answer)
+
+    def misbehaves(self) -> bool:
+        """Respond as told, if that is another response than a registry's."""
+        quoted = f"you sent {self.headers.get('Authorization')}"
+        if self.registry.fail == "slow":
+            self.registry.ending.wait()
+            return False
+        if self.registry.fail == "down":
+            self.close_connection = True
+            return True
+        if self.registry.fail in _FAULTS:
+            self.respond(*_FAULTS[self.registry.fail])
+        elif self.registry.fail == "quote":
+            self.respond(422, {"error_code": 42201, "message": quoted})
+        else:
+            self.respond(200, {"quoted": quoted})
+        return True
+
+    def allowed(self) -> bool:
+        given = self.headers.get("Authorization", "")
+        if self.registry.login:
+            return given == f"Basic {base64.b64encode(self.registry.login.encode()).decode()}"
+        return not self.registry.token or given == f"Bearer {self.registry.token}"
+
+    def respond(self, status: int, answer: Any, headers: Mapping[str, str] | None = None) -> None:
+        content = answer.encode() if isinstance(answer, str) else json.dumps(answer).encode()
+        self.send_response(status)
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    do_GET = do_POST = do_PUT = do_DELETE = handle_request
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, *_arguments: Any) -> None:
+        """A client that does not wait for the response is no news."""
+
+
 @contextmanager
 def stand_in(
     tls: ssl.SSLContext | None = None, host: str = "127.0.0.1", **behaviour: Any
 ) -> Iterator[StandIn]:
     registry = StandIn(**behaviour)
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def log_message(self, *_arguments: Any) -> None:
-            pass
-
-        def handle_request(self) -> None:
-            length = int(self.headers.get("Content-Length") or 0)
-            body = json.loads(self.rfile.read(length)) if length else None
-            parts = urlsplit(self.path)
-            path = [unquote(each) for each in parts.path.strip("/").split("/")]
-            registry.requests.append(f"{self.command} {self.path}")
-            match registry.fail:
-                case "slow":
-                    registry.ending.wait()
-                case "500":
-                    return self.respond(500, {"error_code": 50001, "message": "the store is away"})
-                case "nonsense":
-                    return self.respond(200, "<html>welcome</html>")
-                case "redirect":
-                    return self.respond(302, {}, {"Location": "http://127.0.0.1:9/stolen"})
-            if not self.allowed():
-                return self.respond(401, {"error_code": 401, "message": "Unauthorized"})
-            if path[0] in registry.denied:
-                return self.respond(403, {"error_code": 40301, "message": "User is denied operation"})
-            try:
-                with registry.lock:
-                    answer = registry.answer(self.command, path, body, "deleted=true" in parts.query)
-            except Refused as error:
-                return self.respond(error.status, {"error_code": error.code, "message": str(error)})
-            return self.respond(200, answer)
-
-        def allowed(self) -> bool:
-            given = self.headers.get("Authorization", "")
-            if registry.login:
-                return given == f"Basic {base64.b64encode(registry.login.encode()).decode()}"
-            return not registry.token or given == f"Bearer {registry.token}"
-
-        def respond(self, status: int, answer: Any, headers: Mapping[str, str] | None = None) -> None:
-            content = answer.encode() if isinstance(answer, str) else json.dumps(answer).encode()
-            self.send_response(status)
-            for name, value in (headers or {}).items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        do_GET = do_POST = do_PUT = do_DELETE = handle_request
-
-    class Server(ThreadingHTTPServer):
-        daemon_threads = True
-
-        def handle_error(self, *_arguments: Any) -> None:
-            """A client that does not wait for the response is no news."""
-
-    server = Server((host, 0), Handler)
+    handler = type("Handler", (_Handler,), {"registry": registry})
+    server = _Server((host, 0), handler)
     if tls is not None:
         server.socket = tls.wrap_socket(server.socket, server_side=True)
     registry.url = f"{'https' if tls else 'http'}://{host}:{server.server_port}"

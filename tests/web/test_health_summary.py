@@ -281,3 +281,13 @@ def test_a_stopped_partition_does_not_count_as_backlog() -> None:
 )
 def test_durations_have_at_most_two_units(seconds: float, words: str) -> None:
     assert span(seconds) == words
+
+
+def test_partitions_that_wait_for_schemas_are_named_with_the_reason() -> None:
+    why = 'schema id 7 of orders (value): the schema registry "tokyo" cannot be used'
+    waiting = mirror([partition(0), partition(1, waits_for=why), partition(2, waits_for=why)])
+    finding = said(waiting)
+    assert finding.level == "warning"
+    assert finding.what == f"orders[1] and 1 other wait for schemas: {why}. The rest continues."
+    assert "causeway check" in finding.todo
+    assert said(mirror([partition(0, waits_for=why)], state="stopped")).what == "Stopped: not replicating."

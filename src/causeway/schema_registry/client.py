@@ -193,7 +193,7 @@ class SchemaRegistryClient:
         return RegistryUnreachable(
             f'the schema registry "{self.registry.alias}" cannot be used',
             where=f"{self.registry}, {what}",
-            why=f"not a response of a schema registry: {str(answer)[:200]}",
+            why=f"not a response of a schema registry: {self._requests.concealed(str(answer))[:200]}",
         )
 
 

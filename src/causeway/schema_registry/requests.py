@@ -29,6 +29,7 @@ _CHUNK = 64 * 1024
 _NO_SUCH_RESOURCE = (404, 405, 501)
 _HAS_DETAIL = 999
 """Registries say what they do not have in five digits: 40401 is a subject. Three are those of any server."""
+_SHORTEST_SECRET = 4
 _SAID = 500
 """Characters of a registry's own message that are repeated."""
 
@@ -127,14 +128,35 @@ class RegistryRequests:
             ) from None
 
     def _headers(self) -> dict[str, str]:
-        registry = self.registry
         headers = {"Accept": f"{CONTENT_TYPE}, application/json", "Content-Type": CONTENT_TYPE}
-        if registry.username:
-            login = f"{secrets.resolve(registry.username)}:{secrets.resolve(registry.password)}"
-            headers["Authorization"] = f"Basic {base64.b64encode(login.encode()).decode()}"
-        elif registry.token:
-            headers["Authorization"] = f"Bearer {secrets.resolve(registry.token)}"
+        login = self._login()
+        if login:
+            headers["Authorization"] = login[0]
         return headers
+
+    def _login(self) -> list[str]:
+        """The Authorization header, and each secret that is in it; nothing without a login."""
+        registry = self.registry
+        if registry.username:
+            password = secrets.resolve(registry.password)
+            pair = base64.b64encode(f"{secrets.resolve(registry.username)}:{password}".encode()).decode()
+            return [f"Basic {pair}", pair, password]
+        if not registry.token:
+            return []
+        token = secrets.resolve(registry.token)
+        if not token.isascii() or not token.isprintable():
+            raise ConfigError(
+                "the token of a schema registry has characters that a header cannot have",
+                where=f"[registries.{registry.alias}]",
+            )
+        return [f"Bearer {token}", token]
+
+    def concealed(self, text: str) -> str:
+        """What a server said, without the secrets that it may quote."""
+        for secret in self._login():
+            if len(secret) >= _SHORTEST_SECRET:
+                text = text.replace(secret, secrets.HIDDEN)
+        return text
 
     def _tls(self) -> urllib.request.HTTPSHandler:
         """Certificates are read for each request: renewed ones are used without a restart."""
@@ -162,7 +184,7 @@ class RegistryRequests:
         except (OSError, http.client.HTTPException, ValueError, RecursionError):
             body = None
         known = isinstance(body, dict) and isinstance(body.get("error_code"), int)
-        said = str(body.get("message", ""))[:_SAID] if isinstance(body, dict) else ""
+        said = self.concealed(str(body.get("message", "")))[:_SAID] if isinstance(body, dict) else ""
         why = f"HTTP status {error.code}{f': {said}' if said else ''}"
         if error.code in (401, 403, 407):
             return RegistryDenied(
