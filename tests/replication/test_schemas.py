@@ -7,6 +7,7 @@ they import, give GUIDs, and fail as told.
 from __future__ import annotations
 
 import json
+import urllib.request
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -187,16 +188,17 @@ def test_partitions_wait_for_a_registry_and_others_continue(
     url = f"http://127.0.0.1:{port}"
 
     def waits() -> str:
-        ended = causeway("status", config, "--url", url, "-o", "json")
-        mirrors = json.loads(ended.stdout)["mirrors"] if ended.returncode == 0 else []
-        rows = [row for mirror in mirrors for row in mirror["partitions"] if row["topic"] == orders]
-        return str(rows[0]["waits_for"] or "") if rows else ""
+        with urllib.request.urlopen(f"{url}/api/v1/mirrors/{world.mirror}/partitions?q={orders}") as response:
+            rows = json.load(response)["partitions"]
+        return str(rows[0]["waits_for"]) if rows else ""
 
     run.until(lambda: tokyo.url in waits(), "the status says why it waits")
     assert f"schema id {schema_id} of {orders} (value)" in waits()
     world.produce(plain, [(0, rec(b"2"))])
     arrives(run, world, plain, [b"1", b"2"])
     assert values(world, orders) == []
+    shown = causeway("status", config, "--url", url).stdout
+    assert "waits for schemas" in " ".join(shown.split())
     tokyo.fail = tokyo.login = ""
     arrives(run, world, orders, [prefix(500)])
     run.until(lambda: waits() == "", "it waits no more")
@@ -241,18 +243,25 @@ def test_new_versions_follow_before_a_record_uses_them(world: World, paris: Stan
 
 
 def test_the_way_back_gives_the_first_ids(world: World, paris: StandIn, tokyo: StandIn) -> None:
+    """Records of both sides in topics of one name: each side reads the ids of its own registry."""
     topic = world.topic("orders")
-    world.topic("orders", on="destination")
     register(paris.url, f"{topic}.other", record("x"))
-    wanted = prefix(register(paris.url, f"{topic}-value", record("a")))
-    world.produce(topic, [(0, rec(wanted))])
-    world.carry_all(copying(world, paris.url, tokyo.url, topics=[topic], prefix="eu."))
-    assert values(world, f"eu.{topic}") == [prefix(500)]
-    back = {"name": f"{world.mirror}-back", "source": "dst", "destination": "src", "topics": [f"eu.{topic}"]}
-    renamed = {"rename": {f"eu.{topic}": f"{topic}.back"}, "schemas": {"mode": "copy"}}
-    world.carry_all(world.mirrors({**back, **renamed}))
-    records_back = [each.value for each in world.read(f"{topic}.back", "source")[0]]
-    assert records_back == [wanted]
+    here = prefix(register(paris.url, f"{topic}-value", record("a")))
+    world.produce(topic, [(0, rec(here))])
+    both: dict[str, Any] = {"topics": [topic], "provenance": True, "on_existing_records": "append"}
+    world.carry_all(copying(world, paris.url, tokyo.url, **both))
+    there = prefix(500)
+    assert values(world, topic) == [there]
+    world.produce(topic, [(0, rec(there))], on="destination")
+    back = {
+        "name": f"{world.mirror}-back",
+        "source": "dst",
+        "destination": "src",
+        "schemas": {"mode": "copy"},
+    }
+    world.carry_all(world.mirrors({**both, **back}))
+    assert [each.value for each in world.read(topic, "source")[0]] == [here, here]
+    assert [len(paris.subject(f"{topic}-value")), len(tokyo.subject(f"{topic}-value"))] == [1, 1]
 
 
 @pytest.mark.parametrize("carrier", CARRIERS)
