@@ -170,3 +170,13 @@ def test_a_user_who_may_register_and_nothing_else(paris: StandIn, tokyo: StandIn
     assert into.copy("orders-value", "orders-value", 1).id == 1
     assert len(warnings) == 1
     assert warnings[0].startswith("compatibility levels are not copied: the schema registry")
+
+
+def test_a_registry_whose_modes_do_nothing(paris: StandIn, tokyo: StandIn) -> None:
+    """It accepts the mode and ignores the id: its own response decides, and it is not asked again."""
+    tokyo.empty_modes = True
+    for schema in (record("a"), record("a", "b")):
+        client(paris).register("orders-value", schema)
+    into = copies(paris, tokyo)
+    assert into.copy("orders-value", "orders-value", 2).id == 2
+    assert len([each for each in tokyo.requests if each.startswith("PUT /mode")]) == 1

@@ -49,6 +49,7 @@ class StandIn:
 
     first_id: int = 1
     imports: bool = True
+    empty_modes: bool = False  # responds to requests for modes with nothing, as Apicurio does
     guids: bool = True
     login: str = ""  # user:password
     token: str = ""
@@ -90,6 +91,8 @@ class StandIn:
                 return self._by_guid(guid, rest)
             case ["config", *subject]:
                 return self._level(method, subject, body)
+            case ["mode", *_] if self.empty_modes:
+                return None
             case ["mode", *subject] if self.imports:
                 return self._mode(method, subject, body)
         raise Refused(404, 404, "HTTP 404 Not Found")
@@ -156,7 +159,7 @@ class StandIn:
         versions = context.subjects.setdefault(subject, [])
         mode = self.modes.get(subject) or self.modes.get("", "READWRITE")
         extra = {name: body[name] for name in ("metadata", "ruleSet") if name in body}
-        if "id" in body:
+        if "id" in body and not self.empty_modes:
             if mode != "IMPORT":
                 raise Refused(422, 42205, f"Subject {subject} is not in import mode")
             if context.ids.setdefault(body["id"], content) != content:

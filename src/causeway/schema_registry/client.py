@@ -120,17 +120,18 @@ class SchemaRegistryClient:
 
     def mode(self, subject: str) -> str:
         """The subject's own mode; empty where the registry's is in force, or where there are no modes."""
-        try:
-            return str(self._mapping(self._requests.get("mode", subject), subject).get("mode", ""))
-        except Rejected:
-            return ""
+        return self._mode("mode", subject)
 
     def registry_mode(self) -> str:
         """The mode of the whole registry; empty where it has no modes."""
+        return self._mode("mode")
+
+    def _mode(self, *path: str) -> str:
         try:
-            return str(self._mapping(self._requests.get("mode"), "mode").get("mode", ""))
+            answer = self._requests.get(*path)
         except Rejected:
             return ""
+        return str(answer.get("mode", "")) if isinstance(answer, dict) else ""  # Apicurio: an empty response
 
     def set_mode(self, subject: str, mode: str) -> None:
         """Set the subject's own mode; an empty one ends it."""

@@ -106,9 +106,12 @@ class SchemaCopies:
         originals: tuple[RegisteredSchema, ...],
     ) -> RegisteredSchema:
         """Register a version, and return what the destination made of it. Its own response decides the id."""
-        if not (schema_id and self._import(schema, subject, schema_id, version)):
+        imported = schema_id > 0 and self._import(schema, subject, schema_id, version)
+        if not imported:
             self._register_new(schema, subject, originals)
         found = self.destination.find(subject, schema)
+        if imported and found is not None and found.id != schema_id:
+            self._imports = False  # it has modes, or takes them for something else, and gives its own ids
         if found is None:
             raise SchemaConflict(
                 f"a schema was registered under {subject}, and is not found there",
