@@ -9,6 +9,7 @@ confluent-kafka's extras ask for a release of certifi that does not exist.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -66,24 +67,33 @@ def paris() -> Iterator[StandIn]:
         yield started
 
 
-@pytest.mark.parametrize("carrier", ["native", "object"])
-def test_three_formats(world: World, schema_registry: str, paris: StandIn, carrier: str) -> None:
+@pytest.fixture
+def official(paris: StandIn, schema_registry: str) -> Iterator[list[Any]]:
+    """The official clients of both registries."""
     from confluent_kafka.schema_registry import SchemaRegistryClient as OfficialClient
+
+    with ExitStack() as closing:
+        yield [closing.enter_context(OfficialClient({"url": url})) for url in (paris.url, schema_registry)]
+
+
+@pytest.mark.parametrize("carrier", ["native", "object"])
+def test_three_formats(
+    world: World, schema_registry: str, paris: StandIn, official: list[Any], carrier: str
+) -> None:
     from confluent_kafka.serialization import MessageField, SerializationContext
 
-    here, there = (OfficialClient({"url": url}) for url in (paris.url, schema_registry))
+    here, there = official
     readers: dict[str, Any] = {}
     for name, serializer, made, deserializer in formats(here):
         topic = world.topic(name)
         value = serializer(made(ORDER), SerializationContext(topic, MessageField.VALUE))
         world.produce(topic, [(0, Rec(b"k", value, (), now_ms()))])
         readers[topic] = deserializer(there)
-    there_already = SchemaRegistryClient.of(Registry("tokyo", (schema_registry,)))
-    for number in range(4):  # whatever ids the real one gives next, they are not those of the source
+    registry = SchemaRegistryClient.of(Registry("tokyo", (schema_registry,)))
+    for number in range(4):  # whatever ids it gives next, they are not those of the source
         other = Schema(f'{{"type":"record","name":"O{number}","fields":[]}}')
-        there_already.register(f"{world.mirror}.other-{number}", other)
+        registry.register(f"{world.mirror}.other-{number}", other)
     world.registries = {"src": {"url": paris.url}, "dst": {"url": schema_registry}}
-    paris.fail = ""
     world.carry_all(world.config(carrier=carrier, schemas={"mode": "copy"}))
     paris.fail = "500"  # the destination alone must do
     for topic, reader in readers.items():

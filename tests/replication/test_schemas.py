@@ -25,6 +25,7 @@ from support.typed import causeway
 from support.world import World, now_ms
 
 CARRIERS = ("native", "object")
+DEEP, OTHER_FAULTS = pytest.mark.deep, ("slow", "500", "nonsense")
 
 
 @pytest.fixture
@@ -169,7 +170,9 @@ def test_ids_are_kept_where_the_destination_imports(world: World, paris: StandIn
     world.assert_mirrored(topic)
 
 
-@pytest.mark.parametrize("fault", ["down", "slow", "500", "nonsense", "password"])
+@pytest.mark.parametrize(
+    "fault", ["down", "password", *(pytest.param(each, marks=DEEP) for each in OTHER_FAULTS)]
+)
 def test_partitions_wait_for_a_registry_and_others_continue(
     world: World, paris: StandIn, tokyo: StandIn, fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -207,7 +210,10 @@ def test_partitions_wait_for_a_registry_and_others_continue(
     assert "wait for the schema id" in run.output
 
 
-@pytest.mark.parametrize(("fault", "code"), [("500", 5), ("nonsense", 5), ("slow", 5), ("password", 4)])
+@pytest.mark.parametrize(
+    ("fault", "code"),
+    [("500", 5), ("password", 4), *(pytest.param(each, 5, marks=DEEP) for each in ("nonsense", "slow"))],
+)
 def test_a_registry_that_cannot_be_used_ends_the_start(
     world: World, paris: StandIn, tokyo: StandIn, fault: str, code: int
 ) -> None:
