@@ -48,7 +48,8 @@ def remarks(checked: CheckedMirror) -> Iterator[Remark]:
         return
     yield from map(warning, warnings)
     parts: tuple[Callable[[CheckedMirror, Survey], Iterator[Remark]], ...] = (
-        _topics, _refused, _creatable, _writable, _identity, _positions, check_sizes, check_retention,
+        _topics, _timings, _refused, _creatable, _writable, _identity, _positions,
+        check_sizes, check_retention,
     )  # fmt: skip
     for part in parts:
         try:
@@ -107,9 +108,23 @@ def _topics(checked: CheckedMirror, surveyed: Survey) -> Iterator[Remark]:
             yield warning(str(unmatched), "list the existing topics: kafka-topics.sh --list")
 
 
+def _timings(_checked: CheckedMirror, surveyed: Survey) -> Iterator[Remark]:
+    timings = surveyed.timings
+    for name, create in sorted(timings.create.items()):
+        settings = ", ".join(f"{key}={value}" for key, value in sorted(create.config.items()))
+        yield note(
+            f"{name}: would be created for timings, with {counted(create.partitions, 'partition')},"
+            f" replication factor {create.replication}, {settings}"
+        )
+    if timings.existing:
+        yield ok(f"timings go to {counted(len(timings.existing), 'existing topic')}")
+    yield from map(warning, surveyed.warnings)
+
+
 def _creatable(checked: CheckedMirror, surveyed: Survey) -> Iterator[Remark]:
     """What the destination's brokers reject of the topics that would be created."""
     to_create = {to: action for to, action in surveyed.actions.items() if isinstance(action, Create)}
+    to_create |= surveyed.timings.create
     refused = checked.destination.would_reject(
         {to: (action.partitions, action.replication, action.config) for to, action in to_create.items()}
     )
@@ -128,7 +143,8 @@ def _creatable(checked: CheckedMirror, surveyed: Survey) -> Iterator[Remark]:
 def _writable(checked: CheckedMirror, surveyed: Survey) -> Iterator[Remark]:
     """Topics that this user may not write to, as far as the destination's brokers report it."""
     view, routes = checked.destination, surveyed.routes.values()
-    topics = view.describe({route.to for route in routes if route.to in surveyed.destinations}, rights=True)
+    places = {route.to for route in routes if route.to in surveyed.destinations}
+    topics = view.describe(places | surveyed.timings.existing, rights=True)
     for to in sorted(name for name, facts in topics.items() if facts.writable is False):
         lacking = no_access(to, view.cluster.alias, "WRITE", -1)
         yield problem(AccessDenied(lacking.what, todo=lacking.todo))

@@ -10,7 +10,7 @@ from causeway.config import fields
 from causeway.config.fields import AutoCount, Between, Count, Duration, Flag, Shown, Size
 from causeway.config.routing import ConfigTable, FilterSettings, SourceSettings
 from causeway.config.units import parse_duration, parse_size
-from causeway.core.choices import CarrierChoice, Delivery, OnGap, OnPoison, OnRecreate
+from causeway.core.choices import CarrierChoice, Delivery, OnGap, OnPoison, OnRecreate, Timings
 
 Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
 Timestamps = Literal["preserve", "broker"]
@@ -187,6 +187,11 @@ class MirrorSettings(ConfigTable):
         default="auto",
         description='Implementation that moves records: "native" is the fast one; "object" makes a Python '
         'object of each record, which filters and provenance need. "auto" takes the fastest possible.',
+    )
+    timings: Timings = Field(
+        default="off",
+        description='"topic": for each transaction and source partition a JSON record with offsets, times '
+        "and counts on the topic timings_<destination topic>, in the same transaction.",
     )
     max_records_per_second: fields.Rate = Field(
         default=0, description="Maximum records per second of all shards together; 0 is no limit."

@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from causeway.core.choices import CarrierChoice, Delivery, OnGap, OnPoison, OnRecreate
+from causeway.core.choices import CarrierChoice, Delivery, OnGap, OnPoison, OnRecreate, Timings
 from causeway.core.cluster import Cluster
 from causeway.core.filtering import FilterSpec
 from causeway.core.position import Place, SourcePartition
@@ -82,6 +82,7 @@ class ProduceSettings:
     compression: str = "none"
     partitioner: str = "murmur2_random"  # the client's, for places where the key chooses the partition
     carrier: CarrierChoice = "auto"
+    timings: Timings = "off"
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,6 +102,8 @@ class Planner:
         )
         for alias, name in surveyed.absent:
             self._events.report_once("warning", f'topic {name} does not exist on "{alias}" (yet)')
+        for what in surveyed.warnings:
+            self._events.report_once("warning", what)
         for unmatched in surveyed.unmatched:
             self._events.report_once("warning", str(unmatched))
         self.plan = plan_of(surveyed, setup.sources)

@@ -61,8 +61,8 @@ class Written:
     def flush(self) -> float:
         return 0.0
 
-    def commit(self, entries: Any, mapped: Any) -> None:
-        self.entries += [*mapped, *entries]
+    def commit(self, entries: Any, mapped: Any, timings: Any) -> None:
+        self.entries += [*timings, *mapped, *entries]
 
 
 def replicated_state() -> PartitionState:

@@ -14,6 +14,7 @@ from causeway.core.permission import Operation, Permission, RequiredPermission, 
 from causeway.core.task_order import ledger_topic, offset_map_topic, quarantine_topic
 from causeway.planning.rules.naming import destination_name
 from causeway.planning.rules.selection import is_name, select
+from causeway.rules.timings import TOPIC_PREFIX
 
 LEDGERS = Permission("topic", "__causeway.", "READ", prefix=True)
 TRANSACTION_STATE = "__transaction_state"
@@ -23,6 +24,7 @@ _UNCOMPARED = (
     "mirrors in other processes that have the same routes, or form a loop with this one, are not found"
 )
 _UNWATCHED = "too few in-sync replicas of that topic are not named as the reason why nothing is committed"
+_UNLIMITED = "the largest batch that these topics accept is not known"
 
 Name = tuple[str, bool]
 """A name, and whether it is the beginning of names."""
@@ -58,6 +60,8 @@ def destination_permissions(mirror: MirrorSettings) -> list[RequiredPermission]:
     if mirror.create_topics:
         needed += _on(names, "CREATE", "create missing topics (create_topics = true)")
         needed += _on(names, "ALTER", "add partitions when the source topic gets more (create_topics = true)")
+    if mirror.timings == "topic":
+        needed += _timings_permissions(mirror, names)
     own = [ledger_topic(mirror.name), offset_map_topic(mirror.name)]
     own += [quarantine_topic(mirror.name)] if mirror.on_poison == "quarantine" else []
     operations: tuple[Operation, ...] = ("CREATE", "READ", "WRITE", "ALTER", "DESCRIBE_CONFIGS")
@@ -79,6 +83,18 @@ def destination_permissions(mirror: MirrorSettings) -> list[RequiredPermission]:
         )
     )
     needed.append(RequiredPermission(LEDGERS, _OTHERS, _UNCOMPARED))
+    return needed
+
+
+def _timings_permissions(mirror: MirrorSettings, names: Sequence[Name]) -> list[RequiredPermission]:
+    """There is a topic for timings for each destination topic."""
+    topics = [(TOPIC_PREFIX + name, prefix) for name, prefix in names]
+    needed = [
+        *_on(topics, "WRITE", 'write timings (timings = "topic")'),
+        *_on(topics, "DESCRIBE_CONFIGS", "read the settings of the topics for timings", _UNLIMITED),
+    ]
+    if mirror.create_topics:
+        needed += _on(topics, "CREATE", "create missing topics for timings (create_topics = true)")
     return needed
 
 
@@ -188,12 +204,15 @@ def _least(names: Iterable[Name]) -> list[Name]:
     )
 
 
-def _on(names: Sequence[Name], operation: Operation, purpose: str) -> list[RequiredPermission]:
+def _on(
+    names: Sequence[Name], operation: Operation, purpose: str, without: str = ""
+) -> list[RequiredPermission]:
     return [
         RequiredPermission(
             Permission("topic", name, operation, prefix=True) if prefix and name
             else on_topic(name if name else "*", operation),
             purpose,
+            without,
         )
         for name, prefix in names
     ]  # fmt: skip

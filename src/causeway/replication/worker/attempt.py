@@ -96,6 +96,7 @@ class Attempt:
 
     def close(self) -> None:
         self._task.denied |= self._producer.client.denied
+        self._task.rejected_timings |= self._producer.rejected_timings
         with ExitStack() as ending:  # closes each one, even if another one fails
             ending.callback(self._flow.close)
             ending.callback(self._producer.close)

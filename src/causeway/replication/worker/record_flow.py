@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from causeway.core.clock import now_ms
 from causeway.core.position import SourcePartition
 from causeway.core.task_order import TaskOrder
 from causeway.errors import CausewayError
@@ -123,9 +124,11 @@ class RecordFlow:
         if self._producer.visible_at_once:
             self._look_ahead(consumer, polled)
         if polled.records:
-            at, count = time.monotonic(), self._producer.records
+            at, polled_at, count = time.monotonic(), now_ms(), self._producer.records
             self._fetching.polled(consumer, polled.records)
             self._produce(consumer, polled.records)
+            if self._order.produce.timings == "topic":
+                _note_fetched(consumer, polled_at)
             self._polled_at.append((at, self._producer.records - count))
         for state, offset in polled.ends:
             state.advance_to(offset)
@@ -214,3 +217,10 @@ class RecordFlow:
         if self._order.limits.bytes_per_second:
             allowed = min(allowed, int(self._order.limits.bytes_per_second / 10 / self._average_size) + 1)
         return max(1, min(MOST_RECORDS, allowed, self._pace.records - self._producer.records, int(room)))
+
+
+def _note_fetched(consumer: SourceConsumer, at: int) -> None:
+    """Note when the first record of each partition in the open transaction came, for its timings."""
+    for state in consumer.open.values():
+        if state.delivered and not state.fetched:
+            state.fetched = at
