@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from causeway.rules.timings import CONSUMED, PRODUCED
 from faults.mirrors import failing
-from support.records import read_all
+from support.records import Rec, read_all
 from support.verifying import run_verify
 from support.world import World, now_ms
 
@@ -122,3 +123,32 @@ def test_inside_one_cluster_timings_are_not_replicated_again(world: World) -> No
         name for name in world.admin("destination").list_topics(timeout=10).topics if world.mirror in name
     }
     assert {name for name in topics if not name.startswith("__")} == {topic, to, f"timings_{to}"}
+
+
+def test_times_in_headers_are_added_and_verify_knows_them(world: World) -> None:
+    began = now_ms()
+    topic = world.topic("t", 2)
+    odd = [
+        (0, Rec(b"k", b"hop", ((CONSUMED, b"1"), ("h", b"v"), (PRODUCED, b"2"), ("h", None)), began)),
+        (1, Rec(None, None, (), began)),
+    ]
+    world.produce(topic, [*odd, *world.numbers(COUNT, 2)])
+    config = world.config([topic], timings="headers")
+    run = world.carry_all(config)
+
+    assert "records at the destination are not bit for bit" in run.output
+    here, there = world.read(topic, "source"), world.read(topic)
+    for partition in range(2):
+        for before, after in zip(here[partition], there[partition], strict=True):
+            assert after[:2] == before[:2]
+            assert after.timestamp == before.timestamp
+            others = tuple(header for header in before.headers if header[0] not in (CONSUMED, PRODUCED))
+            *kept, (consumed, consumed_at), (produced, produced_at) = after.headers
+            assert tuple(kept) == others
+            assert (consumed, produced) == (CONSUMED, PRODUCED)
+            assert began <= int(consumed_at or b"") <= int(produced_at or b"") <= now_ms()
+    outcome = run_verify(config)
+    assert outcome.exit_code == 0, outcome.stdout + outcome.stderr
+    assert f"{CONSUMED} and {PRODUCED} are not compared" in outcome.stdout + outcome.stderr
+    without = run_verify(world.config([topic]))
+    assert without.exit_code == 9, "the mirror has no timings now, so these headers are a difference"

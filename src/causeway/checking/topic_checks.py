@@ -21,6 +21,7 @@ from causeway.planning.rules.topics import Create, Grow
 from causeway.planning.rules.write_access import no_access
 from causeway.planning.survey import Survey, survey
 from causeway.rules.integrity import LogFacts, judge
+from causeway.rules.timings import TIMES_ADDED
 
 
 def remarks(checked: CheckedMirror) -> Iterator[Remark]:
@@ -108,8 +109,10 @@ def _topics(checked: CheckedMirror, surveyed: Survey) -> Iterator[Remark]:
             yield warning(str(unmatched), "list the existing topics: kafka-topics.sh --list")
 
 
-def _timings(_checked: CheckedMirror, surveyed: Survey) -> Iterator[Remark]:
+def _timings(checked: CheckedMirror, surveyed: Survey) -> Iterator[Remark]:
     timings = surveyed.timings
+    if checked.mirror.timings == "headers":
+        yield note(TIMES_ADDED)
     for name, create in sorted(timings.create.items()):
         settings = ", ".join(f"{key}={value}" for key, value in sorted(create.config.items()))
         yield note(

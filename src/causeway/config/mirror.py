@@ -186,12 +186,15 @@ class MirrorSettings(ConfigTable):
     carrier: CarrierChoice = Field(
         default="auto",
         description='Implementation that moves records: "native" is the fast one; "object" makes a Python '
-        'object of each record, which filters and provenance need. "auto" takes the fastest possible.',
+        "object of each record, which filters, provenance and timings in headers need. "
+        '"auto" takes the fastest possible.',
     )
     timings: Timings = Field(
         default="off",
         description='"topic": for each transaction and source partition a JSON record with offsets, times '
-        "and counts on the topic timings_<destination topic>, in the same transaction.",
+        "and counts on the topic timings_<destination topic>, in the same transaction. "
+        '"headers": each record gets the headers causeway-consumed and causeway-produced. Times are '
+        "milliseconds since the epoch.",
     )
     max_records_per_second: fields.Rate = Field(
         default=0, description="Maximum records per second of all shards together; 0 is no limit."
@@ -231,6 +234,13 @@ class MirrorSettings(ConfigTable):
             if (value := getattr(source, name)) is not None
         }
         return self.model_copy(update=overridden)
+
+    @field_validator("timings")
+    @classmethod
+    def _headers_need_objects(cls, value: Timings, info: ValidationInfo) -> Timings:
+        if value == "headers" and info.data.get("carrier") == "native":
+            raise ValueError('must be "off" or "topic" with carrier = "native"')
+        return value
 
     @property
     def start_at(self) -> Literal["earliest", "latest"] | int:

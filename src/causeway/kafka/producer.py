@@ -28,6 +28,7 @@ from causeway.kafka.produce_loop import ObjectProduceLoop, ProduceLoop
 from causeway.kafka.producer_client import ProducerClient
 from causeway.kafka.task_errors import Again
 from causeway.kafka.transaction import Transaction
+from causeway.rules.added_headers import AddedHeaders
 
 EncodedRecord = tuple[str, int, bytes, bytes]
 """A record of the ledger, the offset map or the timings: topic, partition, key, value."""
@@ -103,8 +104,8 @@ class DestinationProducer:
             self._guarantee.begin(self.client)
             self._begun = time.monotonic()
 
-    def replicate(self, messages: Any, states: PartitionStates, origin: bytes | None = None) -> None:
-        """Produce consumed messages, marked with their origin where one is given.
+    def replicate(self, messages: Any, states: PartitionStates, added: AddedHeaders | None = None) -> None:
+        """Produce consumed messages, with further headers where some are given.
 
         Messages of one partition come in offset order, without errors. They are released in any case: before
         a native consumer's handle ends, it waits for each of its messages, forever.
@@ -114,7 +115,7 @@ class DestinationProducer:
         except BaseException:
             self._loop.release(messages)
             raise
-        self._loop.replicate(messages, states, origin)
+        self._loop.replicate(messages, states, added)
         self.client.poll()
         failpoint.reach("after-produce")
 

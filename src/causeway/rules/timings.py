@@ -10,9 +10,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from causeway.core.position import Place, SourcePartition
+from causeway.rules.header_names import Headers
 from causeway.rules.offset_runs import OffsetRun
 
 TOPIC_PREFIX = "timings_"
+CONSUMED, PRODUCED = "causeway-consumed", "causeway-produced"
+TIMES_ADDED = (
+    f'timings = "headers": each record gets the headers {CONSUMED} and {PRODUCED}, so records at the'
+    " destination are not bit for bit those of the source"
+)
 
 
 def timings_topic(source: str, to: str) -> str:
@@ -55,6 +61,18 @@ class TransactionTimings:
         }
         key = f"{cluster}|{topic}|{partition}"
         return key.encode(), json.dumps(value, separators=(",", ":")).encode()
+
+
+def with_times(headers: Headers, consumed: int, produced: int) -> Headers:
+    """The headers with both times. Times of an earlier hop are replaced: each record has one of each."""
+    times = [(CONSUMED, str(consumed).encode()), (PRODUCED, str(produced).encode())]
+    return [*without_times(headers), *times]
+
+
+def without_times(headers: Headers) -> Headers:
+    if not any(name in (CONSUMED, PRODUCED) for name, _ in headers):
+        return headers
+    return [header for header in headers if header[0] not in (CONSUMED, PRODUCED)]
 
 
 def offsets_of(runs: Iterable[Sequence[OffsetRun]]) -> tuple[int, int]:
