@@ -50,6 +50,7 @@ DO = {
     "boundary": latency.boundary,
     "catch-up": catch_up.catch_up,
     "shards": throughput.shards,
+    "tls": throughput.tls,
     "spark-cluster": throughput.spark_cluster,
     "growth": growth.growth,
     "page": page_cost.page_cost,

@@ -8,7 +8,17 @@ from typing import TypeVar
 
 from bench.shapes import CENTRE, Shape, around, combinations
 
-MEASURES = ("throughput", "latency", "boundary", "catch-up", "shards", "spark-cluster", "growth", "page")
+MEASURES = (
+    "throughput",
+    "latency",
+    "boundary",
+    "catch-up",
+    "shards",
+    "tls",
+    "spark-cluster",
+    "growth",
+    "page",
+)
 
 T = TypeVar("T")
 

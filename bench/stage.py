@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
-from causeway.local_kafka import EmbeddedCluster
+from causeway.local_kafka import EmbeddedCluster, ListenerSecurity
+from support.certificates import Authority
 from support.process import eventually
 from support.world import UNBOUNDED
 
@@ -25,6 +27,7 @@ BROKERS = {
 }
 JVM = "-Xms1G -Xmx1G -server -XX:+UseG1GC -XX:MaxGCPauseMillis=20 -XX:InitiatingHeapOccupancyPercent=35"
 """As in Kafka's own start script: with longer GC pauses p99 would measure nothing else."""
+TLS = "TLS"  # the name of the listener
 _KAFKAS_OWN = ("__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata")
 _ONE_REQUEST = 200  # topics per create or delete request
 
@@ -80,11 +83,21 @@ def print_nothing(_error: object) -> None:
 
 
 @dataclass(frozen=True)
+class Encrypted:
+    """The same brokers by their listeners with TLS."""
+
+    source: str  # servers
+    destination: str
+    ca: Path
+
+
+@dataclass(frozen=True)
 class Stage:
     source: Side
     destination: Side
     directory: Path
     say: Callable[[str], None]
+    encrypted: Encrypted
 
     def place(self, *names: object) -> Path:
         """A directory for a run's logs and settings."""
@@ -108,9 +121,13 @@ def set_up(directory: Path, say: Callable[[str], None]) -> Iterator[Stage]:
     places = [directory / "clusters" / name for name in ("source", "destination")]
     for place in places:
         place.mkdir(parents=True)
+    authority = Authority(directory / "keys")
+    listeners = {TLS: ListenerSecurity().with_tls(authority.server("brokers").both)}
+    shared: dict[str, Any] = {"config": BROKERS, "java_options": JVM, "listeners": listeners}
     with (
-        EmbeddedCluster.start("source", config=BROKERS, java_options=JVM, directory=places[0]) as source,
-        EmbeddedCluster.start("destination", config=BROKERS, java_options=JVM, directory=places[1]) as there,
+        EmbeddedCluster.start("source", directory=places[0], **shared) as source,
+        EmbeddedCluster.start("destination", directory=places[1], **shared) as there,
     ):
         sides = Side(source.bootstrap_servers), Side(there.bootstrap_servers)
-        yield Stage(*sides, directory, say)
+        encrypted = Encrypted(source.servers_of(TLS), there.servers_of(TLS), authority.file)
+        yield Stage(*sides, directory, say, encrypted)

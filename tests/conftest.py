@@ -13,11 +13,13 @@ from hypothesis import settings
 
 from causeway.local_kafka import EmbeddedCluster
 from support import process, services
-from support.node_pool import started_nodes
+from support.node_pool import NAMES, proxies_of, started_nodes
 from support.process import LINES
+from support.proxy import Proxy
 from support.registry import shared_registry
 from support.secure_cluster import SecureCluster, secure_cluster
 from support.services import WithoutJava
+from support.shared_brokers import SHARED_BROKER
 from support.world import World
 
 # How long an example takes says nothing about a decision, and machines that test are busy.
@@ -90,21 +92,34 @@ def state_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture(scope="session")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCluster]:
     """A cluster of one broker for the whole session: do not stop it, and use a topic of your own."""
-    with EmbeddedCluster.start("source", directory=tmp_path_factory.mktemp("source")) as cluster:
+    with EmbeddedCluster.start(
+        "source", directory=tmp_path_factory.mktemp("source"), config=SHARED_BROKER
+    ) as cluster:
         yield cluster
 
 
 @pytest.fixture(scope="session")
 def destination(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCluster]:
     """The other side, under the same terms as `source`."""
-    with EmbeddedCluster.start("destination", directory=tmp_path_factory.mktemp("destination")) as cluster:
+    with EmbeddedCluster.start(
+        "destination", directory=tmp_path_factory.mktemp("destination"), config=SHARED_BROKER
+    ) as cluster:
         yield cluster
 
 
 @pytest.fixture(scope="session")
-def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, EmbeddedCluster]]:
+def node_proxies() -> Iterator[dict[str, Proxy]]:
+    """A proxy in front of each node, for `proxied_servers`. Heal those that you have used."""
+    with proxies_of(NAMES) as proxies:
+        yield proxies
+
+
+@pytest.fixture(scope="session")
+def nodes(
+    tmp_path_factory: pytest.TempPathFactory, node_proxies: dict[str, Proxy]
+) -> Iterator[dict[str, EmbeddedCluster]]:
     """Three clusters of one broker, the nodes of a source pool. `NodePool.close` starts them all again."""
-    with started_nodes(tmp_path_factory.mktemp("nodes")) as started:
+    with started_nodes(tmp_path_factory.mktemp("nodes"), proxies=node_proxies) as started:
         yield started
 
 

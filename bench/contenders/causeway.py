@@ -12,6 +12,7 @@ from typing import Any
 
 from bench.child import Child, Failed
 from bench.contenders.job import Job
+from bench.stage import Encrypted
 from causeway.config.toml import written
 from support.process import python_workers
 
@@ -25,6 +26,7 @@ class Causeway:
     mirror: Mapping[str, Any] = field(default_factory=dict)  # keys that differ from the defaults
     spark: Mapping[str, Any] = field(default_factory=dict)
     overrides: tuple[str, ...] = ()  # as for -X
+    encrypted: Encrypted | None = None  # listeners with TLS, in the place of the job's servers
     besides: Callable[[], Sequence[int]] = list  # processes of a Spark cluster
     keeps_all: bool = True
 
@@ -64,8 +66,8 @@ class Causeway:
             "topics": list(job.topics), "compression": job.compression, **self.mirror,
         }  # fmt: skip
         lines = [
-            f"[clusters.source]\nbootstrap_servers = {written(job.source)}",
-            f"[clusters.destination]\nbootstrap_servers = {written(job.destination)}",
+            *self._cluster("source", job.source),
+            *self._cluster("destination", job.destination),
             "[[mirrors]]",
             *(f"{key} = {written(value)}" for key, value in settings.items()),
         ]
@@ -75,6 +77,15 @@ class Causeway:
         path = job.directory / "mirror.toml"
         path.write_text("\n".join(lines) + "\n")
         return path
+
+    def _cluster(self, alias: str, servers: str) -> list[str]:
+        if self.encrypted is None:
+            return [f"[clusters.{alias}]", f"bootstrap_servers = {written(servers)}"]
+        return [
+            f"[clusters.{alias}]",
+            f"bootstrap_servers = {written(getattr(self.encrypted, alias))}",
+            f"tls.ca = {written(str(self.encrypted.ca))}",
+        ]
 
     def arrives_in(self, topic: str) -> str:
         return topic

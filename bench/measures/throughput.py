@@ -22,6 +22,7 @@ from bench.watch import until_arrived
 from support.spark_cluster import SparkCluster
 
 SHARDS = (1, 2, 4)
+WITHOUT_TLS, WITH_TLS = "without TLS", "TLS on both sides"
 SPARK_WORKERS = 2
 
 
@@ -53,6 +54,20 @@ def shards(bench: Bench) -> None:
     for number in range(bench.scale.rounds):
         for case, mirror in rotated(variants, number):
             replicate(bench, mirror, filled, original, Sample("shards", case, mirror.name, number))
+    bench.stage.clean()
+
+
+def tls(bench: Bench) -> None:
+    """Causeway without TLS and with TLS on both sides, in turns."""
+    variants = [
+        (WITHOUT_TLS, bench.causeway),
+        (WITH_TLS, replace(bench.causeway, encrypted=bench.stage.encrypted)),
+    ]
+    bench.stage.say("TLS on both sides")
+    filled, original = filling(bench, CENTRE)
+    for number in range(bench.scale.rounds):
+        for case, mirror in rotated(variants, number):
+            replicate(bench, mirror, filled, original, Sample("tls", case, mirror.name, number))
     bench.stage.clean()
 
 

@@ -25,7 +25,7 @@ def tables(run: Run) -> list[Table]:
     """The tables that have data."""
     every = [
         headline(run), factors(run), processor(run), latency(run), catch_up(run), growth(run),
-        page_cost(run), shards(run), goal_table(run),
+        page_cost(run), shards(run), tls(run), goal_table(run),
     ]  # fmt: skip
     return [table for table in every if table.rows]
 
@@ -143,6 +143,26 @@ def shards(run: Run) -> Table:
     header = ("Causeway", "records/s", "CPU s per million", "memory MB", "first record s")
     note = "On few cores this shows that it works, not that it scales."
     return Table("Shards, and a Spark cluster", header, tuple(rows), note=note)
+
+
+def tls(run: Run) -> Table:
+    """Causeway with TLS on both sides beside itself without, in the same rounds."""
+
+    def row(case: str, system: str) -> tuple[str, ...]:
+        pace, plain = (run.median("tls", each, system, "records_per_second") for each in (case, cases[0]))
+        return (
+            case,
+            ranged(run.spread("tls", case, system, "records_per_second")),
+            f"{pace / plain:.2f}" if pace and plain else NOTHING,
+            shown(run.spread("tls", case, system, "cpu_per_million"), "{:.2f}"),
+            shown(run.spread("tls", case, system, "memory_megabytes"), "{:,.0f}"),
+        )
+
+    cases = sorted(run.cases("tls"), key=lambda case: "without" not in case)
+    rows = tuple(row(case, system) for case in cases for system in run.systems("tls"))
+    header = ("Causeway", "records/s (lowest – highest)", "of that without", "CPU s per million", "memory MB")
+    note = "The brokers, on the same cores, encrypt too: what they spend is not in the CPU of this table."
+    return Table("TLS on both sides", header, rows, note=note)
 
 
 def goal_table(run: Run) -> Table:

@@ -80,6 +80,7 @@ def test_a_mirror_of_one_node_continues_with_the_pool(pool: NodePool) -> None:
     assert run_verify(config).exit_code == 0
 
 
+@pytest.mark.long
 def test_the_digest_that_was_adopted_is_compared(pool: NodePool) -> None:
     """Other records before the position on a node, since the adoption: it is not read."""
     topic, config = replicated(pool)
@@ -150,6 +151,7 @@ def test_a_node_without_a_partition_is_refused(pool: NodePool) -> None:
     assert f"{topic}[2]: n1 does not have it" in refused.stderr
 
 
+@pytest.mark.long
 def test_a_node_that_lags_is_compared_up_to_its_end(pool: NodePool) -> None:
     topic = pool.topic()
     pool.write(topic, pool.world.numbers(400, 2))
@@ -167,6 +169,7 @@ def test_a_node_that_lags_is_compared_up_to_its_end(pool: NodePool) -> None:
     pool.assert_delivered(topic)
 
 
+@pytest.mark.long
 def test_a_node_that_does_not_respond_is_not_adopted(pool: NodePool) -> None:
     _, config = replicated(pool)
     pool.kill("n1")
@@ -198,6 +201,7 @@ def test_a_mirror_that_began_with_the_pool_has_nothing_to_adopt(pool: NodePool) 
     assert causeway("adopt", config, "--from", "pool", "--yes").returncode == 3
 
 
+@pytest.mark.long
 def test_another_tools_destination_is_taken_over_with_a_pool_as_source(pool: NodePool) -> None:
     topic = pool.topic()
     pool.world.topic(on="destination", partitions=2)
@@ -220,6 +224,7 @@ def test_another_tools_destination_is_taken_over_with_a_pool_as_source(pool: Nod
     assert set(pool.world.ledger().pools[POOL].members) == {"n1", "n2"}
 
 
+@pytest.mark.long
 def test_a_pool_that_was_renamed_keeps_what_is_known_of_its_nodes(pool: NodePool) -> None:
     """Topic id and leader epoch of a position are of the node that was read, not of the first one."""
     topic = pool.topic()

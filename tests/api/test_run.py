@@ -43,6 +43,9 @@ def test_results_and_pauses_and_nothing_is_left(world: World, program: Program) 
                     return len(os.listdir("/proc/self/task"))
 
                 import causeway.api.runner, confluent_kafka, pyarrow
+                from causeway.kafka import abandoned_clients
+                abandoned_clients.watch()  # one thread that stays, for all clients of the process
+                threads = threading.enumerate()
                 before = native_threads()
                 with causeway.Runner(CONFIG) as runner:
                     until(lambda: runner.status().mirrors[0].lag_records == 0, "caught up")
@@ -53,7 +56,8 @@ def test_results_and_pauses_and_nothing_is_left(world: World, program: Program) 
                     assert [one.mirror for one in runner.progress()] == [runner.status().mirrors[0].name]
                 result = runner.wait()
                 assert runner.status().mirrors[0].delivered == 150
-                assert threading.enumerate() == [threading.main_thread()], threading.enumerate()
+                assert threading.enumerate() == threads, threading.enumerate()
+                assert len(threads) == 2, threads
                 until(lambda: native_threads() <= before, f"{before} threads, not {native_threads()}")
                 print("result", result.records, result.mirrors[0].state, result.stopped)
                 """,

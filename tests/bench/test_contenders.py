@@ -17,6 +17,7 @@ from bench.contenders.job import Job
 from bench.contenders.kafka_tools import consumed, sent
 from bench.contenders.mirrormaker import MirrorMaker2, tasks
 from bench.contenders.others import Other, filled, placeholders, read
+from bench.stage import Encrypted
 from bench.usage import used
 from causeway.config import load
 
@@ -31,6 +32,13 @@ def test_causeways_file_is_one_that_it_reads(job: Job) -> None:
     [found] = load(mirror.write(job), []).mirrors
     assert (found.name, found.shards, found.compression) == ("b-1", 4, "lz4")
     assert mirror.settings(job)["shards"] == "4"
+
+
+def test_with_tls_it_has_the_other_listeners_and_their_authority(job: Job) -> None:
+    encrypted = Encrypted("here:11", "there:12", Path("/keys/ca.pem"))
+    clusters = load(Causeway(encrypted=encrypted).write(job)).clusters
+    assert [cluster.bootstrap_servers for cluster in clusters.values()] == ["here:11", "there:12"]
+    assert [cluster.tls.ca for cluster in clusters.values() if cluster.tls] == ["/keys/ca.pem"] * 2
 
 
 def test_mirrormaker_has_the_same_work_in_both_deliveries(job: Job) -> None:

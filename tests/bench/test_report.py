@@ -8,7 +8,7 @@ import pytest
 
 from bench.report.goals import goals
 from bench.report.page import BEGIN, END, by_hand, page, publish
-from bench.report.tables import factors, headline, latency, markdown, ranged, tables
+from bench.report.tables import factors, headline, latency, markdown, ranged, tables, tls
 from bench.samples import Run, Sample
 from bench.shapes import CENTRE
 
@@ -169,3 +169,15 @@ def test_settings_and_machine_are_on_the_page() -> None:
     assert "tasks.max = 4" in text
     assert "| cores | 2 |" in text
     assert "2030-01-02" in text
+
+
+def test_tls_is_compared_with_the_rounds_without_it() -> None:
+    def sample(case: str, number: int, pace: float) -> Sample:
+        return Sample("tls", case, "causeway", number, {"records_per_second": pace, "cpu_per_million": 1.5})
+
+    rounds = [sample("TLS on both sides", 0, 600.0), sample("without TLS", 0, 800.0)]
+    table = tls(Run("2030", "bench", samples=rounds))
+    assert table.rows == (
+        ("without TLS", "800", "1.00", "1.50", "–"), ("TLS on both sides", "600", "0.75", "1.50", "–"),
+    )  # fmt: skip
+    assert tls(Run("2030", "bench")).rows == ()

@@ -78,6 +78,11 @@ class CheckSetup:
                 for key, value in properties.items()
                 if key != "bootstrap.servers"
             )
+            + (
+                f"[clusters.{alias}.sasl]\nunsafe = true\n"
+                if properties.get("sasl.mechanism") == "PLAIN"
+                else ""
+            )
             for alias, properties in self.clusters.items()
         ]
         path.write_text("".join([*tables, *mirrors]))
@@ -151,6 +156,11 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCluste
         },
     ) as cluster:
         yield cluster
+
+
+def _is_unsafe(properties: Mapping[str, str]) -> bool:
+    """Must the configuration allow it explicitly?"""
+    return properties.get("security.protocol") == "SASL_PLAINTEXT"
 
 
 def login(cluster: EmbeddedCluster, password: str) -> dict[str, str]:

@@ -92,7 +92,7 @@ def test_a_password_by_reference_is_no_finding(
 def test_a_property_that_no_client_accepts_is_one_finding(setup: CheckSetup) -> None:
     setup.clusters["odd"] = {
         **setup.clusters["src"],
-        "ssl.ca.location": "/no/such/file",
+        "ssl.cipher.suites": "none-of-these",
         "security.protocol": "SSL",
     }
     result = setup.check(setup.config("t", source="odd"))

@@ -117,6 +117,7 @@ def test_equal_nodes(pool: NodePool) -> None:
     assert not report.about(pool.world.mirror, "warning")
 
 
+@pytest.mark.long
 def test_a_node_that_does_not_respond_prevents_nothing(pool: NodePool) -> None:
     topic = pool.topic()
     pool.write(topic, pool.world.numbers(100, 2))

@@ -46,6 +46,7 @@ def test_no_process_responds(typed: Type, configure: Configure, unreachable: str
         (b'{"mirrors": 3, "findings": []}', 200, "its response does not match Causeway's API"),
         (b'{"message": "unauthorized"}', 401, "it returns HTTP 401"),
         (b"\xff\xfe", 200, "it returns text/html (HTTP 200), not JSON"),
+        (b"[" * 100_000, 200, "it returns text/html (HTTP 200), not JSON"),
     ],
 )
 def test_another_program_on_that_port_is_one_line(

@@ -126,6 +126,7 @@ def test_the_older_sample_maps_filters_and_resumes_on_another_node(pool: NodePoo
     eventually(lambda: committed(pool.world.servers["n2"], group, topic, 2) == ends, "the group shows no lag")
 
 
+@pytest.mark.long
 def test_no_node_responds_at_the_start(pool: NodePool, tmp_path: Path) -> None:
     topic = pool.topic()
     (tmp_path / "config.toml").write_text(newer(pool, topic))

@@ -67,6 +67,7 @@ def test_the_pages_sample_with_the_pages_commands(world: World, tmp_path: Path) 
     assert world.read(copy) == {0: [], 1: []}
 
 
+@pytest.mark.long
 def test_a_plugin_of_the_file_in_failover_mode(world: World, tmp_path: Path) -> None:
     """The older generation's map and configuration; a dead node comes first."""
     topic, copy = world.topic("t", 2), world.name("copy")

@@ -137,6 +137,11 @@ def test_user_and_password_in_an_address_are_left_out(password: str) -> None:
     assert redact("a.url", f"https://me:{password}@host:1/path") == "https://***@host:1/path"
 
 
+@pytest.mark.parametrize("servers", ["me:cAnArY@host:1", "a:1,me:c@nArY@host:1", "me:cAn//ArY@host:1"])
+def test_user_and_password_before_a_server_are_left_out(servers: str) -> None:
+    assert redact("servers", servers) == "***@host:1"
+
+
 @pytest.mark.parametrize("value", ["a:9092,b:9092", "keyword", "tokens of orders", "the basic one", "a@b"])
 def test_other_values_are_shown(value: str) -> None:
     assert redact("linger.ms", value) == value

@@ -13,24 +13,22 @@ from __future__ import annotations
 import argparse
 import contextlib
 import itertools
-import json
 import shutil
 import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from confluent_kafka import KafkaException
-from rich.console import Console
 
 from causeway import __version__
 from causeway.local_kafka import DEFAULT_VERSION, EmbeddedCluster
 from faults.contenders import CONTENDERS, Contender, Entry
 from faults.events import Fault, Lag
-from faults.fault_outcome import FaultOutcome, examples, said, table
+from faults.fault_outcome import RESULT, FaultOutcome, examples, exit_code, said, show
 from faults.invariant_result import Report
 from faults.scenario import Scenario
 from faults.schedules import SCHEDULE, TOPICS, MirrorTarget, Scheduled
@@ -41,7 +39,6 @@ from support.proxy import Proxy
 BROKERS = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000"}
 AFTERWARDS = 100  # records that are written after a fault
 LOOK_MS = 300
-RESULT = "result.json"
 OURS = "causeway"
 
 
@@ -74,8 +71,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             done.append(put_through(arena, fault, entry))
             print(f"{fault.name} {entry.name}: {done[-1].seconds:.0f} s", file=sys.stderr, flush=True)
     proxy.close()
-    show(asked.directory)
-    return exit_code(done)
+    report_all(asked.directory)
+    return exit_code(done, OURS)
 
 
 def put_through(arena: Arena, fault: Scheduled, entry: Entry) -> FaultOutcome:
@@ -147,18 +144,10 @@ def come_to_rest(scenario: Scenario, mirror: Contender, patience: float) -> bool
     return scenario.unseen.count() == 0 and mirror.alive
 
 
-def exit_code(outcomes: Sequence[FaultOutcome]) -> int:
-    """1 if Causeway shows an anomaly or could not be checked; other mirrors do not count."""
-    return int(any(not one.clean for one in outcomes if one.mirror == OURS))
-
-
-def show(directory: Path) -> None:
-    """Print the table of everything that was run into a directory, and write results.json."""
-    outcomes = [FaultOutcome.read(path) for path in sorted(directory.glob(f"*/*/{RESULT}"))]
-    (directory / "results.json").write_text(json.dumps([asdict(one) for one in outcomes], indent=1))
+def report_all(directory: Path) -> None:
+    """Print the table of everything that was run into a directory."""
     faults, mirrors = ([(one.name, one.title) for one in group] for group in (SCHEDULE, CONTENDERS))
-    Console(width=None if sys.stdout.isatty() else 160).print(table(outcomes, faults, mirrors))
-    print(f"histories, verdicts and logs: {directory}")
+    show(directory, faults, mirrors, "The same faults, the same checker")
 
 
 @contextlib.contextmanager

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from rich.console import Console
 from rich.table import Table
 
 from faults.events import Verdict
@@ -22,6 +24,9 @@ WORDS = {
     "no-recovery": "lag stays", "source-topics-changed": "topics made on the source",
 }  # fmt: skip
 """Anomaly → its words in a cell; others keep their names."""
+RESULT = "result.json"
+Names = Sequence[tuple[str, str]]
+"""Name on the command line, and title."""
 SUMMARIES = ("not-converged", "lag-left")
 """Anomalies of partitions whose records I1 has already named."""
 
@@ -40,6 +45,8 @@ class FaultOutcome:
     trouble: str = ""  # why the scenario could not be completed
     seconds: float = 0.0
     versions: dict[str, str] = field(default_factory=dict)
+    next_ms: int | None = None  # from the fault to the first record that was written after it
+    notes: list[str] = field(default_factory=list)
 
     def write(self, path: Path) -> None:
         path.write_text(json.dumps(asdict(self), indent=1))
@@ -91,16 +98,35 @@ def cell(outcome: FaultOutcome) -> list[str]:
         lines.append(f"not brought to its end: {outcome.trouble}")
     if outcome.recovery_ms is not None:
         lines.append(f"zero lag after {outcome.recovery_ms / 1000:.1f} s")
-    return lines
+    if outcome.next_ms is not None:
+        lines.append(f"next record after {outcome.next_ms / 1000:.1f} s")
+    return [*lines, *outcome.notes]
+
+
+def exit_code(outcomes: Iterable[FaultOutcome], ours: str) -> int:
+    """1 if Causeway shows an anomaly or could not be checked; other mirrors do not count."""
+    return int(any(not outcome.clean for outcome in outcomes if outcome.mirror == ours))
+
+
+def show(directory: Path, faults: Names, mirrors: Names, title: str) -> None:
+    """Print the table of everything that was run into a directory; write results.json and summary.txt."""
+    outcomes = [FaultOutcome.read(path) for path in sorted(directory.glob(f"*/*/{RESULT}"))]
+    (directory / "results.json").write_text(json.dumps([asdict(outcome) for outcome in outcomes], indent=1))
+    shown = table(outcomes, faults, mirrors, title)
+    with (directory / "summary.txt").open("w") as summary:
+        Console(file=summary, width=160).print(shown)
+    Console(width=None if sys.stdout.isatty() else 160).print(shown)
+    print(f"histories, verdicts and logs: {directory}")
 
 
 def table(
-    outcomes: Iterable[FaultOutcome], faults: Sequence[tuple[str, str]], mirrors: Sequence[tuple[str, str]]
-) -> Table:
+    outcomes: Iterable[FaultOutcome], faults: Names, mirrors: Names,
+    title: str = "The same faults, the same checker",
+) -> Table:  # fmt: skip
     """Faults down, mirrors across; (name, title) of each, omits those that were never run."""
     found = {(one.fault, one.mirror): one for one in outcomes}
     columns = [(name, title) for name, title in mirrors if any(mirror == name for _, mirror in found)]
-    shown = Table(title="The same faults, the same checker", show_lines=True)
+    shown = Table(title=title, show_lines=True)
     shown.add_column("fault", max_width=24)
     for _, title in columns:
         shown.add_column(title, overflow="fold")

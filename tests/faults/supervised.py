@@ -64,6 +64,12 @@ class SoakScenario(Scenario):
         self.said = Verdicts(self.servers["destination"], self.mirror.name)
         self.unseen.excuses_stops = False
         self.start(topics={self.topic(suffix): count for suffix, count in TOPICS.items()})
+        # Recreated before its partitions have a position, a topic is no recreated one for the mirror.
+        partitions = {(topic, number) for topic, count in self.topics.items() for number in range(count)}
+        self.until(
+            lambda: partitions <= {(s.topic, s.partition) for s in self.mirror.ledger().positions},
+            "every partition has a position",
+        )
 
     def until(self, condition: Callable[[], object], what: str, seconds: float = 60.0) -> None:
         def holds() -> object:

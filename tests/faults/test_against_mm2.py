@@ -13,10 +13,10 @@ from rich.console import Console
 
 from causeway.local_kafka.properties import render
 from faults import checker
-from faults.against_mm2 import exit_code, show
+from faults.against_mm2 import OURS, report_all
 from faults.contenders import CONTENDERS, MirrorMaker
 from faults.events import Verdict
-from faults.fault_outcome import WORDS, FaultOutcome, cell, table
+from faults.fault_outcome import WORDS, FaultOutcome, cell, exit_code, table
 from faults.history import Journal
 from faults.scenario import Scenario
 from faults.schedules import SCHEDULE
@@ -154,12 +154,12 @@ def test_a_failed_task_is_told_by_its_innermost_cause() -> None:
 def test_a_scenario_that_was_not_brought_to_its_end_does_not_look_like_a_good_one() -> None:
     unfinished = outcome(mirror="causeway", trouble="not within 90 s: 50 records have arrived")
     assert cell(unfinished) == ["not brought to its end: not within 90 s: 50 records have arrived"]
-    assert exit_code([unfinished]) == 1
+    assert exit_code([unfinished], OURS) == 1
 
 
 def test_the_exit_code_is_about_causeway() -> None:
-    assert exit_code([outcome(anomalies={"lost": 1}), outcome(mirror="causeway")]) == 0
-    assert exit_code([outcome(), outcome(mirror="causeway", anomalies={"repeated": 1})]) == 1
+    assert exit_code([outcome(anomalies={"lost": 1}), outcome(mirror="causeway")], OURS) == 0
+    assert exit_code([outcome(), outcome(mirror="causeway", anomalies={"repeated": 1})], OURS) == 1
 
 
 def test_mirrors_stand_side_by_side_and_what_was_not_run_is_left_out() -> None:
@@ -184,7 +184,8 @@ def test_a_schedule_can_be_run_in_pieces(tmp_path: Path, capsys: pytest.CaptureF
         place = tmp_path / one.fault / one.mirror
         place.mkdir(parents=True)
         one.write(place / "result.json")
-    show(tmp_path)
+    report_all(tmp_path)
     shown = capsys.readouterr().out
     assert "no anomaly" in shown and "2 lost" in shown
     assert [one["fault"] for one in json.loads((tmp_path / "results.json").read_text())] == ["cut", "kill"]
+    assert "2 lost" in (tmp_path / "summary.txt").read_text()

@@ -265,7 +265,7 @@ DAYS = [
     on("destination", all_away),
     on("destination", leader_dies_with_what_it_alone_has, delivery="at-least-once"),
     on("destination", leader_killed, delivery="at-least-once"),
-    on("source", leader_lost, deep=False),
+    on("source", leader_lost),
     on("source", leader_killed, leaders_elected),
     on("source", leader_stopped, leaders_elected),
     on("source", leader_held),

@@ -132,6 +132,7 @@ def test_at_least_once_is_killed_between_offset_map_and_ledger(
     scenario, mirror = new_scenario(
         terms=Terms("at-least-once", replay=2 * most), env=failing("after-map", 30, "stop", flag),
         delivery=before or "at-least-once", max_transaction_records=most,
+        heartbeat="5s",  # a worker that has stopped is not replaced before everything is killed
     )  # fmt: skip
     with scenario:
         scenario.start()

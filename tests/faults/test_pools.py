@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from causeway.local_kafka import EmbeddedCluster
-from support.node_pool import NAMES, NodePool
-from support.process import Causeway
+from faults.arrivals import Arrivals
+from faults.checker import RECORDS
+from faults.pool_history import judge
+from support.node_pool import NAMES, TWO, NodePool, Traffic
+from support.process import Causeway, eventually
+from support.proxy import Proxy
 
 
 @pytest.fixture
@@ -22,32 +26,33 @@ def pool(
     pool.close()
 
 
-class Traffic:
-    """Writes to all nodes in the background, until it is told to end."""
+@contextmanager
+def measured(
+    pool: NodePool, topic: str, fault: str, act: Callable[[], object], number: Callable[[], int]
+) -> Iterator[None]:
+    """Act; print the time from there to the first record from a number on that a reader of the copy gets."""
+    arrivals = Arrivals(pool.world.servers["destination"], topic)
+    try:
+        arrivals.after(act, number)
+        yield
+        eventually(lambda: arrivals.timing.next_ms is not None, "a reader gets a record")
+    finally:
+        arrivals.close()
+    print(f"fault={fault} next_record={arrivals.timing.next_ms}ms", flush=True)
 
-    def __init__(self, pool: NodePool, topic: str, start: int = 0) -> None:
-        self._pool, self._topic, self._next = pool, topic, start
-        self._ending = threading.Event()
-        self._thread = threading.Thread(target=self._write, daemon=True)
-        self._thread.start()
 
-    def _write(self) -> None:
-        while not self._ending.wait(0.02):
-            records = self._pool.world.numbers(20, 2, self._next)
-            self._pool.send(self._topic, records)
-            self._next += 20
-
-    def end(self) -> int:
-        """Returns how many records were written to the topic."""
-        self._ending.set()
-        self._thread.join()
-        return len(self._pool.written[self._topic])
+def _assert_delivered(pool: NodePool, topic: str) -> None:
+    """By comparison with what was written, and by the checker of all fault tests."""
+    pool.assert_delivered(topic)
+    servers = pool.world.servers["destination"]
+    judge(pool.world.directory, servers, topic, pool.written[topic]).require(*RECORDS)
 
 
 def _arrived(run: Causeway, pool: NodePool, records: int, what: str) -> None:
     run.until(lambda: pool.delivered() >= records, what)
 
 
+@pytest.mark.deep
 def test_the_first_node_is_read_and_everything_arrives(pool: NodePool) -> None:
     topic = pool.topic()
     pool.write(topic, pool.world.numbers(2_000, 2))
@@ -56,10 +61,10 @@ def test_the_first_node_is_read_and_everything_arrives(pool: NodePool) -> None:
     }  # for a busy machine: a node that responds late is not the first fit one
     pool.world.carry_all(pool.config([topic], patient))
     assert pool.reading_from() == {"n1"}
-    pool.assert_delivered(topic)
+    _assert_delivered(pool, topic)
     pool.write(topic, pool.world.numbers(500, 2, 2_000))
     pool.world.carry_all(pool.config([topic]))
-    pool.assert_delivered(topic)
+    _assert_delivered(pool, topic)
 
 
 @pytest.mark.parametrize("fault", ["kill", pytest.param("pause", marks=pytest.mark.deep)])
@@ -71,14 +76,34 @@ def test_a_node_that_dies_or_hangs_is_left(pool: NodePool, fault: str) -> None:
     traffic = Traffic(pool, topic, 1_000)
     _arrived(run, pool, 1_500, "new records arrive")
 
-    getattr(pool, fault)("n1")
-    before = pool.delivered()
-    _arrived(run, pool, before + 1_000, "records arrive from another node")
+    with measured(pool, topic, fault, lambda: getattr(pool, fault)("n1"), lambda: traffic.next):
+        _arrived(run, pool, pool.delivered() + 1_000, "records arrive from another node")
     run.until(lambda: pool.reading_from() <= {"n2", "n3"}, "no shard reads n1 any more")
     written = traffic.end()
     _arrived(run, pool, written, "all of them have arrived")
     assert run.stop() == 0, run.output
-    pool.assert_delivered(topic)
+    _assert_delivered(pool, topic)
+
+
+@pytest.mark.deep
+def test_a_node_that_is_cut_off_is_left(pool: NodePool, node_proxies: dict[str, Proxy]) -> None:
+    topic = pool.topic()
+    pool.world.servers["n1"] = pool.nodes["n1"].proxied_servers
+    pool.write(topic, pool.world.numbers(1_000, 2))
+    run = pool.world.run(pool.config([topic]))
+    _arrived(run, pool, 1_000, "what is there has arrived")
+    assert pool.reading_from() == {"n1"}
+    traffic = Traffic(pool, topic, 1_000)
+    _arrived(run, pool, 1_500, "new records arrive")
+    try:
+        with measured(pool, topic, "cut", node_proxies["n1"].cut, lambda: traffic.next):
+            _arrived(run, pool, pool.delivered() + 1_000, "records arrive from another node")
+        run.until(lambda: pool.reading_from() <= {"n2", "n3"}, "no shard reads n1 any more")
+    finally:
+        node_proxies["n1"].heal()
+    _arrived(run, pool, traffic.end(), "all of them have arrived")
+    assert run.stop() == 0, run.output
+    _assert_delivered(pool, topic)
 
 
 @pytest.mark.deep
@@ -88,13 +113,12 @@ def test_the_next_node_dies_while_the_mirror_moves_to_it(pool: NodePool) -> None
     run = pool.world.run(pool.config([topic]))
     _arrived(run, pool, 1_000, "what is there has arrived")
     traffic = Traffic(pool, topic, 1_000)
-    pool.kill("n1")
-    pool.kill("n2")
-    _arrived(run, pool, pool.delivered() + 1_000, "records arrive from the third node")
+    with measured(pool, topic, "kill both", lambda: [*map(pool.kill, TWO)], lambda: traffic.next):
+        _arrived(run, pool, pool.delivered() + 1_000, "records arrive from the third node")
     run.until(lambda: pool.reading_from() == {"n3"}, "all shards read n3")
     _arrived(run, pool, traffic.end(), "all of them have arrived")
     assert run.stop() == 0, run.output
-    pool.assert_delivered(topic)
+    _assert_delivered(pool, topic)
 
 
 @pytest.mark.deep
@@ -108,10 +132,13 @@ def test_all_nodes_are_gone_and_one_comes_back(pool: NodePool) -> None:
         pool.kill(node)
     run.until(lambda: "no node of the pool" in run.output, "it says that no node can be read from")
     pool.nodes["n3"].start_brokers()
-    pool.write(topic, pool.world.numbers(300, 2, 1_200), to=["n3"])
-    _arrived(run, pool, 1_500, "records arrive from the node that came back")
+    late = pool.world.numbers(300, 2, 1_200)
+    with measured(
+        pool, topic, "all gone, one is back", lambda: pool.write(topic, late, ["n3"]), lambda: 1_200
+    ):
+        _arrived(run, pool, 1_500, "records arrive from the node that came back")
     assert run.stop() == 0, run.output
-    pool.assert_delivered(topic)
+    _assert_delivered(pool, topic)
 
 
 def test_a_node_that_lags_is_left_and_one_before_the_position_is_not_chosen(pool: NodePool) -> None:
@@ -123,12 +150,13 @@ def test_a_node_that_lags_is_left_and_one_before_the_position_is_not_chosen(pool
     _arrived(run, pool, 1_000, "what is there has arrived")
     pool.write(topic, pool.world.numbers(200, 2, 1_000), to=["n1", "n3"])
     _arrived(run, pool, 1_200, "n1 has more than n2")
-    pool.write(topic, pool.world.numbers(800, 2, 1_200), to=["n3"])
-    _arrived(run, pool, 2_000, "n3 is read, which has more than n1")
+    late = pool.world.numbers(800, 2, 1_200)
+    with measured(pool, topic, "lag", lambda: pool.write(topic, late, ["n3"]), lambda: 1_200):
+        _arrived(run, pool, 2_000, "n3 is read, which has more than n1")
     run.until(lambda: pool.reading_from() == {"n3"}, "all shards read n3")
     assert "n1 is lagging" in run.output
     assert run.stop() == 0, run.output
-    pool.assert_delivered(topic)
+    _assert_delivered(pool, topic)
 
 
 @pytest.mark.deep
@@ -151,7 +179,7 @@ def test_a_node_that_is_ahead_in_sum_and_short_on_one_partition_is_not_chosen(po
     run.until(lambda: pool.reading_from() == {"n3"}, "all shards read n3")
     assert run.stop() == 0, run.output
     pool.written[topic] += more
-    pool.assert_delivered(topic)
+    _assert_delivered(pool, topic)
 
 
 def test_a_node_with_other_data_at_the_same_offsets_is_refused(pool: NodePool) -> None:
@@ -164,13 +192,15 @@ def test_a_node_with_other_data_at_the_same_offsets_is_refused(pool: NodePool) -
     pool.finish("n3")
     run = pool.world.run(pool.config([topic]))
     _arrived(run, pool, 1_000, "what is there has arrived")
-    pool.kill("n1")
-    run.until(lambda: "has another record at offset" in run.output, "n2 is refused, with coordinates")
-    pool.write(topic, pool.world.numbers(200, 2, 1_000), to=["n3"])
-    _arrived(run, pool, 1_200, "n3 is read")
+    with measured(
+        pool, topic, "kill, and the next one has other data", lambda: pool.kill("n1"), lambda: 1_000
+    ):
+        pool.write(topic, pool.world.numbers(200, 2, 1_000), to=["n3"])
+        run.until(lambda: "has another record at offset" in run.output, "n2 is refused, with coordinates")
+        _arrived(run, pool, 1_200, "n3 is read")
     run.until(lambda: pool.reading_from() == {"n3"}, "all shards read n3")
     assert run.stop() == 0, run.output
-    pool.assert_delivered(topic)
+    _assert_delivered(pool, topic)
 
 
 @pytest.mark.deep
@@ -183,7 +213,7 @@ def test_a_node_whose_log_begins_after_the_position_is_not_chosen(pool: NodePool
     pool.kill("n1")
     pool.world.carry_all(pool.config([topic]))
     assert pool.reading_from() == {"n3"}
-    pool.assert_delivered(topic)
+    _assert_delivered(pool, topic)
 
 
 @pytest.mark.deep
@@ -204,7 +234,7 @@ def test_slow_responses_are_no_reason_to_move(pool: NodePool) -> None:
     _arrived(run, pool, traffic.end(), "all of them have arrived")
     assert pool.reading_from() == before
     assert run.stop() == 0, run.output
-    pool.assert_delivered(topic)
+    _assert_delivered(pool, topic)
 
 
 @pytest.mark.parametrize(
@@ -225,7 +255,7 @@ def test_the_mirror_is_killed_while_it_moves(pool: NodePool, step: str, tmp_path
     pool.write(topic, pool.world.numbers(3_000, 2, 3_000), to=["n2", "n3"])
     first.process.wait(60)
     pool.world.carry_all(config)
-    pool.assert_delivered(topic)
+    _assert_delivered(pool, topic)
 
 
 @pytest.mark.deep
@@ -247,7 +277,7 @@ def test_a_topic_that_grows_on_one_node_first(pool: NodePool) -> None:
     pool.write(topic, pool.world.numbers(100, 2, 1_100), to=["n2", "n3"])
     _arrived(run, pool, 1_200, "a node that has it now is read")
     assert run.stop() == 0, run.output
-    pool.assert_delivered(topic)
+    _assert_delivered(pool, topic)
 
 
 def test_positions_of_one_cluster_do_not_become_a_pools_silently(pool: NodePool) -> None:
@@ -259,7 +289,7 @@ def test_positions_of_one_cluster_do_not_become_a_pools_silently(pool: NodePool)
     assert run.wait() == 6, run.output
     assert "causeway adopt CONFIG --from pool" in run.output
     pool.world.carry_all(single)
-    pool.assert_delivered(topic)
+    _assert_delivered(pool, topic)
 
 
 @pytest.mark.deep
@@ -274,7 +304,7 @@ def test_another_cluster_under_a_nodes_name_is_not_read(pool: NodePool) -> None:
     run = pool.world.carry_all(pool.config([topic]))
     assert '"n1" is another cluster than before' in run.output
     assert pool.reading_from() == {"n3"}
-    pool.assert_delivered(topic)
+    _assert_delivered(pool, topic)
 
 
 @pytest.mark.deep
@@ -294,9 +324,10 @@ def test_a_rejected_node_is_not_read_while_no_other_one_can_be(pool: NodePool) -
     pool.write(topic, pool.world.numbers(200, 2, 1_000), to=["n1"])
     _arrived(run, pool, 1_200, "n1 is read again")
     assert run.stop() == 0, run.output
-    pool.assert_delivered(topic)
+    _assert_delivered(pool, topic)
 
 
+@pytest.mark.deep
 def test_a_node_that_lacks_records_gets_them_later(pool: NodePool) -> None:
     """The node that was read is removed: the other one is no truncated log, it has to catch up."""
     topic = pool.topic()
@@ -309,4 +340,32 @@ def test_a_node_that_lacks_records_gets_them_later(pool: NodePool) -> None:
     pool.write(topic, pool.world.numbers(100, 2, 1_100), to=["n2"])
     _arrived(run, pool, 1_200, "n2 is read as soon as it has everything")
     assert run.stop() == 0, run.output
-    pool.assert_delivered(topic)
+    _assert_delivered(pool, topic)
+
+
+def test_a_run_with_an_end_replicates_what_any_fit_node_has(pool: NodePool) -> None:
+    """n1 gets no more records, and lags by less than the threshold: the run ends on n2."""
+    topic = pool.topic()
+    pool.write(topic, pool.world.numbers(1_000, 2))
+    pool.write(topic, pool.world.numbers(100, 2, 1_000), to=["n2"])
+    run = pool.world.carry_all(pool.config([topic], shards=1))
+    assert pool.delivered() == 1_100, run.output
+    assert pool.reading_from() == {"n2"}
+    _assert_delivered(pool, topic)
+
+
+@pytest.mark.deep
+def test_a_run_with_an_end_does_not_wait_for_what_only_a_short_node_has(pool: NodePool) -> None:
+    """n2 has more of partition 0, and lacks records of partition 1 that were replicated."""
+    topic = pool.topic()
+    pool.write(topic, pool.world.numbers(1_000, 2))
+    records = pool.world.numbers(200, 2, 1_000)
+    pool.write(topic, records, to=["n1", "n3"])
+    config = pool.config([topic])
+    pool.world.carry_all(config)
+    more = [(0, rec) for _, rec in pool.world.numbers(300, 1, 10_000)]
+    pool.only(topic, [record for record in records if record[0] == 0] + more, to="n2")
+    pool.world.carry_all(config)
+    pool.write(topic, pool.world.numbers(10, 2, 1_200), to=["n1"])
+    pool.world.carry_all(config)
+    _assert_delivered(pool, topic)

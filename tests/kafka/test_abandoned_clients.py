@@ -27,8 +27,15 @@ class Cycle:
         self.itself, self.client = self, client
 
 def native_threads():
-    from pathlib import Path
-    return [each.read_text().strip() for each in Path("/proc/self/task").glob("*/comm")].count("rdk:bg")
+    import os
+    names = []
+    for task in os.listdir("/proc/self/task"):
+        try:
+            with open(f"/proc/self/task/{task}/comm") as comm:
+                names.append(comm.read().strip())
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it has ended since
+    return names.count("rdk:bg")
 
 def collect(*_):
     gc.collect()

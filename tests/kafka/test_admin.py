@@ -71,6 +71,13 @@ def test_settings_that_this_user_may_not_read_are_an_error() -> None:
         view({"a": KafkaError.TOPIC_AUTHORIZATION_FAILED}).topic_settings()
 
 
+def test_settings_are_read_from_a_topic_that_shows_them() -> None:
+    denied = KafkaError.TOPIC_AUTHORIZATION_FAILED
+    known = entries(cleanup="delete")
+    assert view({"__causeway.m.ledger": denied, "a": denied, "b": known}).topic_settings() == {"cleanup"}
+    assert view({"__causeway.m.ledger": denied}).topic_settings() == frozenset()
+
+
 def test_configurations_are_sorted_by_response() -> None:
     resources = {
         name: ConfigResource(ResourceType.TOPIC, name) for name in ("here", "gone", "late", "denied")

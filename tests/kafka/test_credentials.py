@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gc
 import json
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -14,11 +15,14 @@ import pytest
 from confluent_kafka import Producer
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, pkcs12
 from cryptography.x509 import load_pem_x509_certificate
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from causeway.config.properties import TOKEN_FILE
 from causeway.core.cluster import Cluster
 from causeway.errors import AccessDenied, CausewayError, ConfigError, SecretMissing
 from causeway.kafka import clients, credentials
-from causeway.kafka.credentials import REREAD_SECONDS, usable
+from causeway.kafka.credentials import OAUTH_CB, REREAD_SECONDS, usable
 from causeway.kafka.native.consumer_handle import NativeConsumer
 from causeway.kafka.native.producer_handle import NativeProducer
 from support.certificates import Authority, as_pkcs12, replace_file
@@ -187,6 +191,43 @@ def test_what_is_no_token_is_refused_at_once(tmp_path: Path, content: str) -> No
     file.write_text(content)
     with pytest.raises(ConfigError, match=r"the token file .* cannot be used"):
         clients.admin(bearing(file))
+
+
+CLAIMS = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=2),
+    max_leaves=4,
+)
+
+
+@settings(max_examples=150)
+@pytest.mark.no_cover
+@given(
+    st.dictionaries(st.sampled_from(["exp", "sub", "iat"]), CLAIMS).map(json.dumps)
+    | st.text(max_size=30)
+    | st.sampled_from(
+        [
+            '{"exp": -1e400}',
+            '{"exp": 1e400}',
+            '{"exp": -1e300}',
+            '{"exp": NaN}',
+            f'{{"exp": 1{"0" * 400}}}',
+            "[" * 9_000,
+        ]
+    )
+)
+def test_any_token_is_used_or_refused(claims: str) -> None:
+    middle = base64.urlsafe_b64encode(claims.encode("utf-8", "surrogatepass")).rstrip(b"=").decode()
+    with tempfile.NamedTemporaryFile("w") as file:
+        file.write(f"eyJhIjoxfQ.{middle}.{CANARY}")
+        file.flush()
+        try:
+            token, until, principal, _ = usable("paris", {TOKEN_FILE: file.name})[OAUTH_CB]("")
+            assert token.endswith(CANARY)
+            assert until <= time.time() + REREAD_SECONDS
+            assert isinstance(principal, str)
+        except CausewayError as error:
+            assert CANARY not in str(error.lines())
 
 
 def test_an_expired_token_and_a_missing_file(tmp_path: Path) -> None:

@@ -24,7 +24,9 @@ def test_another_shard_count_resumes_where_the_last_one_ended(world: World) -> N
     assert world.carried() == 2_000 * len(counts)
 
 
-@pytest.mark.parametrize("point", ["before-generation", "after-generation"])
+@pytest.mark.parametrize(
+    "point", ["before-generation", pytest.param("after-generation", marks=pytest.mark.long)]
+)
 def test_a_kill_in_the_middle_of_a_change_leaves_one_sharding_whole(
     world: World, tmp_path: Path, point: str
 ) -> None:

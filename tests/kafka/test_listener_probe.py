@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import ssl
 import struct
 import threading
 import time
@@ -14,9 +15,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from causeway.core.cluster import Cluster
+from causeway.errors import AccessDenied
 from causeway.kafka import listener_probe
+from causeway.kafka.admin import ClusterView
 from causeway.kafka.certificates import first_validity, validity
 from causeway.kafka.listener_probe import ListenerFacts, probe
+from support.certificates import Authority
 from support.process import eventually
 
 Serve = Callable[[socket.socket], None]
@@ -120,3 +125,36 @@ def test_a_listener_that_is_no_broker(serve: Serve) -> None:
         eventually(lambda: not look.is_alive(), "the look at the listener has ended", 30)
     assert len(facts) == 1
     assert not facts[0].mechanisms
+
+
+@pytest.fixture(scope="module")
+def authorities(tmp_path_factory: pytest.TempPathFactory) -> tuple[Authority, Authority]:
+    """The one that signed the listener's certificate, and another one."""
+    directory = tmp_path_factory.mktemp("keys")
+    return Authority(directory / "signing"), Authority(directory / "other", "other")
+
+
+@pytest.mark.parametrize("form", ["file", "text", "PEM truststore", "truststore of a type to find out"])
+def test_an_unknown_authority_is_the_reason_in_whatever_form_the_known_ones_are_given(
+    authorities: tuple[Authority, Authority], form: str
+) -> None:
+    signing, other = authorities
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(signing.server("listener").both)
+
+    def serve(connection: socket.socket) -> None:
+        with server.wrap_socket(connection, server_side=True) as encrypted:
+            _silent(encrypted)
+
+    with listening(serve) as port, pytest.raises(AccessDenied) as caught:
+        given: dict[str, dict[str, str]] = {
+            "file": {"ssl.ca.location": str(other.file)},
+            "text": {"ssl.ca.location": other.file.read_text()},
+            "PEM truststore": {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(other.file)},
+            "truststore of a type to find out": {"ssl.truststore.location": str(other.file)},
+        }
+        connection = {"bootstrap.servers": f"127.0.0.1:{port}", "security.protocol": "SSL"}
+        ClusterView(Cluster("paris", {**connection, **given[form]})).connect()
+    assert "is not signed by an authority that this client trusts: " in caught.value.why
+    assert caught.value.why.endswith("not contain it")
+    assert "BEGIN" not in str(caught.value.lines())

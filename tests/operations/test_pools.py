@@ -23,6 +23,7 @@ def pool(
     pool.close()
 
 
+@pytest.mark.long
 def test_log_bounds_are_those_of_a_node_that_responds(pool: NodePool) -> None:
     topic = pool.topic()
     pool.write(topic, pool.world.numbers(100, 2))
@@ -76,6 +77,7 @@ def test_a_position_is_skipped_on_all_nodes(pool: NodePool) -> None:
     assert outcome.report["nodes"] == {POOL: "n2"}
 
 
+@pytest.mark.long
 def test_a_position_is_moved_back_while_the_first_node_is_gone(pool: NodePool) -> None:
     topic = pool.topic()
     pool.write(topic, pool.world.numbers(100, 2))

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import time
 from pathlib import Path
 
-import psutil
 import pytest
 
-from support.go_plugins import SHOPS, build, quickly
-from support.process import eventually, without_spark
+from support.go_plugins import SHOPS, build, hosts, quickly
+from support.process import eventually, send, without_spark
 from support.records import Rec
 from support.verifying import run_verify
 from support.world import World, now_ms
@@ -40,21 +37,6 @@ def kept(rec: Rec) -> bool:
     return json.loads(rec.value or b"{}").get("shop") in ("a", "c")
 
 
-def hosts(directory: Path, age: float = 0) -> list[int]:
-    """The processes that run programs of this cache, for so many seconds already."""
-    found = []
-    for process in psutil.process_iter(["cmdline", "status", "create_time"]):
-        info = process.info
-        command = info["cmdline"] or [""]
-        if (
-            command[0].startswith(str(directory))
-            and info["status"] != psutil.STATUS_ZOMBIE
-            and time.time() - info["create_time"] >= age
-        ):
-            found.append(process.pid)
-    return found
-
-
 @pytest.mark.spark
 def test_kills_of_the_plugins_process_and_of_the_mirror(world: World, plugin: Path, tmp_path: Path) -> None:
     topic = world.topic("t", 2)
@@ -70,7 +52,7 @@ def test_kills_of_the_plugins_process_and_of_the_mirror(world: World, plugin: Pa
         while first.alive:
             for pid in hosts(tmp_path, age=0.3):
                 killed.add(pid)
-                os.kill(pid, signal.SIGKILL)
+                send(signal.SIGKILL, [pid])  # it may have ended with its worker
         assert first.wait() == -9, first.output
     assert len(killed) > 2
     eventually(lambda: not hosts(tmp_path), "the plugin's processes end with their workers")

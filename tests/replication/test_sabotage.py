@@ -17,9 +17,9 @@ SABOTEUR = Path(__file__).parents[1] / "support" / "sabotage"
     ("kind", "at", "difference"),
     [
         ("drop", 500, "missing"),
-        ("repeat", 999, "duplicated"),
-        ("swap", 500, "out_of_order"),
-        ("change", 500, "changed"),
+        pytest.param("repeat", 999, "duplicated", marks=pytest.mark.long),
+        pytest.param("swap", 500, "out_of_order", marks=pytest.mark.long),
+        pytest.param("change", 500, "changed", marks=pytest.mark.long),
     ],
 )
 def test_verify_finds_a_sabotaged_record(

@@ -14,7 +14,7 @@ from causeway.core.cluster import Cluster
 from causeway.core.pool_health import NodeReport, NodeVerdict
 from causeway.core.source_pool import PoolNode, SourcePool
 from causeway.core.topic import Spot
-from causeway.rules.pool_health import READABLE, is_before, judge_nodes
+from causeway.rules.pool_health import READABLE, ends_to_reach, is_before, judge_nodes, up_to
 
 P0, P1 = ("orders", 0), ("orders", 1)
 NOW = 100.0
@@ -236,3 +236,51 @@ def test_nothing_in_one_partition_makes_up_for_another(
                 break
         else:
             assert verdict.state not in ("short", "trimmed")
+
+
+# Runs with an end
+
+
+def ends(positions: dict[Spot, int] | None = None, threshold: int = 5, **reports: NodeReport) -> object:
+    found = ends_to_reach(pool(reports, lag_threshold=threshold), reports, positions or {})
+    return [found.get(P0), found.get(P1)]
+
+
+def test_the_end_is_the_furthest_one_on_fit_nodes_for_each_partition() -> None:
+    assert ends(a=report(10, 20), b=report(12, 19)) == [12, 20]
+    assert ends(a=report(10, 20), b=NodeReport()) == [10, 20]
+
+
+def test_what_a_short_trimmed_or_rejected_node_has_more_is_not_waited_for() -> None:
+    positions = {P0: 10, P1: 20}
+    assert ends(positions, a=report(10, 20), b=report(90, 19)) == [10, 20]
+    assert ends(positions, a=report(10, 20), b=report(90, 90, start=11)) == [10, 20]
+    assert ends(positions, a=report(10, 20), b=report(90, 90, rejected="another record")) == [10, 20]
+
+
+def test_a_lagging_node_has_the_end_only_where_no_node_is_fit() -> None:
+    assert ends(a=report(10, 20), b=report(12, 10)) == [10, 20]
+    assert ends(a=report(10, 20), b=report(20, 10)) == [20, 20]
+    assert ends({P0: 30}, a=report(10, 20)) == [None, None]
+
+
+@given(three, positions_drawn, st.fixed_dictionaries({P0: numbers, P1: numbers}))
+def test_up_to_an_end_a_node_lags_exactly_if_it_lacks_a_record_before_it(
+    drawn: dict[str, NodeReport], positions: dict[Spot, int], wanted: dict[Spot, int]
+) -> None:
+    strict = pool(lag_threshold=0)
+    verdicts = judge_nodes(strict, up_to(drawn, wanted, positions), positions, NOW)
+    before = judge_nodes(strict, drawn, positions, NOW)
+    readable = [name for name, verdict in verdicts.items() if verdict.state in READABLE]
+    assert readable == [name for name, verdict in before.items() if verdict.state in READABLE]
+
+    def end(name: str, spot: Spot) -> int:
+        return drawn[name].bounds.get(spot, (0, 0))[1]
+
+    for name in readable:
+        lacks = any(
+            end(name, spot) < min(end(other, spot), max(wanted[spot], positions.get(spot, 0)))
+            for other in readable
+            for spot in drawn[other].bounds
+        )
+        assert (verdicts[name].state == "lagging") == (lacks and not drawn[name].failures)

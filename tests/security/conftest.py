@@ -21,7 +21,9 @@ MakeMirror = Callable[[str, str, str], SecuredMirror]
 @pytest.fixture(autouse=True)
 def executor_of_the_tests(request: pytest.FixtureRequest) -> Iterator[None]:
     """For deep tests too, unless Spark is asked for: logins are the same in all executors."""
-    with contextlib.nullcontext() if request.config.getoption("--spark") else without_spark():
+    own_mark = request.node.get_closest_marker("spark") and not request.node.get_closest_marker("deep")
+    on_spark = request.config.getoption("--spark") or own_mark
+    with contextlib.nullcontext() if on_spark else without_spark():
         yield
 
 

@@ -6,9 +6,11 @@ import fcntl
 import shlex
 import shutil
 import subprocess
+import time
 from hashlib import sha256
 from pathlib import Path
 
+import psutil
 import pytest
 
 from causeway.go_filters.go_filter import GoFilter
@@ -228,3 +230,18 @@ def quickly(name: str, flags: str = "") -> str:
 def filter_of(plugin: Path, config: dict[str, object] | None = None, plugin_id: str = "") -> GoFilter:
     digest = digest_of(plugin.read_bytes())
     return GoFilter(str(plugin), plugin_id or plugin.stem, digest, config or {})
+
+
+def hosts(directory: Path, age: float = 0) -> list[int]:
+    """The processes that run programs of this cache, for so many seconds already."""
+    found = []
+    for process in psutil.process_iter(["cmdline", "status", "create_time"]):
+        info = process.info
+        command = info["cmdline"] or [""]
+        if (
+            command[0].startswith(str(directory))
+            and info["status"] != psutil.STATUS_ZOMBIE
+            and time.time() - info["create_time"] >= age
+        ):
+            found.append(process.pid)
+    return found

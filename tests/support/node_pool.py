@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -14,8 +15,11 @@ from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import NewPartitions, NewTopic
 
 from causeway.local_kafka import EmbeddedCluster
+from causeway.local_kafka.ports import free_ports
 from support.process import eventually
+from support.proxy import Proxy
 from support.records import Rec, end_offsets
+from support.shared_brokers import SHARED_BROKER
 from support.world import UNBOUNDED, World
 
 NAMES = ("n1", "n2", "n3")
@@ -25,12 +29,34 @@ Records = Sequence[tuple[int, Rec]]
 
 
 @contextmanager
-def started_nodes(directory: Path, names: Sequence[str] = NAMES) -> Iterator[dict[str, EmbeddedCluster]]:
+def proxies_of(names: Sequence[str]) -> Iterator[dict[str, Proxy]]:
     with ExitStack() as stack:
-        yield {
-            name: stack.enter_context(EmbeddedCluster.start(name, directory=directory / name))
-            for name in names
-        }
+        proxies = {name: Proxy(port) for name, port in zip(names, free_ports(len(names)), strict=True)}
+        for proxy in proxies.values():
+            stack.callback(proxy.close)
+        yield proxies
+
+
+@contextmanager
+def started_nodes(
+    directory: Path, names: Sequence[str] = NAMES, proxies: Mapping[str, Proxy] | None = None
+) -> Iterator[dict[str, EmbeddedCluster]]:
+    """With `proxies` they are in front of the nodes, at `proxied_servers`."""
+    with ExitStack() as stack:
+        nodes = {}
+        for name in names:
+            proxy = (proxies or {}).get(name)
+            nodes[name] = stack.enter_context(
+                EmbeddedCluster.start(
+                    name,
+                    directory=directory / name,
+                    proxied={0: proxy.port} if proxy else None,
+                    config=SHARED_BROKER,
+                )
+            )
+            if proxy:
+                proxy.target(nodes[name].brokers[0].proxy_target_port or 0)
+        yield nodes
 
 
 class Feed:
@@ -201,3 +227,31 @@ class NodePool:
     def close(self) -> None:
         self.world.close()
         self.restore()
+
+
+class Traffic:
+    """Writes 1,000 records/s in the background, to all nodes or to those in `to`, until it is ended."""
+
+    def __init__(
+        self, pool: NodePool, topic: str, start: int = 0, make: Callable[[int, int], Records] | None = None
+    ) -> None:
+        """`make`: the records, by their count and the number of the first one."""
+        self._make = make or (lambda count, first: pool.world.numbers(count, 2, first))
+        self.to: Sequence[str] = ()  # empty: all
+        self.next = start  # number of the next record
+        self._pool, self._topic = pool, topic
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._write, daemon=True)
+        self._thread.start()
+
+    def _write(self) -> None:
+        while not self._ending.wait(0.02):
+            records = self._make(20, self.next)
+            self.next += 20
+            self._pool.send(self._topic, records, self.to)
+
+    def end(self) -> int:
+        """Returns how many records were written to the topic."""
+        self._ending.set()
+        self._thread.join()
+        return len(self._pool.written[self._topic])

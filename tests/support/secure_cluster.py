@@ -22,6 +22,7 @@ from causeway.local_kafka.cluster import SMALL
 from causeway.local_kafka.listener_security import allowed_urls
 from support.acls import Acls
 from support.certificates import Authority
+from support.shared_brokers import SHARED_BROKER
 from support.token_endpoint import AUDIENCE, TokenEndpoint
 
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
@@ -121,7 +122,7 @@ def secure_cluster(
             directory=directory / "cluster",
             listeners=listeners(authority, foreign, tokens),
             java_options=f"{SMALL} {allowed_urls(tokens.jwks_url)}",
-            config={**PERMISSIONS, **(config or {})},
+            config={**SHARED_BROKER, **PERMISSIONS, **(config or {})},
         ) as cluster:
             yield SecureCluster(cluster, authority, foreign, tokens)
     finally:

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 
 import pytest
-
-with warnings.catch_warnings():
-    # Starlette would rather have httpx2; with httpx it works as well, and there is no need for both.
-    warnings.simplefilter("ignore")
-    from starlette.testclient import TestClient
+from starlette.testclient import TestClient
 
 from causeway.web.access import Access
 from causeway.web.app import application

@@ -146,6 +146,7 @@ def test_another_site_is_not_let_in(client: TestClient, shown: Shown) -> None:
         (b"[]", 400),
         (b'{"by": 1}', 400),
         (b"\xff", 400),
+        (b"[" * BODY_BYTES, 400),
         (b" " * (BODY_BYTES + 1), 413),
         (b"{}", 202),
     ],

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from causeway.config import WebSettings
+from causeway.config import WebSettings, secrets
 from causeway.config.observability import PORT
 from causeway.errors import Unreachable, UsageError
 
@@ -54,5 +54,5 @@ def _checked(url: str) -> str:
         # Not repeated: it may be a password.
         raise UsageError("--url: must not have a user or a password; the token is `token` under [web]")
     if not valid or parts.query or parts.fragment or not url.isascii() or not url.isprintable() or " " in url:
-        raise UsageError(f"--url {url}: must be like http://127.0.0.1:{PORT}")
+        raise UsageError(f"--url {secrets.redact('url', url)}: must be like http://127.0.0.1:{PORT}")
     return url.rstrip("/")

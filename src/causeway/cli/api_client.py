@@ -135,7 +135,7 @@ class ApiClient:
     def _check_json(self, code: int, headers: Mapping[str, str], raw: bytes) -> None:
         try:
             json.loads(raw)
-        except ValueError:
+        except (ValueError, RecursionError):
             kind = headers.get("content-type", "").partition(";")[0] or "an unknown content type"
             self._not_causeway(f"it returns {kind} (HTTP {code}), not JSON")
 

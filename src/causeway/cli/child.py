@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -30,20 +31,26 @@ COMMAND = [sys.executable, "-m", "causeway"]
 class Child:
     """`python -m causeway …` in its own session, so that Ctrl-C reaches this process alone.
 
-    stderr goes to `log`, stdout to `output`. Unless `outlives`, a watchdog kills it when this process ends,
-    for whatever reason.
+    stderr goes to `log`, stdout to `output`. `given` is its stdin, in a file that never has a name. Unless
+    `outlives`, a watchdog kills it when this process ends, for whatever reason.
     """
 
     def __init__(
         self, *arguments: str | Path, log: Path, env: Mapping[str, str], output: Path | None = None,
-        outlives: bool = False,
+        outlives: bool = False, given: str = "",
     ) -> None:  # fmt: skip
         self.log = log
         self.name = str(arguments[0])
-        with log.open("ab") as said, (output or log).open("ab") as printed:
+        with (
+            log.open("ab") as said,
+            (output or log).open("ab") as printed,
+            tempfile.TemporaryFile("w+", encoding="utf-8") as typed,
+        ):
+            typed.write(given)
+            typed.seek(0)
             self._process = subprocess.Popen(
                 [*COMMAND, *map(str, arguments)],
-                stdin=subprocess.DEVNULL,
+                stdin=typed,
                 stdout=printed,
                 stderr=said,
                 env=dict(env),

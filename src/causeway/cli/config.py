@@ -1,4 +1,4 @@
-"""`causeway config …` and `causeway init`: the configuration's reference, and a first configuration."""
+"""`causeway config …` and `causeway init`: what is configured, the reference, and a first configuration."""
 
 from __future__ import annotations
 
@@ -7,18 +7,34 @@ from typing import Annotated
 
 import typer
 
+from causeway.api.arguments import load
+from causeway.cli.options import ConfigFile, Mirrors, Overrides
 from causeway.config import reference as config_reference
 from causeway.config import sample
+from causeway.config.effective import effective
 from causeway.errors import UsageError
 
 app = typer.Typer(
-    no_args_is_help=True, add_completion=False, rich_markup_mode=None, help="The configuration's reference."
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    help="The configuration: what is in effect, and what can be set.",
 )
 
 
 @app.callback()
 def config() -> None:
     """What can be configured."""
+
+
+@app.command()
+def show(config: ConfigFile, mirror: Mirrors = None, override: Overrides = None) -> None:
+    """Print the effective configuration as TOML: defaults filled in, secrets as *** or as references."""
+    from causeway.planning.clusters import chosen  # it imports the Kafka client
+
+    settings = load(config, override or [])
+    shown = (effective(settings, each) for each in chosen(settings, mirror or []))
+    typer.echo("\n".join(shown).rstrip())
 
 
 @app.command()

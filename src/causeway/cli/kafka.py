@@ -41,7 +41,7 @@ class KafkaSasl(StrEnum):
 
 @app.command()
 def start(
-    name: Annotated[str, typer.Option("--name", help="A name of your choice.")],
+    name: Annotated[str, typer.Option("--name", help="A name of your choice.")] = "local",
     port: Annotated[
         int | None,
         typer.Option(help="The first broker's port; the next brokers follow. Default: a free one."),

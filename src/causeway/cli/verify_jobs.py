@@ -1,7 +1,8 @@
 """Comparisons started from the page: `causeway verify` as its own process and Spark application.
 
-A comparison takes no Spark slot from the mirrors. It reads this process's effective configuration from a
-private file, because that configuration may come from another tool's file, from variables and options.
+A comparison takes no Spark slot from the mirrors. It reads this process's effective configuration from stdin:
+that may come from another tool's file, from variables and options, and its secrets must be in no file that
+this process would leave behind if it were killed.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from causeway.errors import UsageError, VerifyMismatch
 MOST_KEPT = 20
 MOST_LINES = 200
 WAIT = "10m"
+STDIN = "/dev/stdin"
 _STATES: dict[int | None, JobState] = {None: "running", 0: "equal", VerifyMismatch.exit_code: "different"}
 
 
@@ -57,9 +59,9 @@ class Comparisons:
             directory = self._ensure_directory()
             job_id = uuid.uuid4().hex[:12]
             child = Child(
-                "verify", directory / "causeway.toml", "--mirror", mirror,
+                "verify", STDIN, "--mirror", mirror,
                 *(("--wait", "--timeout", WAIT) if wait else ()),
-                log=directory / f"{job_id}.log", env=_environment(),
+                log=directory / f"{job_id}.log", env=_environment(), given=_text(self._settings),
             )  # fmt: skip
             self._comparisons[job_id] = _Comparison(job_id, mirror, now_ms(), child)
             for old in list(self._comparisons)[:-MOST_KEPT]:
@@ -96,11 +98,13 @@ class Comparisons:
     def _ensure_directory(self) -> Path:
         if self._directory is None:
             self._directory = Path(tempfile.mkdtemp(prefix="causeway-verify-"))  # readable by this user alone
-            # Without what was resolved: tokens. A comparison serves nothing.
-            tables = self._settings.model_dump(exclude_none=True, exclude={"web", "metrics"})
-            text = "".join(f"{name} = {written(table)}\n" for name, table in tables.items())
-            (self._directory / "causeway.toml").write_text(text)
         return self._directory
+
+
+def _text(settings: Settings) -> str:
+    """The configuration as TOML, without what was resolved: tokens. A comparison serves nothing."""
+    tables = settings.model_dump(exclude_none=True, exclude={"web", "metrics"})
+    return "".join(f"{name} = {written(table)}\n" for name, table in tables.items())
 
 
 def _environment() -> dict[str, str]:

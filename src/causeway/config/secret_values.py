@@ -62,19 +62,20 @@ def concealed(error: AnyError, conceals: Iterable[Conceal]) -> AnyError:
 
 
 def _replacing(values: Mapping[str, str]) -> Conceal:
-    forms = {
-        form: instead
-        for value, instead in values.items()
-        if len(value) >= SHORTEST
-        for form in _forms(value)
-        if len(form) >= SHORTEST
-    }
-    longest_first = sorted(forms, key=len, reverse=True)
-    known = re.compile("|".join(map(re.escape, longest_first))) if forms else None
+    forms: list[tuple[str, str]] = []
 
     def conceal(text: str) -> str:
-        if known is not None:
-            text = known.sub(lambda match: forms[match[0]], text)
+        if not forms:  # made at the first text: most clients report nothing
+            forms.extend(
+                (form, instead)
+                for value, instead in values.items()
+                if len(value) >= SHORTEST
+                for form in _forms(value)
+                if len(form) >= SHORTEST
+            )
+            forms.sort(key=lambda pair: len(pair[0]), reverse=True)
+        for form, instead in forms:
+            text = text.replace(form, instead)
         return _HEADER.sub(lambda match: f"{match[1]} {secrets.HIDDEN}" if match[1] else secrets.HIDDEN, text)
 
     return conceal

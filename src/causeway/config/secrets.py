@@ -22,7 +22,7 @@ _read: dict[str, str] = {}
 
 _REFERENCE = re.compile(r"\$\$\{|\$\{([^}]*)(\}?)")
 _WHOLE_REFERENCE = re.compile(r"\$\{(env|file|dir):[^}]+\}")
-_USER = re.compile(r"//.*@", re.DOTALL)
+_USER = re.compile(r"(//).*@|^[^\s:/@]+:(?!(?:\w+:)?//).*@", re.DOTALL)
 """User and password in an address, up to the last "@": a password may have any character in it."""
 _LARGEST = 1024 * 1024
 _KINDS = 'references are ${env:NAME}, ${file:/path} or ${dir:/path:key} ("$${" is a literal "${")'
@@ -97,7 +97,7 @@ def redact(name: str, value: str, instead: str = HIDDEN) -> str:
     """`value` as it may be shown: references unchanged, other values of secret names hidden."""
     if _WHOLE_REFERENCE.fullmatch(value):
         return value
-    return instead if holds_secret(name, value) else _USER.sub("//***@", value)
+    return instead if holds_secret(name, value) else _USER.sub(rf"\1{HIDDEN}@", value)
 
 
 def redacted(name: str, value: Any, instead: str = HIDDEN) -> Any:

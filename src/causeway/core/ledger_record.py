@@ -137,7 +137,7 @@ def decode(value: bytes) -> LedgerRecord:
     try:
         body = json.loads(value)
         version, kind = body.pop("v"), body.pop("kind")
-    except (ValueError, KeyError, AttributeError, TypeError) as error:
+    except (ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
         raise UnknownRecord(f"not a ledger record: {value[:80]!r}") from error
     if version != VERSION:
         raise UnknownRecord(f"ledger record of version {version}, this Causeway knows {VERSION}")

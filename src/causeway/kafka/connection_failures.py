@@ -41,6 +41,9 @@ _NO_ISSUER = frozenset({
     "self signed certificate in certificate chain",
 })  # fmt: skip
 
+_CERTIFICATES = ("ssl.certificate.location", "ssl.certificate.pem", "ssl.keystore.location")
+"""Properties that give the client a certificate."""
+
 Probe = Callable[[str, int, Mapping[str, str]], ListenerFacts]
 
 
@@ -186,7 +189,7 @@ def tls_refusal(facts: ListenerFacts, login: Login, properties: Mapping[str, str
     if facts.certificate_refused:
         return _broker_certificate(facts, properties)
     if facts.client_refused:
-        if properties.get("ssl.certificate.location") or properties.get("ssl.keystore.location"):
+        if any(properties.get(name) for name in _CERTIFICATES):
             return Explanation(
                 f"the broker refuses the client's certificate: {facts.client_refused}",
                 "check that it is valid, and signed by an authority in the broker's truststore",
@@ -222,9 +225,14 @@ def _broker_certificate(facts: ListenerFacts, properties: Mapping[str, str]) -> 
         )
     if why in _NO_ISSUER:
         known = properties.get("ssl.ca.location")
+        if known:
+            where = f"{known} does not contain it"
+        elif properties.get("ssl.ca.pem"):
+            where = "the given certificates do not contain it"
+        else:
+            where = "no ssl.ca.location is set"
         return Explanation(
-            "the broker's certificate is not signed by an authority that this client trusts: "
-            + (f"{known} does not contain it" if known else "no ssl.ca.location is set"),
+            f"the broker's certificate is not signed by an authority that this client trusts: {where}",
             "set ssl.ca.location to the certificate of the authority that signed the broker's",
         )
     return Explanation(f"the broker's certificate is refused: {why}", f"check {_tls_settings()}")

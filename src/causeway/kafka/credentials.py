@@ -134,12 +134,20 @@ def _token(alias: str, path: str, extensions: dict[str, str], _config: str) -> T
             raise AccessDenied(
                 "the token has expired",
                 where=f'cluster "{alias}", {name.removeprefix("the ")}',
-                why=f"it expired at {time.strftime('%Y-%m-%d %H:%M:%S UTC', time.gmtime(expires))}",
+                why=f"it expired at {_shown(expires)}",
                 todo="write a new token into the file; no restart is needed",
                 cluster=alias,
             )
-        until = min(until, float(expires))
+        if expires < until:
+            until = float(expires)
     return token, until, str(claims.get("sub", "")), extensions
+
+
+def _shown(moment: float) -> str:
+    try:
+        return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(moment))
+    except (OverflowError, ValueError, OSError):
+        return "a time that no calendar has"
 
 
 def _claims(token: str) -> Mapping[str, Any]:

@@ -23,7 +23,14 @@ from causeway.core.cluster import Cluster
 from causeway.core.digests import DigestBatch, KeyedDigestBatch
 from causeway.errors import CausewayError, IntegrityError, Unreachable
 from causeway.kafka import clients
-from causeway.kafka.failures import as_user_error, error_of, is_corrupt, is_denied, is_gone
+from causeway.kafka.failures import (
+    as_user_error,
+    error_of,
+    is_about_group,
+    is_corrupt,
+    is_denied,
+    is_gone,
+)
 from causeway.kafka.native.consumer_handle import ObjectConsumer
 from causeway.rules.header_names import encoded
 
@@ -154,7 +161,7 @@ class PartitionReader:
             elif is_corrupt(error):
                 at = max(at, batch[-1].offset() + 1 if batch else at, message.offset())
                 return batch, self._resume(consumer, at, error)
-            elif not error.retriable() or is_gone(error):
+            elif (not error.retriable() and not is_about_group(error)) or is_gone(error):
                 raise self._broken(error)
         return batch, False
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from confluent_kafka import KafkaError, KafkaException
 
 from causeway.core.cluster import Cluster
-from causeway.errors import AccessDenied, CausewayError, ConfigError, PlanRefused, Unreachable
-from causeway.kafka import clients
+from causeway.errors import AccessDenied, CausewayError, PlanRefused, Unreachable
+from causeway.kafka import clients, credentials
 from causeway.kafka.connection_failures import (
     Explanation,
     explain,
@@ -138,6 +138,14 @@ def may_not(error: KafkaError) -> bool:
     return bool(error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED)
 
 
+def is_about_group(error: KafkaError) -> bool:
+    """This user may not describe the consumer's group. No consumer here needs one: partitions are assigned.
+
+    The client looks up the group's coordinator all the same, and reports this once.
+    """
+    return bool(error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED)
+
+
 def is_poison(error: KafkaError) -> bool:
     """The destination rejects this record at every retry."""
     return error.code() in _POISON
@@ -238,7 +246,9 @@ def _where(cluster: Cluster) -> str:
 
 
 def _properties(cluster: Cluster) -> Mapping[str, str]:
+    """As the clients have them: certificates may be text, or in a truststore, and a login in Java's form."""
     try:
-        return clients.resolved(cluster)
-    except ConfigError:  # a secret was removed meanwhile: the next client reports it
+        usable = credentials.usable(cluster.alias, clients.resolved(cluster))
+    except CausewayError:  # a secret was removed meanwhile: the next client reports it
         return cluster.properties
+    return {name: value for name, value in usable.items() if isinstance(value, str)}

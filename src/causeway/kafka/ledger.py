@@ -20,7 +20,7 @@ from causeway.errors import IntegrityError, Unreachable
 from causeway.kafka import clients
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.connection_failures import refuses_connection
-from causeway.kafka.failures import as_user_error
+from causeway.kafka.failures import as_user_error, is_about_group
 from causeway.kafka.renewal import Renewal
 from causeway.kafka.task_errors import Again
 from causeway.rules.ledger_state import LedgerState
@@ -167,7 +167,9 @@ class LedgerReader:
                     self._passed(message.partition(), message.offset())
                 elif refuses_connection(error):
                     self._renewal.report(error)
-                elif not error.retriable() and error.code() != KafkaError._ALL_BROKERS_DOWN:
+                elif not (
+                    error.retriable() or error.code() == KafkaError._ALL_BROKERS_DOWN or is_about_group(error)
+                ):
                     raise self._broken(error)
                 continue
             self._passed(message.partition(), message.offset() + 1)

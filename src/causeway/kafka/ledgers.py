@@ -28,7 +28,7 @@ from causeway.core.route import ClusterTopic
 from causeway.errors import AccessDenied
 from causeway.kafka import clients
 from causeway.kafka.admin import ClusterView
-from causeway.kafka.failures import as_user_error, is_denied, is_gone
+from causeway.kafka.failures import as_user_error, is_about_group, is_denied, is_gone
 
 READ_SECONDS = 15.0
 _LEDGER = re.compile(r"__causeway\.(.+)\.ledger")
@@ -116,7 +116,9 @@ def _newest(
                 elif is_denied(error) and at in assigned:  # only that ledger; may be reported again
                     unread.add(at[0])
                     reached = ends.get(at, 0)
-                elif error.retriable() or error.code() == KafkaError._ALL_BROKERS_DOWN:
+                elif (
+                    error.retriable() or error.code() == KafkaError._ALL_BROKERS_DOWN or is_about_group(error)
+                ):
                     continue
                 else:
                     doing = "reading the ledgers of other mirrors"

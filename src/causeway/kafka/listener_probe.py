@@ -162,7 +162,7 @@ def _unverified(host: str, port: int) -> ListenerFacts:
 
 
 def _context(properties: Mapping[str, str]) -> ssl.SSLContext:
-    """As librdkafka would do it. A client certificate in PKCS #12 is left out: Python cannot load one."""
+    """As librdkafka would do it, without a client certificate as text or PKCS #12: Python cannot load it."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = properties.get("ssl.endpoint.identification.algorithm", "https") != "none"
     if properties.get("enable.ssl.certificate.verification", "true").lower() == "false":

@@ -11,6 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
+from causeway.core.pool_health import NodeReport
 from causeway.core.source_pool import SourcePool
 from causeway.core.topic import NO_TOPIC_ID, Spot, TopicFacts
 from causeway.errors import CausewayError, Unreachable
@@ -90,22 +91,21 @@ class PoolView(ClusterView):
         facts = super().descriptions(requests, **options)
         return {name: replace(topic, topic_id=NO_TOPIC_ID) for name, topic in facts.items()}
 
-    def furthest(self, spots: Iterable[Spot], at: At) -> dict[Spot, int]:
-        """Return the furthest offset of each partition, on the nodes that respond."""
+    def bounds(self, spots: Iterable[Spot], at: At) -> dict[str, NodeReport]:
+        """Return log starts, and this end, of each node that responds."""
         wanted = list(spots)
 
-        def ask(view: ClusterView) -> dict[Spot, int]:
+        def ask(view: ClusterView) -> tuple[str, NodeReport]:
             try:
                 view.connect(OTHERS_SECONDS)
-                return view.offsets(wanted, at)
+                starts, ends = view.offsets(wanted, "earliest"), view.offsets(wanted, at)
             except CausewayError:
-                return {}
+                return view.cluster.alias, NodeReport()
+            bounds = {spot: (starts[spot], end) for spot, end in ends.items() if spot in starts}
+            return view.cluster.alias, NodeReport(bounds, checked_at=0.0)
 
-        furthest: dict[Spot, int] = {}
         with ThreadPoolExecutor(len(self._nodes), thread_name_prefix="nodes") as asking:
-            for offsets in asking.map(ask, self._usable()):
-                furthest |= {spot: max(end, furthest.get(spot, end)) for spot, end in offsets.items()}
-        return furthest
+            return dict(asking.map(ask, self._usable()))
 
     def _connect_to_one(self, seconds: float) -> None:
         failure: CausewayError | None = None

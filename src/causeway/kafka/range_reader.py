@@ -22,7 +22,7 @@ from causeway.errors import CausewayError, IntegrityError, Unreachable
 from causeway.kafka import clients
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.digest_reader import digest_of
-from causeway.kafka.failures import as_user_error, is_denied, is_gone
+from causeway.kafka.failures import as_user_error, is_about_group, is_denied, is_gone
 from causeway.kafka.native.consumer_handle import ObjectConsumer
 from causeway.kafka.records import record_of
 
@@ -236,7 +236,7 @@ class _Reading:
         spot = (message.topic(), message.partition())
         error, offset = message.error(), message.offset()
         if error is not None and error.code() != KafkaError._PARTITION_EOF:
-            if not error.retriable() or is_gone(error):
+            if (not error.retriable() and not is_about_group(error)) or is_gone(error):
                 raise self._broken(error, spot)
             return
         if spot not in self._open:

@@ -21,7 +21,7 @@ from causeway.core.topic import Spot
 from causeway.errors import CausewayError
 from causeway.kafka import clients
 from causeway.kafka.admin import ClusterView, TopicFacts
-from causeway.kafka.failures import error_of
+from causeway.kafka.failures import error_of, is_about_group
 from causeway.kafka.log_facts import log_facts
 from causeway.kafka.look_ahead import RecordRun, runs_of
 from causeway.kafka.native.consumer_handle import ObjectConsumer
@@ -270,7 +270,8 @@ class SourceConsumer:
             return False
         why = str(error.str())
         if state is None:
-            self.trouble = why
+            if not is_about_group(error):
+                self.trouble = why
             return False
         polled.failed.append(FailedPartition.of(state, error))
         return True

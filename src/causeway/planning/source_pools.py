@@ -9,13 +9,14 @@ from causeway.config import Settings
 from causeway.core.clock import now_ms
 from causeway.core.cluster import Cluster
 from causeway.core.control_records import PoolMembers
-from causeway.core.position import SourcePartition
+from causeway.core.position import Position, SourcePartition
 from causeway.core.source_pool import SourcePool
 from causeway.errors import IntegrityError
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.ledger import read_image
 from causeway.kafka.pool_view import PoolView
 from causeway.planning.clusters import cluster_of, pool_of
+from causeway.rules.pool_health import ends_to_reach
 from causeway.rules.pool_members import NotThePool, settle_pool
 
 
@@ -83,14 +84,20 @@ def pool_in(view: ClusterView) -> SourcePool | None:
 
 
 def furthest_ends(
-    views: Mapping[str, ClusterView], ends: Mapping[SourcePartition, int]
+    views: Mapping[str, ClusterView],
+    ends: Mapping[SourcePartition, int],
+    positions: Mapping[SourcePartition, Position],
 ) -> dict[SourcePartition, int]:
-    """The ends, for partitions of a pool the furthest on any node that responds."""
+    """The ends, for partitions of a pool the furthest on its fit nodes."""
     furthest = dict(ends)
     for view in views.values():
         if isinstance(view, PoolView):
-            mine = [source for source in ends if source.cluster == view.cluster_id()]
-            found = view.furthest([(source.topic, source.partition) for source in mine], "stable")
-            for source in mine:
-                furthest[source] = max(ends[source], found.get((source.topic, source.partition), 0))
+            mine = {
+                (source.topic, source.partition): source
+                for source in ends
+                if source.cluster == view.cluster_id()
+            }
+            current = {spot: positions[source].offset for spot, source in mine.items() if source in positions}
+            found = ends_to_reach(view.pool, view.bounds(mine, "stable"), current)
+            furthest |= {source: found.get(spot, ends[source]) for spot, source in mine.items()}
     return furthest

@@ -131,7 +131,7 @@ def _begin(
     until: Mapping[SourcePartition, int] | None = None
     if setup.stop_at_end:
         until = target_offsets(setup.sources, planner.sources(), planner.plan.gone)
-        until = furthest_ends(setup.sources, until)
+        until = furthest_ends(setup.sources, until, ledger.state.positions)
     fulfilled = (
         until is not None
         and nothing_left(planner.plan, ledger.state.positions, until, setup.destination)

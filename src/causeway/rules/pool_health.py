@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from causeway.core.plural import counted
 from causeway.core.pool_health import NodeReport, NodeState, NodeVerdict
@@ -73,6 +74,37 @@ def judge_node(
 def is_before(report: NodeReport, other: NodeReport, threshold: int) -> bool:
     """Whether the log of any partition ends more than `threshold` records before the other node's."""
     return any(end - _end(report, spot) > threshold for spot, (_, end) in other.bounds.items())
+
+
+def ends_to_reach(
+    pool: SourcePool, reports: Mapping[str, NodeReport], positions: Mapping[Spot, int]
+) -> dict[Spot, int]:
+    """What a run with an end has to replicate: the furthest log end of each partition on fit nodes.
+
+    If no node is fit, on those that lag. Without either, and for partitions that they lack, there is no end.
+    """
+    verdicts = judge_nodes(pool, reports, positions, 0.0)
+    readable = {name for name, verdict in verdicts.items() if verdict.state in READABLE}
+    fit = {name for name in readable if verdicts[name].state == "fit"}
+    ends: dict[Spot, int] = {}
+    for name in fit or readable:
+        for spot, (_, end) in reports[name].bounds.items():
+            ends[spot] = max(end, ends.get(spot, end))
+    return ends
+
+
+def up_to(
+    reports: Mapping[str, NodeReport], ends: Mapping[Spot, int], positions: Mapping[Spot, int]
+) -> dict[str, NodeReport]:
+    """The reports as a run with these ends sees them: what comes later makes no node lag."""
+
+    def seen(spot: Spot, bounds: tuple[int, int]) -> tuple[int, int]:
+        return bounds[0], min(bounds[1], max(ends.get(spot, 0), positions.get(spot, 0)))
+
+    return {
+        name: replace(report, bounds={spot: seen(spot, bounds) for spot, bounds in report.bounds.items()})
+        for name, report in reports.items()
+    }
 
 
 def _dead(report: NodeReport, pool: SourcePool, now: float) -> str:

@@ -10,8 +10,10 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark import InheritableThread, SparkContext
+from pyspark.serializers import ChunkedStream
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.conversion import SparkConversionMixin
+from pyspark.util import local_connect_and_auth
 
 from causeway.config import SparkSettings
 from causeway.core.executor import ArrowTask, Counter, Executor
@@ -128,7 +130,18 @@ def _without_files(spark: SparkSession) -> SparkSession:
     was written into the configuration itself is in its task orders.
     """
     context = object.__new__(SparkContext)
-    vars(context).update(vars(spark.sparkContext), _encryption_enabled=True)
+    vars(context).update(vars(spark.sparkContext), _serialize_to_jvm=_through_socket)
     session = object.__new__(SparkSession)
     vars(session).update(vars(spark), _sc=context)
     return session
+
+
+def _through_socket(table: Any, serializer: Any, _through_file: Any, make_server: Any) -> Any:
+    """PySpark's own function leaves the socket open, of which Python warns in the user's program."""
+    server = make_server()
+    stream, connection = local_connect_and_auth(server.connInfo(), server.secret())
+    with contextlib.closing(connection):
+        chunks: Any = ChunkedStream(stream, 8192)  # type: ignore[no-untyped-call]
+        serializer.dump_stream(table, chunks)
+        chunks.close()  # it closes the stream
+        return server.getResult()

@@ -51,6 +51,9 @@ _before: dict[str, str | None] = {}
 """Environment variables that `start` has set, as they were before."""
 
 _QUIET = logging.NullHandler()
+_PY4J = logging.getLogger("py4j")
+_levels: list[int] = []
+"""Levels of that logger before each `start`."""
 
 _EXCEPTION = re.compile(r"[\w.]+(Error|Exception|Interrupt|Exit)\b")
 """The last line of a Python traceback."""
@@ -156,6 +159,9 @@ def start(
         os.environ[_PYTHON] = python
     # py4j logs every call to a dead JVM with a traceback; Causeway reports it itself.
     logging.getLogger().addHandler(_QUIET)
+    # At debug level it logs each call with its arguments: Spark's properties, with the secrets in them.
+    _levels.append(_PY4J.level)
+    _PY4J.setLevel(max(_PY4J.getEffectiveLevel(), logging.INFO))
     os.environ[_DRIVER] = str(os.getpid())
     properties = {
         "spark.app.name": app,
@@ -215,6 +221,9 @@ def end() -> None:
     A session that is created later would run in this JVM, with the options that were chosen for mirrors.
     """
     logging.getLogger().removeHandler(_QUIET)
+    if _levels:
+        _PY4J.setLevel(_levels[0])
+        _levels.clear()
     for name, value in _before.items():
         if value is None:
             os.environ.pop(name, None)

@@ -94,7 +94,7 @@ def _given(body: bytes) -> Mapping[str, Any]:
         return {}
     try:
         given = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise HTTPException(400, "the body is not JSON") from None
     return given if isinstance(given, dict) else {"by": None}
 

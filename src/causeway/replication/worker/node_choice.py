@@ -9,7 +9,14 @@ from dataclasses import replace
 from typing import cast
 
 from causeway.core.control_records import NodeRequest
-from causeway.core.pool_health import DecisionKind, NodeSwitch, PoolDecision, PoolMemory
+from causeway.core.pool_health import (
+    DecisionKind,
+    NodeReport,
+    NodeSwitch,
+    NodeVerdict,
+    PoolDecision,
+    PoolMemory,
+)
 from causeway.core.position import Position, SourcePartition
 from causeway.core.shard_records import NodeRequestOutcome
 from causeway.core.source_pool import PoolNode, SourcePool
@@ -19,7 +26,7 @@ from causeway.kafka.pool_watch import PoolWatch
 from causeway.kafka.task_errors import Again, NodeLeft
 from causeway.replication.worker.node_log import NodeLog
 from causeway.rules.failover import decide, move, progressed
-from causeway.rules.pool_health import READABLE, UNREADABLE, judge_nodes
+from causeway.rules.pool_health import READABLE, UNREADABLE, judge_nodes, up_to
 
 DECIDE_SECONDS, QUIET_SECONDS = 0.1, 1.0
 """How often to decide: after new reports, and without any."""
@@ -36,16 +43,19 @@ class NodeChoice:
         pool: SourcePool,
         preferred: str,
         handled: int,
-        spots: frozenset[Spot],
+        ends: Mapping[Spot, int | None],
         log: NodeLog,
     ) -> None:
         # A node that never responded, or that is another cluster now, is not read.
         self.pool = pool = replace(pool, nodes=tuple(node for node in pool.nodes if node.cluster_id))
+        # A run with an end cannot finish on a node that lacks one record before it.
+        self._ends = {spot: end for spot, end in ends.items() if end is not None}
+        self._judged = replace(pool, lag_threshold=0) if self._ends else pool
         self.node = ""  # the one in use; none before the first attempt
         self._preferred = preferred if preferred in [node.name for node in pool.nodes] else None
         self._handled = handled  # time of the latest request that earlier tasks have executed
         self._log = log
-        self._watch = PoolWatch(pool, spots)
+        self._watch = PoolWatch(pool, ends)
         self._waits = False  # whether no node can be read from; the one in use is kept meanwhile
         self._memory = PoolMemory()
         self._records = 0  # committed at the last decision
@@ -138,14 +148,14 @@ class NodeChoice:
         """
         if not self._waits:
             return True
-        verdicts = judge_nodes(self.pool, self._watch.reports, self._current, time.monotonic())
+        verdicts = self._verdicts(self._current)
         states = {verdict.state for verdict in verdicts.values()}
         return verdicts[self.node].state == "trimmed" and not states & MAY_RETURN
 
     @property
     def may_return(self) -> bool:
         """Whether a node that cannot be read now may have what the one in use lacks."""
-        verdicts = judge_nodes(self.pool, self._watch.reports, self._current, time.monotonic())
+        verdicts = self._verdicts(self._current)
         return any(verdict.state in MAY_RETURN for name, verdict in verdicts.items() if name != self.node)
 
     def reject(self, why: str) -> NodeLeft:
@@ -157,7 +167,7 @@ class NodeChoice:
     def has_other(self, positions: Mapping[SourcePartition, Position]) -> bool:
         """Whether another node has what comes after these positions."""
         self._watch.check_all(self.pool.request_timeout, leaving=self.node)
-        verdicts = judge_nodes(self.pool, self._watch.reports, self._offsets(positions), time.monotonic())
+        verdicts = self._verdicts(self._offsets(positions))
         return any(verdict.state in READABLE for name, verdict in verdicts.items() if name != self.node)
 
     def close(self) -> None:
@@ -182,7 +192,7 @@ class NodeChoice:
         self._handled = request.at
         self._watch.check_all(self.pool.request_timeout)
         decision = move(
-            self.pool, self.node, request.node or None, self._watch.reports, positions, self._memory,
+            self._judged, self.node, request.node or None, self._reports(positions), positions, self._memory,
             time.monotonic(), force=request.force,
         )  # fmt: skip
         if decision.kind == "refused":
@@ -233,9 +243,16 @@ class NodeChoice:
 
     def _decide(self, active: str | None, positions: Mapping[Spot, int]) -> PoolDecision:
         return decide(
-            self.pool, active, self._watch.reports, positions, self._memory, time.monotonic(),
+            self._judged, active, self._reports(positions), positions, self._memory, time.monotonic(),
             preferred=self._preferred, chance=random.random(),
         )  # fmt: skip
+
+    def _verdicts(self, positions: Mapping[Spot, int]) -> dict[str, NodeVerdict]:
+        return judge_nodes(self._judged, self._reports(positions), positions, time.monotonic())
+
+    def _reports(self, positions: Mapping[Spot, int]) -> dict[str, NodeReport]:
+        reports = self._watch.reports
+        return up_to(reports, self._ends, positions) if self._ends else reports
 
     def _offsets(self, positions: Mapping[SourcePartition, Position]) -> dict[Spot, int]:
         return {

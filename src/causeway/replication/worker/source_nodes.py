@@ -23,9 +23,12 @@ class SourceNodes:
         self._choices: dict[str, NodeChoice] = {}  # by the pool's id
         for pool_id, source in order.sources.items():
             if source.pool is not None:
-                lanes = [lane.source for lane in order.lanes if lane.source.cluster == pool_id]
-                spots = frozenset((source.topic, source.partition) for source in lanes)
-                self._choices[pool_id] = NodeChoice(source.pool, source.node, source.request, spots, log)
+                ends = {
+                    (lane.source.topic, lane.source.partition): lane.until
+                    for lane in order.lanes
+                    if lane.source.cluster == pool_id
+                }
+                self._choices[pool_id] = NodeChoice(source.pool, source.node, source.request, ends, log)
 
     @property
     def names(self) -> dict[str, str]:
