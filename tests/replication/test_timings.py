@@ -43,7 +43,7 @@ def covered(of_topic: list[dict[str, Any]], partition: int) -> list[int]:
     [
         ({"carrier": "native"}, "after-ledger"),
         ({"carrier": "object"}, "after-ledger"),
-        ({"delivery": "at-least-once"}, "after-map"),
+        pytest.param({"delivery": "at-least-once"}, "after-map", marks=pytest.mark.long),
     ],
     ids=["native", "object", "at-least-once"],
 )

@@ -45,7 +45,7 @@ def timed(world: World, topic: str) -> int:
     return sum(json.loads(rec.value or b"")["count"] for rec in records)
 
 
-@pytest.mark.parametrize("delivery", ["exactly-once", "at-least-once"])
+@pytest.mark.parametrize("delivery", ["exactly-once", pytest.param("at-least-once", marks=pytest.mark.long)])
 def test_without_the_permission_records_are_replicated_without_timings(
     world: World, rights: Rights, delivery: Delivery
 ) -> None:
