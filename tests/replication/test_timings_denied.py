@@ -35,7 +35,9 @@ def config_of(world: World, rights: Rights, **more: Any) -> Path:
     login = {name: value for name, value in rights.login.items() if name != "bootstrap.servers"}
     properties = "\n".join(f'"{name}" = "{value}"' for name, value in login.items())
     text = config.read_text().replace(rights.cluster.internal_servers, rights.cluster.bootstrap_servers)
-    config.write_text(f"{text}\n[clusters.dst.properties]\n{properties}\n")
+    config.write_text(
+        f"{text}\n[clusters.dst.sasl]\nunsafe = true\n[clusters.dst.properties]\n{properties}\n"
+    )
     return config
 
 
