@@ -97,7 +97,10 @@ class SecretMissing(ConfigError):
 class AccessDenied(CausewayError):
     code = "access"
     exit_code = 4
-    remedy = "check the credentials under [clusters.<alias>.properties] and the rights of that user"
+    remedy = (
+        "check the credentials under [clusters.<alias>], and the permissions of that user:"
+        " `causeway check CONFIG` names those that are missing"
+    )
 
 
 class Unreachable(CausewayError):

@@ -22,8 +22,16 @@ def test_a_topic_that_may_not_be_written_to_is_a_problem(
         result = setup.check(setup.config(closed, open_))
 
         assert result.exit_code == 4
-        remark = result.only(setup.mirror, "problem")
-        assert f"topic {closed} on dst must not be written to: this user has no WRITE permission" in remark
-        assert f"kafka-acls.sh --add --allow-principal User:… --producer --topic {closed}" in remark
+        remark = result.only("dst", "problem")
+        assert f"User:causeway lacks WRITE on topic {closed}: write the records" in remark
+        assert "kafka-acls.sh --bootstrap-server" in remark
+        assert f"--allow-principal User:causeway --operation Write --topic {closed}" in remark
+        assert not result.of(setup.mirror, "problem")
         rights.grant(closed)
-        assert not setup.check(setup.config(closed, open_)).of(setup.mirror, "problem")
+        assert not setup.check(setup.config(closed, open_)).of("dst", "problem")
+
+
+def test_brokers_that_check_no_permissions_are_reported_without_any(setup: CheckSetup) -> None:
+    result = setup.check(setup.config(setup.topic("t", "src")))
+    for alias in ("src", "dst"):
+        assert not [remark for remark in result.of(alias) if "lacks" in remark or "cannot tell" in remark]

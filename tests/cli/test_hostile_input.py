@@ -166,6 +166,38 @@ def test_a_large_file_is_refused_in_bounded_memory(attack: str) -> None:
     assert most < MOST_MEMORY, f"{most:,}"
 
 
+def references(*values: str) -> bytes:
+    """A configuration with these topics."""
+    topics = ", ".join(f'"{value}"' for value in values)
+    return f'[[mirrors]]\nname = "m"\nsource = "a"\ndestination = "b"\ntopics = [{topics}]\n'.encode()
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        (("${file:BIG}" * 900,), "what its references stand for is larger than 1 MiB"),
+        (("x${file:BIG}",) * 900, "what its references stand for is larger than 16 KiB"),
+        (("${file:BIG}${env:NO}",) * 400, "${env:NO}: the environment variable is not set"),
+        (("${file:BIG}" * 50,) * 100, "f: has more than 1,000 references"),
+        (("${env:A}",) * 1_001, "f: has more than 1,000 references"),
+    ],
+    ids=["one value", "many values", "and one that is missing", "many in many", "variables"],
+)
+def test_references_do_not_multiply(values: tuple[str, ...], reason: str, tmp_path: Path) -> None:
+    big = tmp_path / "big"
+    big.write_text("s" * MEBIBYTE)
+    toml(b"")
+    tracemalloc.start()
+    try:
+        ended = toml(references(*(value.replace("BIG", str(big)) for value in values)))
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    check(ended, 3)
+    assert reason in ended.stderr
+    assert most < MOST_MEMORY, f"{most:,}"
+
+
 COMMANDS = {
     "toml": ("check",),
     "mm2": ("convert", "mm2"),

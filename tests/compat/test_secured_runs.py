@@ -48,7 +48,7 @@ def relay_sample(sample: str, source: SecureCluster, destination: SecureCluster)
     return text
 
 
-@pytest.mark.parametrize("generation", ["newer", "older"])
+@pytest.mark.parametrize("generation", ["newer", pytest.param("older", marks=pytest.mark.long)])
 def test_kaf_relays_sample_with_enable_auth_and_enable_tls(
     secured: World, secure: SecureCluster, secure_destination: SecureCluster, tmp_path: Path, generation: str
 ) -> None:
@@ -95,6 +95,7 @@ def test_go_mirrormaker_with_logins_of_both_styles_of_names(
     assert_all_in_order(world.read(topic, "source"), world.read(topic))
 
 
+@pytest.mark.long
 def test_mirrormaker_2s_properties_with_logins(
     secured: World, secure: SecureCluster, secure_destination: SecureCluster, tmp_path: Path
 ) -> None:

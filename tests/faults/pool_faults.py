@@ -17,7 +17,7 @@ from support.proxy import Proxy
 from support.records import Rec
 
 BETWEEN = 500  # records that arrive between two steps of a fault
-SLOW_SECONDS, SLOW_DELAY, SLOW_TIMES = 2.5, 0.15, 3
+SLOW_SECONDS, SLOW_DELAY, SLOW_TIMES = 1.5, 0.15, 4
 """Shorter than healthcheck_interval, and each response later than request_timeout: in both directions."""
 AHEAD = 700  # records of one partition; fewer than the lag_threshold of the sample
 PATIENCE_SECONDS = 90.0

@@ -80,7 +80,9 @@ class SoakScenario(Scenario):
         try:
             eventually(holds, what, max(seconds, PATIENCE_SECONDS))
         except AssertionError as error:
-            left = f"{self.unseen.count()} unseen, {self.unseen.seen} seen"
+            left = f"{self.unseen.count()} unseen, {self.unseen.seen} seen, {self.unseen.progress()}"
+            with contextlib.suppress(KafkaException):
+                left += f", {self.held_back()} offsets in open transactions"
             raise AssertionError(f"{error} ({left})\n{self.mirror.run.output[-4000:]}") from None
 
     def listen(self) -> None:

@@ -149,6 +149,14 @@ class Unseen(PendingRecords):
         """How many records with tokens have arrived."""
         return len(self.arrived)
 
+    def progress(self) -> str:
+        """Where the reader is: it may be the one that is stuck."""
+        positions = ", ".join(
+            f"{place.topic}[{place.partition}]@{place.offset}"
+            for place in self._consumer.position(self._consumer.assignment())
+        )
+        return f"reader {'alive' if self._thread.is_alive() else 'dead'} at {positions}"
+
     def close(self) -> None:
         self._ending.set()
         self._thread.join(20)

@@ -64,6 +64,10 @@ class Served:
         except HTTPError as error:
             return error.code, error.read().decode()
 
+    def slices(self) -> str:
+        (found,) = re.findall(r"^causeway_slices_total\S* (\S+)$", self.get("/metrics")[1], re.M)
+        return str(found)
+
     def failover(self, *arguments: str) -> Any:
         return causeway("failover", self._config, "--url", self.url, *self._web, *arguments)
 
@@ -120,6 +124,7 @@ def test_all_nodes_gone_is_shown_with_the_reason_of_each(pool: NodePool) -> None
     served = Served(pool, pool.config([topic]))
     served.arrived(pool, 500, "what is there has arrived")
     served.run.until(lambda: served.get("/readyz")[0] == 200, "it is ready")
+    slices = served.slices()
     for node in NAMES:
         pool.kill(node)
     served.run.until(
@@ -134,6 +139,7 @@ def test_all_nodes_gone_is_shown_with_the_reason_of_each(pool: NodePool) -> None
     pool.write(topic, pool.world.numbers(100, 2, 500), to=["n2"])
     served.arrived(pool, 600, "records arrive from the node that came back")
     served.run.until(lambda: served.get("/readyz")[0] == 200, "it is ready again")
+    assert served.slices() == slices, "a switch is done inside the tasks, without a Spark job"
     assert served.run.stop() == 0, served.run.output
     pool.restore()
     pool.assert_delivered(topic)

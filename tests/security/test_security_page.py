@@ -30,8 +30,3 @@ def test_rows_that_are_referred_to_exist() -> None:
 @pytest.mark.parametrize(("file", "test"), NAMED, ids=["::".join(filter(None, named)) for named in NAMED])
 def test_a_proof_exists(file: str, test: str) -> None:
     assert re.search(rf"^ *def {test or 'test_'}", (ROOT / file).read_text(), re.MULTILINE)
-
-
-def test_tests_of_security_are_all_named() -> None:
-    files = {f"tests/security/{file.name}" for file in Path(__file__).parent.glob("test_*.py")}
-    assert files - {file for file, _ in NAMED} == {"tests/security/test_security_page.py"}

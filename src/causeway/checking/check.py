@@ -16,6 +16,7 @@ from causeway.checking.checked_sources import (
     excuse_nodes,
     read_sources,
 )
+from causeway.checking.permission_checks import check_permissions
 from causeway.checking.topic_checks import remarks
 from causeway.config import MirrorSettings, Settings, client_tables
 from causeway.core.check_report import CheckReport, Remark, Section, note, ok, problem, warning
@@ -54,6 +55,7 @@ def check_mirrors(settings: Settings, names: list[str]) -> CheckReport:
             zip(aliases, pool.map(lambda alias: _check_cluster(settings, alias), aliases), strict=True)
         )
     excuse_nodes(settings, mirrors, clusters)
+    check_permissions(settings, mirrors, clusters)
     sources = {mirror.name: read_sources(settings, mirror, clusters) for mirror in mirrors}
     edges_of = {
         mirror.name: list(_edges(mirror, sources, clusters)) for mirror in mirrors if len(mirrors) > 1

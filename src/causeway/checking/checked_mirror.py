@@ -22,8 +22,8 @@ class CheckedMirror:
     others: Neighbours = ALONE  # the other checked mirrors
 
     def source_configs(self, survey: Survey) -> Iterator[tuple[str, str, dict[str, str]]]:
-        """Alias, topic and settings of each source topic."""
+        """Alias, topic and settings of each source topic whose settings this user may read."""
         for alias, view in self.sources.items():
             names = (name for cluster, name in survey.routes if cluster == alias)
-            for name, config in view.configs(names).items():
+            for name, config in view.configs(names, denied=set()).items():
                 yield alias, name, config

@@ -10,7 +10,7 @@ from causeway.core.check_report import Remark, note, ok, problem, warning
 from causeway.core.plural import counted
 from causeway.core.position import Position, SourcePartition
 from causeway.core.route import Placement
-from causeway.errors import AccessDenied, CausewayError, IntegrityError, PlanRefused
+from causeway.errors import CausewayError, IntegrityError, PlanRefused
 from causeway.kafka.admin import ClusterView
 from causeway.kafka.pool_view import PoolView
 from causeway.planning.plan import plan_of
@@ -18,7 +18,6 @@ from causeway.planning.route_conflicts import refuse_claimed
 from causeway.planning.rules.naming import alike
 from causeway.planning.rules.readiness import nameless
 from causeway.planning.rules.topics import Create, Grow
-from causeway.planning.rules.write_access import no_access
 from causeway.planning.survey import Survey, survey
 from causeway.rules.integrity import LogFacts, judge
 from causeway.rules.timings import TIMES_ADDED
@@ -49,8 +48,7 @@ def remarks(checked: CheckedMirror) -> Iterator[Remark]:
         return
     yield from map(warning, warnings)
     parts: tuple[Callable[[CheckedMirror, Survey], Iterator[Remark]], ...] = (
-        _topics, _timings, _refused, _creatable, _writable, _identity, _positions,
-        check_sizes, check_retention,
+        _topics, _timings, _refused, _creatable, _identity, _positions, check_sizes, check_retention,
     )  # fmt: skip
     for part in parts:
         try:
@@ -141,16 +139,6 @@ def _creatable(checked: CheckedMirror, surveyed: Survey) -> Iterator[Remark]:
                     todo="give one of them another name with `rename`, or exclude it",
                 )
             )
-
-
-def _writable(checked: CheckedMirror, surveyed: Survey) -> Iterator[Remark]:
-    """Topics that this user may not write to, as far as the destination's brokers report it."""
-    view, routes = checked.destination, surveyed.routes.values()
-    places = {route.to for route in routes if route.to in surveyed.destinations}
-    topics = view.describe(places | surveyed.timings.existing, rights=True)
-    for to in sorted(name for name, facts in topics.items() if facts.writable is False):
-        lacking = no_access(to, view.cluster.alias, "WRITE", -1)
-        yield problem(AccessDenied(lacking.what, todo=lacking.todo))
 
 
 def _is_topic_specific(setting: str) -> bool:

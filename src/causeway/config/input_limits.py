@@ -16,6 +16,9 @@ SMALL_BYTES = 64 * 1024
 """Of files with one line for each setting: the largest that tools come with have 10 KiB."""
 DEEPEST = 32
 MOST_VALUES = 100_000
+MOST_REFERENCES = 1_000
+LONGEST_RESOLVED = 16 * 1024
+"""Of a setting whose references are replaced: a name, an address or a token, not a file's whole content."""
 
 _LONG_KEY = re.compile(rf"(?<![\w-])(?:[\w-]+[ \t]*\.[ \t]*){{{DEEPEST}}}")
 """Parsers take quadratic time for keys such as a.a.a.a…"""
@@ -57,10 +60,13 @@ def check_keys(text: str, name: str) -> None:
 
 
 def check_shape(tree: Any, name: str) -> None:
-    """Raises ConfigError for a tree that is too deep or has too many values; never recurses."""
-    level, count = [tree], 0
+    """Raises ConfigError for a tree that is too deep or has too many values or references; never recurses."""
+    level, count, references = [tree], 0, 0
     for _ in range(DEEPEST):
         count += len(level)
+        references += sum(value.count("${") for value in level if isinstance(value, str))
+        if references > MOST_REFERENCES:
+            raise unreadable(f"{name}: has more than {MOST_REFERENCES:,} references")
         if count > MOST_VALUES:
             raise unreadable(f"{name}: has more than {MOST_VALUES:,} values")
         level = [

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from causeway.config import client_tables, secrets
 from causeway.config.checks import cross_check
 from causeway.config.config_tree import Document, KeyPath, parse, read
-from causeway.config.input_limits import check_shape, is_file
+from causeway.config.input_limits import LONGEST_RESOLVED, check_shape, is_file
 from causeway.config.literals import literal_secrets
 from causeway.config.mirror import MirrorSettings
 from causeway.config.overrides import override, typed
@@ -157,7 +157,7 @@ def _resolve_references(document: Document, environ: Mapping[str, str]) -> None:
                 _resolved(document, (*path, key), value, environ)
             elif not is_property_table(model, key):
                 before = len(document.problems)
-                resolved = _resolved(document, (*path, key), value, environ)
+                resolved = _resolved(document, (*path, key), value, environ, LONGEST_RESOLVED)
                 if len(document.problems) > before:
                     document.broken.add((*path, key))
                 if isinstance(value, str) and resolved is not value:
@@ -170,16 +170,24 @@ def _resolve_references(document: Document, environ: Mapping[str, str]) -> None:
                         document.problem((*path, key, name), _ON_COMMAND_LINE)
 
 
-def _resolved(document: Document, path: KeyPath, value: Any, environ: Mapping[str, str]) -> Any:
+def _resolved(
+    document: Document, path: KeyPath, value: Any, environ: Mapping[str, str], longest: int | None = None
+) -> Any:
     if isinstance(value, list):
-        return [_resolved(document, (*path, i), each, environ) for i, each in enumerate(value)]
+        return [_resolved(document, (*path, i), each, environ, longest) for i, each in enumerate(value)]
     if isinstance(value, dict):
-        return {name: _resolved(document, (*path, name), each, environ) for name, each in value.items()}
+        return {
+            name: _resolved(document, (*path, name), each, environ, longest) for name, each in value.items()
+        }
     if not isinstance(value, str) or not secrets.has_reference(value):
         return value
     document.hidden.add(path)
     try:
-        return secrets.resolve(value, environ)
+        resolved = secrets.resolve(value, environ)
     except ConfigError as error:
         document.problem(path, error.what)
         return value
+    if longest is not None and len(resolved) > longest:
+        document.problem(path, f"what its references stand for is larger than {longest // 1024} KiB")
+        return value
+    return resolved

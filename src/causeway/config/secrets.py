@@ -131,8 +131,17 @@ def references(value: str) -> list[str]:
 
 def resolve(value: str, environ: Mapping[str, str] = os.environ) -> str:
     """`value` with its references replaced; raises ConfigError naming the one that cannot be."""
+    length = 0
 
     def replace(match: re.Match[str]) -> str:
+        nonlocal length
+        text = replaced(match)
+        length += len(text)
+        if length > _LARGEST:
+            raise ConfigError("what its references stand for is larger than 1 MiB")
+        return text
+
+    def replaced(match: re.Match[str]) -> str:
         if match[0] == "$${":
             return "${"
         kind, _, name = match[1].partition(":")

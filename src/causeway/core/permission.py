@@ -42,6 +42,19 @@ class Permission:
     def everything(self) -> bool:
         return self.name == "*" and not self.prefix
 
+    @property
+    def pattern(self) -> tuple[Resource, str, bool]:
+        """What `kafka-acls.sh` grants in one line, with several operations."""
+        return self.resource, self.name, self.prefix
+
+    def on(self, name: str) -> Permission:
+        """The same operation on one resource."""
+        return Permission(self.resource, name, self.operation)
+
+    def includes(self, name: str) -> bool:
+        """Whether it is about the resource of this name."""
+        return self.everything or name == self.name or (self.prefix and name.startswith(self.name))
+
     def covers(self, other: Permission) -> bool:
         """Whether whoever has this permission needs no grant of the other one."""
         if self.resource != other.resource:
@@ -51,7 +64,7 @@ class Permission:
             return False
         if self.everything or (self.prefix and other.name.startswith(self.name)):
             return True
-        return (self.name, self.prefix) == (other.name, other.prefix)
+        return self.pattern == other.pattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +91,9 @@ def grant_line(
 
     `options` name the cluster and the administrator's login, already quoted.
     """
-    first, *more = wanted = list(permissions)
-    assert all(
-        (one.resource, one.name, one.prefix) == (first.resource, first.name, first.prefix) for one in more
-    )
+    wanted = list(dict.fromkeys(permissions))
+    first = wanted[0]
+    assert all(one.pattern == first.pattern for one in wanted)
     parts = [
         "kafka-acls.sh",
         *([options] if options else []),

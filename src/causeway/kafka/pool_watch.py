@@ -64,6 +64,11 @@ class PoolWatch:
         with self._changed:
             self._changed.wait_for(lambda: all(map(_is_checked, self._known())), seconds)
 
+    def wait_changed(self, version: int, seconds: float) -> None:
+        """Wait until there is a newer report than this version knew."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.version > version, seconds)
+
     def check_all(self, seconds: float, leaving: str = "") -> None:
         """Check all nodes now. Waits for those that responded the last time except the one being left."""
         now = time.monotonic()

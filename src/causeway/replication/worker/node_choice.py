@@ -35,6 +35,8 @@ MAY_RETURN = frozenset({"dead", "unknown", "short"})
 SILENT_SECONDS = 0.5
 AGAIN_SECONDS = 0.25
 """How soon all nodes are checked again while none can be read from."""
+DOUBT_SECONDS = 5.0
+"""How long an attempt waits at most until the checks tell whether its node is dead."""
 
 
 class NodeChoice:
@@ -87,13 +89,22 @@ class NodeChoice:
         return self.pool.node(self.node)
 
     def _leave_dead_node(self) -> None:
-        """Before an attempt: it would wait for the node's connection before it looks at the nodes itself."""
-        fresh = self._decide_on_fresh_checks(None if self._waits else self.node, self._current)
-        if fresh is not None:
-            try:
-                self._follow(fresh)
-            except NodeLeft as left:
-                self._log.left(str(left))
+        """Before an attempt: it would wait for the node's connection before it looks at the nodes itself.
+
+        Waits until the checks tell whether the node is dead, or it responds again.
+        """
+        deadline = time.monotonic() + min(self.pool.healthcheck_interval, DOUBT_SECONDS)
+        while True:
+            version = self._watch.version
+            fresh = self._decide_on_fresh_checks(None if self._waits else self.node, self._current)
+            if fresh is not None:
+                try:
+                    self._follow(fresh)
+                except NodeLeft as left:
+                    return self._log.left(str(left))
+            if self._waits or not self.is_gone() or time.monotonic() > deadline:
+                return None
+            self._watch.wait_changed(version, AGAIN_SECONDS)
 
     def check(
         self, positions: Mapping[SourcePartition, Position], records: int, request: NodeRequest | None
@@ -136,7 +147,10 @@ class NodeChoice:
         self._watch.check_now(self.node)
 
     def is_gone(self) -> bool:
+        """Whether the node does not respond any more. A request waits for it now, so it is checked soon."""
         report = self._watch.reports[self.node]
+        if not report.failures and time.monotonic() - (report.checked_at or 0.0) > SILENT_SECONDS:
+            self._watch.check_now(self.node)
         return report.disconnected or report.failures > 1
 
     @property
