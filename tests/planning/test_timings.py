@@ -135,6 +135,7 @@ def test_where_it_cannot_be_used_new_topics_are_refused_and_others_go_on_without
         (refusal,) = result.refusals
         assert why in refusal.why, why
         assert refusal.topic == "orders"
+        assert refusal.denied == (why.startswith("no "))
         assert not result.routes
         result, _ = prepared(there, image=begun(), **more)
         assert (list(result.routes), result.refusals) == ([("src", "orders")], [])

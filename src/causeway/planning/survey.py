@@ -131,7 +131,7 @@ def survey(
     result.timings = survey_timings(mirror, result.routes.values(), destination)
     result.batch_limits |= result.timings.batch_limits
     for name, refuse in result.timings.lacking.items():
-        lack_timings(result, name, refuse.why, refuse.todo)
+        lack_timings(result, name, refuse.why, refuse.todo, denied=name in result.timings.denied)
     return result
 
 

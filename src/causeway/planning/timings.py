@@ -30,6 +30,7 @@ class TimingsSurvey:
     existing: set[str] = field(default_factory=set)
     create: dict[str, Create] = field(default_factory=dict)
     lacking: dict[str, Refuse] = field(default_factory=dict)  # they can be neither used nor created
+    denied: set[str] = field(default_factory=set)  # those among them that this user may not describe
     batch_limits: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -45,13 +46,12 @@ def survey_timings(
     names = timings_of(routes) if mirror.timings == "topic" else {}
     if not names:
         return result
-    denied: set[str] = set()
-    result.existing = set(destination.describe(names, denied=denied))
+    result.existing = set(destination.describe(names, denied=result.denied))
     configs = destination.configs(result.existing, denied=set())
     result.batch_limits = {name: limit_of(config) for name, config in configs.items()}
     copies, in_sync = durability(destination, mirror.replication_factor)
     for name in names.keys() - result.existing:
-        if name in denied:
+        if name in result.denied:
             access = no_access(name, destination.cluster.alias, "DESCRIBE", -1)
             result.lacking[name] = Refuse(access.what, access.todo)
         elif mirror.create_topics:
