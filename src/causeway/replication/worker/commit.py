@@ -114,9 +114,9 @@ class Committer:
             for number, runs in landed.items()
             for first in range(0, len(runs), RUNS_TOGETHER)
         ]
+        timings = self._timings.records(settled, timings_asked)  # before the signs: it may add an event
         signs = [*self._signs_of_life(at, final), *self._nodes.log.records(at, delivered=count > 0)]
         entries += [self._entry(record) for record in (*records, *signs)]
-        timings = self._timings.records(settled, timings_asked)
         if entries or producer.open:
             seconds = producer.seconds if producer.open else 0.0
             began = time.monotonic()
