@@ -373,7 +373,8 @@ def test_the_promtool_of_path_will_do(machine: Machine, project: Path, promtool:
 
 def test_make_test_sees_to_chromium_and_promtool() -> None:
     makefile = (ROOT / "Makefile").read_text()
-    recipe = makefile.partition("\ntest:")[2].partition("\n\n")[0]
+    assert "check ready" in makefile.partition("\ntest:")[2].partition("\n\n")[0]
+    recipe = makefile.partition("\nready:")[2].partition("\n\n")[0]
     assert [line for line in recipe.splitlines() if "scripts/" in line] == [
         "\t@scripts/browser",
         "\t@scripts/promtool",

@@ -69,14 +69,18 @@ class PoolWatch:
         with self._changed:
             self._changed.wait_for(lambda: self.version > version, seconds)
 
-    def check_all(self, seconds: float, leaving: str = "") -> None:
-        """Check all nodes now. Waits for those that responded the last time except the one being left."""
+    def check_all(self, seconds: float, leaving: str = "") -> set[str]:
+        """Check all nodes now. Waits for those that responded the last time except the one being left.
+
+        Returns the nodes whose newest report is of a check that began since.
+        """
         now = time.monotonic()
         for name in self._threads:
             self.check_now(name)
         with self._changed:
             awaited = [name for name in self._threads if name != leaving and not self._reports[name].failures]
             self._changed.wait_for(lambda: all(self._begun.get(name, 0) >= now for name in awaited), seconds)
+            return {name for name in self._threads if self._begun.get(name, 0) >= now}
 
     def check_now(self, node: str) -> None:
         """A client of this node reported an error: do not wait for the next interval."""

@@ -10,7 +10,9 @@ import pytest
 
 from causeway.core.cluster import Cluster
 from causeway.core.pool_health import NodeReport
+from causeway.core.position import Place, Position, SourcePartition
 from causeway.core.source_pool import PoolNode, SourcePool
+from causeway.kafka.task_errors import NodeLeft
 from causeway.replication.worker import node_choice
 from causeway.replication.worker.node_choice import NodeChoice
 from causeway.replication.worker.node_log import NodeLog
@@ -30,10 +32,13 @@ class Scripted:
         self.version = 0
         self.waits = 0
         self.checked: list[str] = []
+        self.fresh = {"a", "b"}
 
     def wait_checked(self, seconds: float) -> None: ...
 
-    def check_all(self, seconds: float, leaving: str = "") -> None: ...
+    def check_all(self, seconds: float, leaving: str = "") -> set[str]:
+        self.version += 1
+        return self.fresh
 
     def check_now(self, node: str) -> None:
         self.checked.append(node)
@@ -100,3 +105,24 @@ def test_a_request_that_waits_for_the_node_lets_it_be_checked(make: Make) -> Non
     watch.reports["a"] = replace(FIT, checked_at=time.monotonic())
     assert not choice.is_gone()
     assert watch.checked == ["a"]
+
+
+SOURCE = SourcePartition("id-a", *SPOT)
+READ = Position(SOURCE, "", 0, 20, -1, Place("dst", "orders", 0), 0, -1, 1, 0)
+
+
+def test_only_a_check_that_is_newer_than_the_position_makes_the_node_in_use_short(make: Make) -> None:
+    """What was read from it since its last check is after the log end that the check returned."""
+    watch = Scripted(FIT)
+    choice = make(watch, 3.0)
+    choice.current()
+    watch.reports["b"] = replace(FIT, bounds={SPOT: (0, 20)})
+    watch.fresh = {"b"}
+    choice.check({SOURCE: READ}, 1, None)
+    assert choice.node == "a"
+
+    watch.fresh = {"a", "b"}
+    again = make(watch, 3.0)
+    again.current()
+    with pytest.raises(NodeLeft, match="a is short"):
+        again.check({SOURCE: READ}, 1, None)

@@ -192,14 +192,16 @@ class NodeChoice:
     ) -> PoolDecision | None:
         """Decide on the nodes as they are now: the last reports may end before what was read since.
 
-        None if that was done a moment ago.
+        None if that was done a moment ago, or if only an earlier report makes the node in use look short.
         """
         now = time.monotonic()
         if now < self._checked_again_at:
             return None
         self._checked_again_at = now + AGAIN_SECONDS
-        self._watch.check_all(self.pool.request_timeout, leaving=self.node)
-        return self._decide(active, positions)
+        checked = self._watch.check_all(self.pool.request_timeout, leaving=self.node)
+        decision = self._decide(active, positions)
+        looks_short = active is not None and decision.verdicts[active].state == "short"
+        return None if looks_short and active not in checked else decision
 
     def _execute(self, request: NodeRequest, positions: Mapping[Spot, int]) -> None:
         """An operator wants another node."""
