@@ -70,6 +70,25 @@ def test_a_topic_that_would_be_created(setup: CheckSetup) -> None:
     assert topic not in setup.view("dst").topic_names()
 
 
+def test_topics_for_timings(setup: CheckSetup) -> None:
+    topics = [setup.topic(suffix, "src", 3) for suffix in ("new", "old")]
+    setup.create(f"timings_{topics[1]}", "dst", 1, {})
+    result = setup.check(setup.config(*topics, timings="topic"))
+    assert result.exit_code == 0
+    created = [note for note in result.of(setup.mirror, "note") if "for timings" in note]
+    settings = "cleanup.policy=delete, message.timestamp.type=CreateTime, retention.ms=604800000"
+    assert created == [
+        f"timings_{topics[0]}: would be created for timings, with 1 partition, replication factor 1,"
+        f" {settings} | "
+    ]
+    assert any("timings go to 1 existing topic" in remark for remark in result.of(setup.mirror, "ok"))
+    assert f"timings_{topics[0]}" not in setup.view("dst").topic_names()
+
+    result = setup.check(setup.config(*topics, timings="headers"))
+    assert result.exit_code == 0
+    assert any("are not bit for bit those of the source" in note for note in result.of(setup.mirror, "note"))
+
+
 def test_an_existing_topic_that_fits(setup: CheckSetup) -> None:
     topic = setup.topic("t", "src", 2)
     setup.topic("t", "dst", 3)

@@ -138,10 +138,10 @@ def test_a_topic_named_stopped_is_not_stopped(status: Callable[..., Any]) -> Non
 
 
 def test_the_reason_for_the_object_carrier_is_shown(status: Callable[..., Any]) -> None:
-    slow = shard(2, carrier="object (filters inspect each record)")
+    slow = shard(2, carrier="object (filters need an object for each record)")
     result = status(snapshot(mirror(shards=(shard(1), slow, shard(3, carrier="", host="", pid=0))))).out
     assert "3 native, object\n" in result
-    assert "object (filters inspect each record)" in result
+    assert "object (filters need an object for each record)" in result
 
 
 def test_many_shards_are_shortened_only_in_text_output(status: Callable[..., Any]) -> None:

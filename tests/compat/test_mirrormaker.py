@@ -197,14 +197,55 @@ def test_processors_do_not_matter() -> None:
 
 
 def test_unsupported_flags_are_refused_with_what_to_do() -> None:
-    flags = ["--timings.producer.config=t", "--schema.registry.url=http://r", "--metrics.topic=m"]
+    flags = ["--schema.registry.url=http://r", "--metrics.topic=m"]
     assert problems(*flags) == [
-        "--timings.producer.config: not supported yet: Causeway adds nothing to records; remove the flag",
         "--schema.registry.url: not supported yet: schema ids are not translated; without the flag records "
         "are replicated unchanged",
         "--metrics.topic: not supported yet: leave the flag out",
     ]
     assert mirror("--schema.registry.url=", "--metrics.topic=").name == "mirrormaker-mm"
+
+
+TIMINGS = "bootstrap.servers=tokyo-2:9092,tokyo-9:9092\nacks=1\n"
+
+
+def test_timings_go_to_topics_of_the_destination_and_each_difference_is_noted() -> None:
+    write("timings.config", TIMINGS)
+    assert mirror("--timings.producer.config=timings.config").timings == "topic"
+    notes = [
+        note.removeprefix("--timings.producer.config: ")
+        for note in translated("--timings.producer.config", "timings.config").notes
+        if note.startswith("--timings.producer.config: ")
+    ]
+    assert [note.partition(" ")[0] for note in notes] == ["timings", "the", "all", "a", "other"]
+    assert 'timings = "topic": for each transaction and partition one JSON record' in notes[0]
+    assert mirror("--timings.producer.config=").timings == mirror().timings == "off"
+
+
+@pytest.mark.parametrize(
+    ("text", "refused_at"),
+    [
+        ("metadata.broker.list=lima:9092\n", "timings.config:1: metadata.broker.list"),
+        ("\nbootstrap.servers=lima:9092,rome:9092\n", "timings.config:2: bootstrap.servers"),
+    ],
+)
+def test_timings_cannot_go_to_another_cluster(text: str, refused_at: str) -> None:
+    """They are in the transactions of the records."""
+    write("timings.config", text)
+    (problem,) = problems("--timings.producer.config=timings.config")
+    assert problem.startswith(f"{refused_at}: timings are written in the transactions of their records")
+    option = "-X=clusters.target.bootstrap_servers=lima:9092"
+    assert translated("--timings.producer.config=timings.config", option).problems == []
+
+
+def test_a_file_for_timings_needs_no_brokers() -> None:
+    write("timings.config", "acks=1\n")
+    assert mirror("--timings.producer.config=timings.config").timings == "topic"
+
+
+def test_a_file_for_timings_that_is_not_there_is_a_problem() -> None:
+    (problem,) = problems("--timings.producer.config=nowhere.config")
+    assert "nowhere.config" in problem
 
 
 def test_a_flag_that_is_given_twice() -> None:

@@ -68,6 +68,7 @@ def test_the_shape_of_the_readme_loads_with_every_default(loaded: Load) -> None:
         "queue_bytes": 32 * 2**20,
         "queue_records": 50_000,
         "carrier": "auto",
+        "timings": "off",
         "max_records_per_second": 0,
         "max_bytes_per_second": 0,
     }

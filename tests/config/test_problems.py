@@ -47,6 +47,10 @@ IN_THE_MIRROR = [
     ('create_topics = "yes"', 'create_topics: must be true or false, not "yes"'),
     ("source_group = 1", "source_group: must be true or false, not 1"),
     (f'source_group_name = "{"g" * 250}"', f'source_group_name: {A_GROUP}, not "{"g" * 59}…'),
+    (
+        'carrier = "native"\ntimings = "headers"',
+        'timings: must be "off" or "topic" with carrier = "native", not "headers"',
+    ),
     ('compression = "lz5"', f'compression: {A_CODEC}, not "lz5", did you mean "lz4"?'),
     ("delivery = 1", f"delivery: {A_DELIVERY}, not 1"),
     ('start = "yesterday"', f'start: {A_START}, not "yesterday"'),

@@ -27,7 +27,7 @@ def test_the_native_carrier_is_the_default() -> None:
 
 
 def test_filters_require_the_object_carrier() -> None:
-    assert carrier("auto", "filters").description == "object (filters inspect each record)"
+    assert carrier("auto", "filters").description == "object (filters need an object for each record)"
 
 
 @pytest.mark.parametrize(
@@ -63,5 +63,5 @@ def test_an_untested_library_version_is_not_used(version: int) -> None:
 
 
 def test_an_explicit_native_carrier_that_cannot_be_used_is_an_error() -> None:
-    with pytest.raises(ConfigError, match="filters inspect each record"):
+    with pytest.raises(ConfigError, match="filters need an object for each record"):
         carrier("native", "filters")

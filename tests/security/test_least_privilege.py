@@ -27,7 +27,7 @@ def least(
 
 
 FEATURES: dict[str, dict[str, Any]] = {
-    "exactly-once, native": {"delivery": "exactly-once", "carrier": "native"},
+    "exactly-once, native": {"delivery": "exactly-once", "carrier": "native", "timings": "topic"},
     "at-least-once, object": {
         "delivery": "at-least-once", "carrier": "object", "source_group": False, "provenance": True,
     },
@@ -53,6 +53,8 @@ def test_every_feature_under_exactly_what_is_printed(least: LeastPrivilege, sett
     run = world.run(config)
     run.until(lambda: world.carried() == 109, "records are replicated, into a created topic too")
     assert world.count(quarantine_topic(world.mirror)) >= 1
+    if settings.get("timings"):
+        assert world.count(f"timings_{created}") >= 1
     (growing,) = world.admin().create_partitions([NewPartitions(created, 3)]).values()
     growing.result()
     world.produce(created, [(2, record) for _, record in world.numbers(10)])

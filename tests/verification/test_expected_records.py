@@ -15,6 +15,7 @@ from causeway.core.position import Place, SourcePartition
 from causeway.core.schema import SchemaUse
 from causeway.kafka.digest_reader import PartitionReader
 from causeway.rules.provenance import HEADER
+from causeway.rules.timings import CONSUMED, PRODUCED
 from causeway.verification.arrived_records import ArrivedRecords
 from causeway.verification.expected_records import ExpectedRecords
 
@@ -131,6 +132,22 @@ def test_records_from_the_destination_are_dropped_and_others_marked(log: list[Me
         record = side.record_at(offset)
         assert record is not None
         assert record[2] == [("a", b"1"), (HEADER, origin)]
+
+
+def test_times_in_headers_are_not_compared(log: list[Message]) -> None:
+    """Those of an earlier hop are at the source too, and were replaced."""
+    for message in log:
+        message._headers += [(CONSUMED, b"1"), ("b", b"2"), (PRODUCED, b"3")]
+    how: dict[str, Any] = {"timestamps": True, "compacted": False}
+    for timed in (True, False):
+        filtering = Filtering(times=timed)
+        side = ArrivedRecords(THERE, ("t", 0), 60, filtering, **how)
+        for reader in (side, ExpectedRecords(HERE, PAIR, filtering)):
+            record = reader.record_at(0)
+            assert record is not None
+            names = [name for name, _ in record[2]]
+            assert names == (["a", "b"] if timed else ["a", CONSUMED, "b", PRODUCED])
+            assert offsets(reader) == list(range(60))
 
 
 def test_a_record_without_a_mark_is_the_destinations_own(log: list[Message]) -> None:

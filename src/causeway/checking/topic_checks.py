@@ -20,6 +20,7 @@ from causeway.planning.rules.readiness import nameless
 from causeway.planning.rules.topics import Create, Grow
 from causeway.planning.survey import Survey, survey
 from causeway.rules.integrity import LogFacts, judge
+from causeway.rules.timings import TIMES_ADDED
 
 
 def remarks(checked: CheckedMirror) -> Iterator[Remark]:
@@ -47,7 +48,7 @@ def remarks(checked: CheckedMirror) -> Iterator[Remark]:
         return
     yield from map(warning, warnings)
     parts: tuple[Callable[[CheckedMirror, Survey], Iterator[Remark]], ...] = (
-        _topics, _refused, _creatable, _identity, _positions, check_sizes, check_retention,
+        _topics, _timings, _refused, _creatable, _identity, _positions, check_sizes, check_retention,
     )  # fmt: skip
     for part in parts:
         try:
@@ -106,9 +107,25 @@ def _topics(checked: CheckedMirror, surveyed: Survey) -> Iterator[Remark]:
             yield warning(str(unmatched), "list the existing topics: kafka-topics.sh --list")
 
 
+def _timings(checked: CheckedMirror, surveyed: Survey) -> Iterator[Remark]:
+    timings = surveyed.timings
+    if checked.mirror.timings == "headers":
+        yield note(TIMES_ADDED)
+    for name, create in sorted(timings.create.items()):
+        settings = ", ".join(f"{key}={value}" for key, value in sorted(create.config.items()))
+        yield note(
+            f"{name}: would be created for timings, with {counted(create.partitions, 'partition')},"
+            f" replication factor {create.replication}, {settings}"
+        )
+    if timings.existing:
+        yield ok(f"timings go to {counted(len(timings.existing), 'existing topic')}")
+    yield from map(warning, surveyed.warnings)
+
+
 def _creatable(checked: CheckedMirror, surveyed: Survey) -> Iterator[Remark]:
     """What the destination's brokers reject of the topics that would be created."""
     to_create = {to: action for to, action in surveyed.actions.items() if isinstance(action, Create)}
+    to_create |= surveyed.timings.create
     refused = checked.destination.would_reject(
         {to: (action.partitions, action.replication, action.config) for to, action in to_create.items()}
     )

@@ -11,7 +11,7 @@ from causeway.config.fields import AutoCount, Between, Count, Duration, Flag, Sh
 from causeway.config.registries import SchemaSettings
 from causeway.config.routing import ConfigTable, FilterSettings, SourceSettings
 from causeway.config.units import parse_duration, parse_size
-from causeway.core.choices import CarrierChoice, Delivery, OnGap, OnPoison, OnRecreate
+from causeway.core.choices import CarrierChoice, Delivery, OnGap, OnPoison, OnRecreate, Timings
 
 Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
 Timestamps = Literal["preserve", "broker"]
@@ -192,7 +192,15 @@ class MirrorSettings(ConfigTable):
     carrier: CarrierChoice = Field(
         default="auto",
         description='Implementation that moves records: "native" is the fast one; "object" makes a Python '
-        'object of each record, which filters and provenance need. "auto" takes the fastest possible.',
+        "object of each record, which filters, provenance and timings in headers need. "
+        '"auto" takes the fastest possible.',
+    )
+    timings: Timings = Field(
+        default="off",
+        description='"topic": for each transaction and source partition a JSON record with offsets, times '
+        "and counts on the topic timings_<destination topic>, in the same transaction. "
+        '"headers": each record gets the headers causeway-consumed and causeway-produced. Times are '
+        "milliseconds since the epoch.",
     )
     max_records_per_second: fields.Rate = Field(
         default=0, description="Maximum records per second of all shards together; 0 is no limit."
@@ -236,6 +244,13 @@ class MirrorSettings(ConfigTable):
             if (value := getattr(source, name)) is not None
         }
         return self.model_copy(update=overridden)
+
+    @field_validator("timings")
+    @classmethod
+    def _headers_need_objects(cls, value: Timings, info: ValidationInfo) -> Timings:
+        if value == "headers" and info.data.get("carrier") == "native":
+            raise ValueError('must be "off" or "topic" with carrier = "native"')
+        return value
 
     @property
     def start_at(self) -> Literal["earliest", "latest"] | int:

@@ -13,16 +13,17 @@ from causeway.core.schema import SchemaUse
 
 @dataclass(frozen=True, slots=True)
 class Filtering:
-    """The filters and the provenance rule of a mirror: they decide which records must not arrive."""
+    """The filters and the provenance rule of a mirror, which decide what must not arrive, and added times."""
 
     filters: tuple[FilterSpec, ...] = ()
     not_back_to: str | None = None  # with provenance: records that came from this cluster id are skipped
+    times: bool = False  # the mirror adds times to the headers: they are not compared
     # Ids of schemas that are others at the destination, by the records that name them.
     schemas: Mapping[SchemaUse, int] = field(default_factory=dict)
 
     @property
     def keeps_all(self) -> bool:
-        """Whether every record arrives, unchanged but for ids of schemas."""
+        """Whether every record arrives, without a mark of origin."""
         return not self.filters and self.not_back_to is None
 
 

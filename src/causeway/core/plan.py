@@ -57,6 +57,7 @@ class Plan:
     batch_limits: Mapping[str, int]  # the largest batch that each destination topic accepts
     gone: frozenset[SourcePartition] = frozenset()  # source partitions that no longer exist
     unmatched: tuple[Unmatched, ...] = ()
+    timings: frozenset[str] = frozenset()  # destination topics for timings
 
     @property
     def places(self) -> set[str]:

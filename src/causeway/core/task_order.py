@@ -7,7 +7,15 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from causeway.core.choices import CarrierChoice, Delivery, OnGap, OnPoison, OnRecreate, UnknownIds
+from causeway.core.choices import (
+    CarrierChoice,
+    Delivery,
+    OnGap,
+    OnPoison,
+    OnRecreate,
+    Timings,
+    UnknownIds,
+)
 from causeway.core.cluster import Cluster
 from causeway.core.filtering import FilterSpec
 from causeway.core.position import Place, SourcePartition
@@ -84,6 +92,7 @@ class ProduceSettings:
     compression: str = "none"
     partitioner: str = "murmur2_random"  # the client's, for places where the key chooses the partition
     carrier: CarrierChoice = "auto"
+    timings: Timings = "off"
 
 
 @dataclass(frozen=True, slots=True)

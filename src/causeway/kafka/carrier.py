@@ -27,7 +27,10 @@ class Carrier(NamedTuple):
 
 
 def carrier(wanted: CarrierChoice, inspection: str) -> Carrier:
-    """`inspection`: what inspects each record, if anything. Raises ConfigError if "native" is impossible."""
+    """`inspection`: what needs an object for each record, if anything does.
+
+    Raises ConfigError if "native" is impossible.
+    """
     chosen = _native(inspection) if wanted != "object" else _object('carrier = "object"')
     if wanted == "native" and chosen.name != "native":
         raise ConfigError(
@@ -40,7 +43,7 @@ def carrier(wanted: CarrierChoice, inspection: str) -> Carrier:
 
 def _native(inspection: str) -> Carrier:
     if inspection:
-        return _object(f"{inspection} inspect each record")
+        return _object(f"{inspection} need an object for each record")
     try:
         from causeway.kafka.native import produce_loop, producer_handle, source_consumer
     except ImportError as error:

@@ -39,6 +39,10 @@ class Stretch:
         self.first = self.last = message.offset()
         self.partition = message.partition()
 
+    @property
+    def timestamps(self) -> tuple[int, int]:
+        return self.first_at, self.last_at
+
     def rejected(self) -> list[tuple[int, KafkaError]]:
         return [(self.source, self.error)] if self.error is not None else []
 
@@ -55,6 +59,10 @@ class Stretch:
 
 class ProducedRecords(Protocol):
     """Produced records of one partition, and what the destination reports about them."""
+
+    @property
+    def timestamps(self) -> tuple[int, int]:
+        """The timestamps of the first and the last record."""
 
     def rejected(self) -> list[tuple[int, KafkaError]]:
         """Return source offset and error of each rejected record."""

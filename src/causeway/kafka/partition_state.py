@@ -26,7 +26,7 @@ class PartitionState:
     """State of a partition that is being served. `next` is after `position` until a transaction commits."""
 
     __slots__ = (
-        "absent", "barrier", "bytes", "delivered", "digests", "epoch", "fetch_from", "filtered",
+        "absent", "barrier", "bytes", "delivered", "digests", "epoch", "fetch_from", "fetched", "filtered",
         "filtered_bytes", "filtered_ranges", "finding", "hole", "hole_start", "lane", "next", "poison",
         "position", "produced", "proof", "quarantine", "quarantined", "read", "recognized", "report_each",
         "schemas_needed", "schemas_needed_at", "seen",
@@ -60,6 +60,7 @@ class PartitionState:
         self.filtered = self.filtered_bytes = 0
         self.filtered_ranges: list[tuple[int, int]] = []  # first offset and length of what filters removed
         self.bytes = 0
+        self.fetched = 0  # when the transaction's first record came, if that is recorded; milliseconds
         self.produced: list[ProducedRecords] = []
         self.report_each = report_each  # every record reports, not only the ends of a stretch
         self.quarantined: list[QuarantineReport] = []
@@ -326,7 +327,7 @@ class PartitionState:
 
     def committed(self, position: Position) -> None:
         self.position = position
-        self.delivered = self.filtered = self.bytes = self.filtered_bytes = 0
+        self.delivered = self.filtered = self.bytes = self.filtered_bytes = self.fetched = 0
         self.produced = []
         self.quarantined = []
         self.filtered_ranges = []

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from confluent_kafka import KafkaException
 
+from causeway.core.clock import now_ms
 from causeway.core.task_order import Limits
 from causeway.core.topic import Spot
 from causeway.kafka.delivery_guarantee import DeliveryGuarantee
@@ -15,16 +16,16 @@ from causeway.kafka.exceptional_records import ExceptionalRecords, ProducedCount
 from causeway.kafka.partition_state import NEVER, PartitionState, PartitionStates
 from causeway.kafka.producer_client import ProducerClient, RecordOrigin
 from causeway.kafka.schema_ids import SchemaIds
+from causeway.rules.added_headers import AddedHeaders
 from causeway.rules.header_names import odd_names
 from causeway.rules.integrity import Finding
-from causeway.rules.provenance import marked
-from causeway.rules.unwritable import no_room_for_mark, odd_header_name
+from causeway.rules.unwritable import no_room_for_added, odd_header_name
 
 
 class ProduceLoop(Protocol):
     """Produces consumed messages inside an open transaction, and adds them to their partition states."""
 
-    def replicate(self, messages: Any, states: PartitionStates, origin: bytes | None) -> None: ...
+    def replicate(self, messages: Any, states: PartitionStates, added: AddedHeaders | None) -> None: ...
 
     def release(self, messages: Any) -> None:
         """Free messages that will not be produced."""
@@ -48,20 +49,20 @@ class ObjectProduceLoop:
         self._schemas = schemas
         self._guarantee = guarantee
         self._counts = counts
-        self._origin: bytes | None = None
+        self._added: AddedHeaders | None = None
         # The client's Python class takes header names as text, and cuts them at a NUL.
         self._exceptional = ExceptionalRecords(client, counts, self._unwritable, escape_names=True)
 
     def replicate(
-        self, messages: Sequence[Any], states: Mapping[Spot, PartitionState], origin: bytes | None
+        self, messages: Sequence[Any], states: Mapping[Spot, PartitionState], added: AddedHeaders | None
     ) -> None:
         """Produce consumed messages, with the destination's schema ids."""
         if self._schemas is not None:
             self._schemas.rewrite(messages, states)
-        self._replicate(messages, states, origin)
+        self._replicate(messages, states, added)
 
     def _replicate(
-        self, messages: Sequence[Any], states: Mapping[Spot, PartitionState], origin: bytes | None
+        self, messages: Sequence[Any], states: Mapping[Spot, PartitionState], added: AddedHeaders | None
     ) -> None:
         """Produce these messages as they are.
 
@@ -69,7 +70,7 @@ class ObjectProduceLoop:
         stretch report where they landed. Ordinary records take no call besides the client's
         (rules/record_admission.py decides about all others).
         """
-        self._origin = origin
+        self._added = added
         produce = self._client.handle.produce
         every_record_reports = self._guarantee.every_record_reports
         state: PartitionState | None = None
@@ -132,7 +133,7 @@ class ObjectProduceLoop:
                     size += len(value)
                 if key:
                     size += len(key)
-                headers = held.headers() if origin is None else marked(held.headers(), origin)
+                headers = held.headers() if added is None else added.to(held.headers(), now_ms())
                 try:
                     produce(to_topic, value, key, to_partition, report, None, held_stamp, headers)
                 except (BufferError, KafkaException):
@@ -147,7 +148,7 @@ class ObjectProduceLoop:
             self._end(state, stretch, held, report, held_stamp, length, size)
         if first_ones:
             self._wait_for_first(first_ones)
-            self._replicate(later, states, origin)
+            self._replicate(later, states, added)
 
     def release(self, messages: Sequence[Any]) -> None:
         """Objects need nothing."""
@@ -185,8 +186,8 @@ class ObjectProduceLoop:
 
     def _produce(self, state: PartitionState, message: Any, report: Any, stamp: int) -> None:
         headers = message.headers()
-        if self._origin is not None:
-            headers = marked(headers, self._origin)
+        if self._added is not None:
+            headers = self._added.to(headers, now_ms())
         record, (topic, _, partition) = RecordOrigin(state.lane.source, message.offset()), state.lane.place
         value, key = message.value(), message.key()
         self._client.send("producing", record, topic, value, key, partition, report, None, stamp, headers)
@@ -198,6 +199,6 @@ class ObjectProduceLoop:
         headers = message.headers() or ()
         if odd := odd_names(headers):
             return odd_header_name(state.lane.source, message.offset(), headers[odd[0]][0])
-        if self._origin is not None and marked(headers, self._origin) is not headers:
-            return no_room_for_mark(state.lane.source, message.offset(), len(headers))
+        if self._added is not None and not self._added.fits(headers):
+            return no_room_for_added(state.lane.source, message.offset(), len(headers))
         return None

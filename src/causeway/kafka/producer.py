@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException
@@ -21,16 +22,17 @@ from causeway.errors import CausewayError
 from causeway.kafka import clients
 from causeway.kafka.delivery_guarantee import AtLeastOnce, DeliveryGuarantee
 from causeway.kafka.exceptional_records import ProducedCounts
-from causeway.kafka.failures import may_not
+from causeway.kafka.failures import is_poison, is_refusal, may_not
 from causeway.kafka.partition_state import PartitionStates
 from causeway.kafka.produce_loop import ObjectProduceLoop, ProduceLoop
 from causeway.kafka.producer_client import ProducerClient
 from causeway.kafka.schema_ids import SchemaIds
 from causeway.kafka.task_errors import Again
 from causeway.kafka.transaction import Transaction
+from causeway.rules.added_headers import AddedHeaders
 
 EncodedRecord = tuple[str, int, bytes, bytes]
-"""A record of the ledger or of the offset map: topic, partition, key, value."""
+"""A record of the ledger, the offset map or the timings: topic, partition, key, value."""
 
 
 class ProducerKind(NamedTuple):
@@ -61,6 +63,7 @@ class DestinationProducer:
         self._limits = limits
         self._guarantee = guarantee
         self._ledger_error: KafkaError | None = None
+        self.rejected_timings: dict[str, str] = {}  # topics that rejected a record of timings, and why
         self._begun = 0.0
         self._counts = ProducedCounts()
         self.client = ProducerClient(
@@ -105,8 +108,8 @@ class DestinationProducer:
             self._guarantee.begin(self.client)
             self._begun = time.monotonic()
 
-    def replicate(self, messages: Any, states: PartitionStates, origin: bytes | None = None) -> None:
-        """Produce consumed messages, marked with their origin where one is given.
+    def replicate(self, messages: Any, states: PartitionStates, added: AddedHeaders | None = None) -> None:
+        """Produce consumed messages, with further headers where some are given.
 
         Messages of one partition come in offset order, without errors. They are released in any case: before
         a native consumer's handle ends, it waits for each of its messages, forever.
@@ -116,7 +119,7 @@ class DestinationProducer:
         except BaseException:
             self._loop.release(messages)
             raise
-        self._loop.replicate(messages, states, origin)
+        self._loop.replicate(messages, states, added)
         self.client.poll()
         failpoint.reach("after-produce")
 
@@ -134,11 +137,19 @@ class DestinationProducer:
         self._loop.flushed()
         return seconds
 
-    def commit(self, ledger: Iterable[EncodedRecord], mapped: Sequence[EncodedRecord] = ()) -> None:
-        """Write records of the offset map, then of the ledger, and make all visible together."""
+    def commit(
+        self,
+        ledger: Iterable[EncodedRecord],
+        mapped: Sequence[EncodedRecord] = (),
+        timings: Sequence[EncodedRecord] = (),
+    ) -> None:
+        """Write timings, records of the offset map, then of the ledger, and make all visible together."""
         self.begin()
+        for topic, partition, key, value in timings:
+            report = partial(self._on_timings_report, topic)
+            self.client.send("writing timings", None, topic, value, key, partition, report)
         self._write("writing the offset map", mapped)
-        if mapped and self.visible_at_once:
+        if (mapped or timings) and self.visible_at_once:
             # A kill between the two leaves entries in the map that the ledger lacks, and these entries
             # explain that (rules/ledger_consistency.py). In the other order the map would lack forever what
             # the ledger counts.
@@ -184,8 +195,15 @@ class DestinationProducer:
 
     def _wait_acknowledged(self, doing: str) -> None:
         self.client.drain()
+        for topic, why in self.rejected_timings.items():
+            raise Again(f"topic {topic} rejected a record of timings: {why}")
         if self._ledger_error is not None:
             raise self.client.failure(doing, KafkaException(self._ledger_error))
+
+    def _on_timings_report(self, topic: str, error: KafkaError | None, _message: Any) -> None:
+        self._ledger_error = error or self._ledger_error
+        if error is not None and (is_poison(error) or is_refusal(error) or may_not(error)):
+            self.rejected_timings[topic] = error.str()
 
     def _on_ledger_report(self, error: KafkaError | None, _message: Any) -> None:
         self._ledger_error = error or self._ledger_error

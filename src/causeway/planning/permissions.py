@@ -14,6 +14,7 @@ from causeway.errors import UsageError
 from causeway.planning.rules.naming import destination_name
 from causeway.planning.rules.permissions import destination_permissions, least, source_permissions
 from causeway.planning.rules.selection import select
+from causeway.rules.timings import timings_topic
 
 _PASSWORDS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 _ADMINISTRATOR = "admin.properties"
@@ -48,12 +49,19 @@ def demands(
             own, required = mirror.for_source(alias), tuple(source_permissions(mirror, alias))
             for node in nodes_of(settings, alias):
                 topics = frozenset(select(names(node), own.topics, own.exclude))
-                written |= {destination_name(name, own.prefix, own.suffix, own.rename) for name in topics}
+                written |= _written(mirror, own, topics)
                 by_cluster.setdefault(node, []).append(Demand(mirror.name, "source", required, topics))
         required = tuple(destination_permissions(mirror))
         demand = Demand(mirror.name, "destination", required, frozenset(written))
         by_cluster.setdefault(mirror.destination, []).append(demand)
     return by_cluster
+
+
+def _written(mirror: MirrorSettings, own: MirrorSettings, topics: Iterable[str]) -> set[str]:
+    """The topics that the mirror writes to for these source topics."""
+    names = {name: destination_name(name, own.prefix, own.suffix, own.rename) for name in topics}
+    timings = {timings_topic(*pair) for pair in names.items()} if mirror.timings == "topic" else set()
+    return {*names.values(), *timings} - {""}
 
 
 def principal_of(cluster: ClusterSettings) -> str | None:

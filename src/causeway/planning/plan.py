@@ -16,8 +16,9 @@ from causeway.kafka.admin import ClusterView
 from causeway.planning.routing import Routes
 from causeway.planning.rules.batch_limits import DEFAULT_MAX_BYTES, limit_of, small
 from causeway.planning.rules.partitioning import has_place, place_of
+from causeway.planning.rules.timings import timings_of
 from causeway.planning.rules.topics import Create, Grow
-from causeway.planning.survey import Survey, in_part
+from causeway.planning.survey import Survey, in_part, lack_timings
 
 
 def prepare(survey: Survey, destination: ClusterView) -> Iterator[TopicFacts]:
@@ -43,6 +44,23 @@ def prepare(survey: Survey, destination: ClusterView) -> Iterator[TopicFacts]:
             survey.batch_limits[name] = limit_of(action.config)
         if created:
             yield facts[name]
+    yield from _prepare_timings(survey, destination)
+
+
+def _prepare_timings(survey: Survey, destination: ClusterView) -> Iterator[TopicFacts]:
+    """Create missing timings topics of the routes that are left."""
+    wanted = timings_of(survey.routes.values())
+    for name in sorted(survey.timings.create.keys() & wanted.keys()):
+        create = survey.timings.create[name]
+        try:
+            created = destination.create_topic(name, create.partitions, create.replication, create.config)
+        except (PlanRefused, AccessDenied) as error:
+            refusal = refusal_of("", "", error)
+            lack_timings(survey, name, refusal.why, refusal.todo, denied=refusal.denied)
+            continue
+        survey.batch_limits[name] = limit_of(create.config)
+        if created:
+            yield from destination.describe([name]).values()
 
 
 def _act(name: str, action: Create | Grow, destination: ClusterView) -> bool:
@@ -97,7 +115,14 @@ def plan_of(
     lanes += [Lane(gone.source, gone.topic_id, gone.place, until=None) for gone in survey.gone]
     gone = frozenset(position.source for position in survey.gone)
     refused = tuple(_whole(refusal, survey.every) for refusal in survey.refusals)
-    return Plan(tuple(_marked(lanes)), refused, survey.batch_limits, gone, tuple(survey.unmatched))
+    return Plan(
+        tuple(_marked(lanes)),
+        refused,
+        survey.batch_limits,
+        gone,
+        tuple(survey.unmatched),
+        frozenset(survey.timings.topics),
+    )
 
 
 def _marked(lanes: list[Lane]) -> Iterator[Lane]:

@@ -13,6 +13,7 @@ from causeway.kafka.admin import ClusterView
 from causeway.planning.rules.loops import way
 from causeway.planning.rules.naming import LONGEST, destination_name
 from causeway.planning.rules.selection import select
+from causeway.planning.rules.timings import timings_clash, timings_of
 from causeway.rules.ledger_state import LedgerState
 
 RouteKey = tuple[str, str]  # alias and source topic
@@ -81,10 +82,12 @@ def routes(mirror: MirrorSettings, sources: Mapping[str, ClusterView], destinati
         for name, facts in view.describe(select(view.topic_names(), own.topics, own.exclude)).items():
             to = destination_name(name, own.prefix, own.suffix, own.rename)
             selected[alias, name] = Route(alias, facts, to, _placement(mirror, name))
+    timings = timings_of(selected.values()) if mirror.timings == "topic" else {}
     return {
         key: route
         for key, route in selected.items()
         if not (_onto_itself(route, sources, destination) and _is_output(mirror, route, selected))
+        and not (_within(route, sources, destination) and _is_timings(mirror, route, timings))
     }
 
 
@@ -98,8 +101,17 @@ def _placement(mirror: MirrorSettings, topic: str) -> Placement:
 
 
 def _onto_itself(route: Route, sources: Mapping[str, ClusterView], destination: ClusterView) -> bool:
-    same = sources[route.alias].cluster_id() == destination.cluster_id()
-    return same and route.to == route.source.name
+    return _within(route, sources, destination) and route.to == route.source.name
+
+
+def _within(route: Route, sources: Mapping[str, ClusterView], destination: ClusterView) -> bool:
+    """Whether the route stays in one cluster."""
+    return sources[route.alias].cluster_id() == destination.cluster_id()
+
+
+def _is_timings(mirror: MirrorSettings, route: Route, timings: Mapping[str, str]) -> bool:
+    """Whether a pattern selected timings that the mirror itself writes: each record would cause another."""
+    return route.source.name in timings and route.source.name not in mirror.for_source(route.alias).topics
 
 
 def _is_output(mirror: MirrorSettings, route: Route, found: Routes) -> bool:
@@ -183,7 +195,21 @@ def refusals(
         else:
             continue
         refused.append(Refusal(alias, name, why, todo, integrity))
+    if mirror.timings == "topic":
+        known_refused = {(refusal.source, refusal.topic) for refusal in refused}
+        others_write = _written_by_others(destination.cluster_id(), neighbours)
+        timings = timings_of(found.values())
+        for key in [key for key in found if key not in known_refused]:
+            why, todo = timings_clash(found[key], timings, others_write)
+            refused += [Refusal(*key, why, todo)] if why else []
     return refused
+
+
+def _written_by_others(cluster_id: str, neighbours: Neighbours) -> dict[str, str]:
+    """The topics that other mirrors write to on this cluster, and their names."""
+    return {
+        known.edge[1].topic: known.mirror for known in neighbours.edges if known.edge[1].cluster == cluster_id
+    }
 
 
 def _replicated_to(image: LedgerState) -> dict[ClusterTopic, str]:

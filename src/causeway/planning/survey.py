@@ -15,14 +15,16 @@ from causeway.core.route import Route
 from causeway.core.task_order import ledger_topic, offset_map_topic
 from causeway.core.topic import TopicFacts
 from causeway.kafka.admin import ClusterView
-from causeway.planning.routing import ALONE, Neighbours, Routes, refusals, routes
+from causeway.planning.routing import ALONE, Neighbours, RouteKey, Routes, refusals, routes
 from causeway.planning.rules.batch_limits import DEFAULT_MAX_BYTES, limit_of
 from causeway.planning.rules.partitioning import has_place, needed, wished
 from causeway.planning.rules.selection import absent, is_name, nearest, select
 from causeway.planning.rules.topics import Create, Grow, Refuse, TopicAction, fit, held, new_topic
 from causeway.planning.rules.write_access import no_access
+from causeway.planning.timings import TimingsSurvey, survey_timings
 from causeway.rules.integrity import same_topic
 from causeway.rules.ledger_state import LedgerState
+from causeway.rules.timings import timings_topic
 
 
 @dataclass(slots=True)
@@ -39,6 +41,9 @@ class Survey:
     gone: list[Position] = field(default_factory=list)  # of what was replicated and no longer exists
     max_bytes: dict[str, int] = field(default_factory=dict)  # of existing destination topics
     batch_limits: dict[str, int] = field(default_factory=dict)  # of these, and of the mirror's own topics
+    timings: TimingsSurvey = field(default_factory=TimingsSurvey)
+    begun: set[RouteKey] = field(default_factory=set)  # routes of which the ledger has positions
+    warnings: list[str] = field(default_factory=list)  # about what is replicated nevertheless
 
 
 def survey(
@@ -122,7 +127,27 @@ def survey(
             result.refusals.append(refusal)
         elif action is not None:
             result.actions[route.to] = _larger(action, result.actions.get(route.to))
+    result.begun = {key for key in result.routes if (sources[key[0]].cluster_id(), key[1]) in known}
+    result.timings = survey_timings(mirror, result.routes.values(), destination)
+    result.batch_limits |= result.timings.batch_limits
+    for name, refuse in result.timings.lacking.items():
+        lack_timings(result, name, refuse.why, refuse.todo, denied=name in result.timings.denied)
     return result
+
+
+def lack_timings(result: Survey, name: str, why: str, todo: str, *, denied: bool = False) -> None:
+    """Refuse the routes with this timings topic, which can be neither used nor created.
+
+    What is replicated already goes on without timings.
+    """
+    for (alias, topic), route in list(result.routes.items()):
+        if timings_topic(topic, route.to) != name:
+            continue
+        if (alias, topic) in result.begun:
+            result.warnings.append(f"{alias}:{topic} is replicated without timings: {why}; {todo}")
+        else:
+            result.refusals.append(Refusal(alias, topic, why, todo, denied=denied))
+            del result.routes[alias, topic]
 
 
 def _unmatched(mirror: MirrorSettings, topics: Mapping[str, set[str]]) -> list[Unmatched]:

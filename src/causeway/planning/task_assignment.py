@@ -79,7 +79,11 @@ def make_orders(
             ledger_id=run.ledger_id,
             limits=_limits(mirror, plan, mine, len(lanes)),
             produce=ProduceSettings(
-                mirror.delivery, mirror.compression, f"{mirror.partitioner}_random", mirror.carrier
+                mirror.delivery,
+                mirror.compression,
+                f"{mirror.partitioner}_random",
+                mirror.carrier,
+                mirror.timings,
             ),
             policies=Policies(mirror.on_gap, mirror.on_recreate, mirror.on_poison),
             filters=run.filters,
@@ -94,7 +98,7 @@ def make_orders(
 
 def _limits(mirror: MirrorSettings, plan: Plan, lanes: list[Lane], shards: int) -> Limits:
     """The limits of one of `shards` shards. Its batches must fit into every topic that it writes to."""
-    own = (plan.batch_limits.get(name, LARGEST) for name in _own_topics(mirror))
+    own = (plan.batch_limits.get(name, LARGEST) for name in (*_own_topics(mirror), *plan.timings))
     places = {lane.place.topic for lane in lanes}
     batch = min(batch_bytes(plan.batch_limits.get(name, LARGEST) for name in places), *own)
     return limits_of(mirror, max(1, batch), shards)

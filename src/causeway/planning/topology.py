@@ -12,6 +12,7 @@ from causeway.core.plan import Refusal
 from causeway.kafka.admin import ClusterView
 from causeway.planning.routing import Routes, routes
 from causeway.planning.rules.batch_limits import LARGEST, limit_of
+from causeway.planning.rules.timings import timings_of
 from causeway.planning.rules.topics import replaces_timestamps, stamping
 
 RESTS = 50
@@ -25,6 +26,7 @@ class Topology:
     routes: Routes = field(default_factory=dict)
     stamping: frozenset[str] = frozenset()  # destination topics that replace timestamps
     small: frozenset[tuple[str, int]] = frozenset()  # those that accept only smaller batches; the limit
+    without_timings: frozenset[str] = frozenset()  # timings topics that do not exist
     at: int = field(default=0, compare=False)  # when their settings were read
     again_at: float = field(default=0.0, compare=False)  # when to read them again
 
@@ -39,18 +41,21 @@ def read_topology(
     before: Topology = UNKNOWN,
 ) -> Topology:
     routed = routes(mirror, sources, destination)
+    absent: frozenset[str] = frozenset()
+    if mirror.timings == "topic":
+        absent = frozenset(timings_of(routed.values()).keys() - set(destination.topic_names()))
     if mirror.timestamps == "broker":
-        return Topology(routed)
+        return Topology(routed, without_timings=absent)
     began = time.monotonic()
     if began < before.again_at:
-        return replace(before, routes=routed)
+        return replace(before, routes=routed, without_timings=absent)
     at = now_ms()
     # A topic whose settings may not be read any more blocks no other one: its shard reports what is missing.
     configs = destination.configs({route.to for route in routed.values()}, denied=set())
     now = time.monotonic()
     replacing = frozenset(name for name in configs if replaces_timestamps(configs[name]))
     limits = frozenset((name, limit) for name in configs if (limit := limit_of(configs[name])) < LARGEST)
-    return Topology(routed, replacing, limits, at, now + RESTS * (now - began))
+    return Topology(routed, replacing, limits, absent, at, now + RESTS * (now - began))
 
 
 def stamped_since(before: Topology, now: Topology, topics: Iterable[str]) -> list[str]:

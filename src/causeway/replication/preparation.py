@@ -38,6 +38,7 @@ from causeway.replication.start_checks import (
 )
 from causeway.rules.ledger_state import LedgerState
 from causeway.rules.sharding import shard_of
+from causeway.rules.timings import TIMES_ADDED
 
 LEDGER_SECONDS = 60.0
 NOT_PREPARED = "the mirror could not be prepared"
@@ -81,6 +82,8 @@ def _prepare(setup: MirrorSetup, planner: Planner, state: MirrorState, cores: in
     mirror = setup.mirror
     for warning in setup.unsafe:
         state.events.report("warning", warning)
+    if mirror.timings == "headers":
+        state.events.report("info", TIMES_ADDED)
     filters.try_out(setup.filters)  # an invalid filter fails here, not in every shard
     for view in (*setup.sources.values(), setup.destination):
         view.connect()

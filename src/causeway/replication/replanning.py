@@ -24,7 +24,8 @@ from causeway.replication.start_checks import refuse_at_start
 from causeway.replication.timers import Timers
 
 REFUSED_SECONDS = 30.0
-"""How often refused routes are tried again, and routes compared that other mirrors may have too."""
+"""How often refused routes and missing topics for timings are tried again, and routes compared that other
+mirrors may have too."""
 
 
 class Planner:
@@ -55,7 +56,8 @@ class Planner:
         if setup.stop_at_end:
             refuse_at_start(setup.name, refused(now, stamped))  # it replicates what it found, or ends
         elif now != before or (
-            (plan.refusals or self._uncompared) and self._timers.due("refused", REFUSED_SECONDS)
+            (plan.refusals or self._uncompared or now.without_timings)
+            and self._timers.due("refused", REFUSED_SECONDS)
         ):
             self.make_plan(ledger, starting=starting)
             self.report_refusals(plan.refusals)
@@ -102,6 +104,8 @@ class Planner:
         )
         for alias, name in surveyed.absent:
             self._events.report_once("warning", f'topic {name} does not exist on "{alias}" (yet)')
+        for what in surveyed.warnings:
+            self._events.report_once("warning", what)
         for unmatched in surveyed.unmatched:
             self._events.report_once("warning", str(unmatched))
         self.plan = plan_of(surveyed, setup.sources)

@@ -26,6 +26,7 @@ from causeway.core.ledger_record import (
     Stopped,
 )
 from causeway.core.offsets import describe_gap
+from causeway.core.route import BY_KEY
 from causeway.errors import AccessDenied, CausewayError, IntegrityError, PlanRefused, Superseded, Unreachable
 from causeway.kafka.task_errors import Again
 from causeway.replication.cut_reason import CutCause, CutReason
@@ -38,6 +39,7 @@ from causeway.replication.replanning import Planner
 from causeway.replication.schema_copying import SchemaCopying
 from causeway.replication.timers import Timers
 from causeway.rules.sharding import shard_of
+from causeway.rules.timings import timings_topic
 
 LOG_ENDS_SECONDS = 1.0
 MEASURE_SECONDS = 0.5
@@ -207,10 +209,15 @@ class Ticker:
         state, liveness, plan = self._state, self._liveness, self._planner.plan
         missed = liveness.missed(max(MISSED_SECONDS, 2 * self._setup.mirror.heartbeat))
         stuck = state.waits_for("destination") or (missed and state.current != "paused")
-        if state.in_sync.watch(stuck, plan.places):
+        if state.in_sync.watch(stuck, plan.places | plan.timings):
             state.publish()
         if short := state.in_sync.short:
-            lanes = [lane for lane in plan.lanes if short.holds_up(lane.place.topic, lane.place.partition)]
+            lanes = [
+                lane
+                for lane in plan.lanes
+                if short.holds_up(lane.place.topic, lane.place.partition)
+                or short.holds_up(timings_topic(lane.source.topic, lane.place.topic), BY_KEY)
+            ]
             shards = self._prepared.run.shards
             liveness.excuse({shard_of(lane.source, shards) for lane in lanes})
 

@@ -12,6 +12,9 @@ Headers = Sequence[tuple[str, bytes | None]]
 MOST_HEADERS = 100_000
 """librdkafka parses no more headers of one record, and treats a record with more as damaged."""
 
+MOST_ADDED = 3
+"""A mirror adds no more headers than this (rules/added_headers.py)."""
+
 
 def as_text(name: bytes) -> str:
     return name.decode("utf-8", "surrogateescape")

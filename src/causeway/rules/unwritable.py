@@ -24,16 +24,18 @@ def odd_header_name(source: SourcePartition, offset: int, name: str) -> Finding:
         f"the record at {source} offset {offset} has a header name that the client cannot write:"
         f" {encoded(name)[:100]!r}",
         'names with a NUL, or that are not UTF-8, are replicated only by carrier = "native"'
-        f" (kafka-causeway[fast], no filters, no provenance); {_ASIDE}, with such names escaped",
+        " (kafka-causeway[fast], no filters, no provenance, no timings in headers);"
+        f" {_ASIDE}, with such names escaped",
         offset,
     )
 
 
-def no_room_for_mark(source: SourcePartition, offset: int, count: int) -> Finding:
+def no_room_for_added(source: SourcePartition, offset: int, count: int) -> Finding:
     return Finding(
         "poison",
-        f"the record at {source} offset {offset} has {count:,} headers: with a mark of origin it could not be"
-        f" read again, librdkafka parses up to {MOST_HEADERS:,}",
-        f"write fewer headers to the source, or switch provenance off; {_ASIDE}, without their headers",
+        f"the record at {source} offset {offset} has {count:,} headers: with those that the mirror adds it"
+        f" could not be read again, librdkafka parses up to {MOST_HEADERS:,}",
+        "write fewer headers to the source, or switch provenance off, or timings in headers;"
+        f" {_ASIDE}, without their headers",
         offset,
     )

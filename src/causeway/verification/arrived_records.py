@@ -1,6 +1,6 @@
 """The destination as `verify` must see it: a mirror with provenance wrote marked records alone.
 
-Records without the mark are the destination's own, and are not compared.
+Records without the mark are the destination's own, and are not compared. Neither are times in headers.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from causeway.core.plural import counted
 from causeway.kafka.digest_reader import PartitionReader
 from causeway.rules.provenance import HEADER
 from causeway.verification.expected_records import OmittedRecords
+from causeway.verification.record_times import without_times
 
 
 class ArrivedRecords(PartitionReader):
@@ -31,6 +32,7 @@ class ArrivedRecords(PartitionReader):
     ) -> None:
         super().__init__(cluster, *place, end, timestamps=timestamps)
         self._only_marked = filtering.not_back_to is not None
+        self._times = filtering.times
         self.unmarked = OmittedRecords(end, compacted)
 
     def notes(self) -> list[str]:
@@ -40,7 +42,8 @@ class ArrivedRecords(PartitionReader):
         return [f"not compared: {counted(count, 'record')} of the destination itself (no mark of origin)"]
 
     def _messages(self, start: int) -> Iterator[list[Any]]:
-        for messages in super()._messages(start):
+        batches = super()._messages(start)
+        for messages in without_times(batches) if self._times else batches:
             if not self._only_marked:
                 yield messages
             elif kept := [message for message in messages if self._is_marked(message)]:

@@ -27,6 +27,7 @@ from causeway.planning.filters import MadeFilter, make
 from causeway.rules.header_names import Headers
 from causeway.rules.provenance import comes_from, marked
 from causeway.rules.schema_ids import Parts, named_schemas, rewritten
+from causeway.verification.record_times import without_times
 from causeway.verification.source_holes import SourceHoles
 
 ATTEMPTS = 3
@@ -80,6 +81,11 @@ class ExpectedRecords(PartitionReader):
         return [*self.filtered.keys, *self.skipped.keys, *self.quarantined.keys]
 
     def _messages(self, start: int) -> Iterator[list[Any]]:
+        replicated = self._replicated(start)
+        return without_times(replicated) if self._filtering.times else replicated
+
+    def _replicated(self, start: int) -> Iterator[list[Any]]:
+        """The records that the mirror replicates, as it does."""
         batches = super()._messages(start)
         if self.holes is not None:
             batches = self.holes.watched(batches, start)

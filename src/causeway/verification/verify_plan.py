@@ -36,6 +36,7 @@ from causeway.planning.rules.selection import absent, select
 from causeway.planning.source_pools import source_view
 from causeway.rules.coverage import of_topic
 from causeway.rules.ledger_state import LedgerState
+from causeway.rules.timings import CONSUMED, PRODUCED
 from causeway.verification.catch_up import SayLine, wait_until_caught_up
 from causeway.verification.comparison_job import CompareProgress
 from causeway.verification.destination_bounds import (
@@ -95,7 +96,10 @@ class VerifyPlan:
         self.notes += pools.notes
         self.clusters = {view.cluster_id(): view.cluster for view in self._views.values()}
         self.aliases = {view.cluster_id(): alias for alias, view in self._views.items()}
-        self.filtering = Filtering(self._filters, self._view.cluster_id() if mirror.provenance else None)
+        not_back_to = self._view.cluster_id() if mirror.provenance else None
+        self.filtering = Filtering(self._filters, not_back_to, mirror.timings == "headers")
+        if self.filtering.times:
+            self.notes.append(f"the headers {CONSUMED} and {PRODUCED} are not compared (timings)")
         source_topics = {key: route.source for key, route in routes(mirror, self._views, self._view).items()}
         sources = self._source_partitions(source_topics)
         pools.refuse_missing(sources)

@@ -20,7 +20,8 @@ def test_a_consumer_that_cannot_be_closed_keeps_no_other_client_open() -> None:
             if fails:
                 raise RuntimeError(name)
 
-        return SimpleNamespace(close=close, client=SimpleNamespace(denied={"t"}))
+        made = SimpleNamespace(denied={"t"})
+        return SimpleNamespace(close=close, client=made, rejected_timings={"timings_t": "why"})
 
     attempt: Any = object.__new__(Attempt)
     attempt._task, attempt._producer, attempt._ledger = TaskState(), client("producer"), client("ledger")
@@ -32,3 +33,4 @@ def test_a_consumer_that_cannot_be_closed_keeps_no_other_client_open() -> None:
 
     assert sorted(closed) == ["filters", "ledger", "one", "producer", "two"]
     assert attempt._task.denied == {"t"}
+    assert attempt._task.rejected_timings == {"timings_t": "why"}

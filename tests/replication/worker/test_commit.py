@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from causeway.core.ledger_record import Event, decode
 from causeway.core.position import Place, Position, SourcePartition
 from causeway.core.task_order import Lane, ProduceSettings
 from causeway.kafka.admin import TopicFacts
@@ -36,10 +37,10 @@ class View:
     def cluster_id(self) -> str:
         return "c"
 
-    def request_descriptions(self, topics: Any) -> Any:
-        return topics
+    def request_descriptions(self, topics: Any, **_how: Any) -> Any:
+        return dict.fromkeys(topics)
 
-    def descriptions(self, asked: Any, gone: object) -> dict[str, TopicFacts]:
+    def descriptions(self, asked: Any, **_how: Any) -> dict[str, TopicFacts]:
         return {
             name: TopicFacts(name, topic_id, 1, 1)
             for name, topic_id in self._topics.items()
@@ -61,8 +62,8 @@ class Written:
     def flush(self) -> float:
         return 0.0
 
-    def commit(self, entries: Any, mapped: Any) -> None:
-        self.entries += [*mapped, *entries]
+    def commit(self, entries: Any, mapped: Any, timings: Any) -> None:
+        self.entries += [*timings, *mapped, *entries]
 
 
 def replicated_state() -> PartitionState:
@@ -103,6 +104,18 @@ def test_without_a_transaction_the_map_names_the_position_that_its_commit_starte
     (entry,) = [(key, value) for topic, _, key, value in written.entries if topic == ORDER.offset_map]
     assert decode_entry(*entry) == MapEntry(SOURCE, "id", 1, ("to", 0), 10, base)
     assert decode_entry(*entry).known == (1 if base is None else base)
+
+
+def test_what_is_wrong_with_timings_is_committed_as_an_event(monkeypatch: pytest.MonkeyPatch) -> None:
+    timed = replace(ORDER, produce=ProduceSettings(timings="topic"))
+    monkeypatch.setattr(f"{__name__}.ORDER", timed)
+    _, written = commit()
+    events = [
+        record.what
+        for topic, _, _, value in written.entries
+        if topic == ORDER.ledger and isinstance(record := decode(value), Event)
+    ]
+    assert events == ["no timings are written to topic timings_to on there: it does not exist"]
 
 
 @pytest.mark.parametrize(

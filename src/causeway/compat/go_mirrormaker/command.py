@@ -10,6 +10,7 @@ from causeway.compat.go_mirrormaker import files
 from causeway.compat.go_mirrormaker.files import DEFAULT_GROUP
 from causeway.compat.go_mirrormaker.flags import CommandFlag as Flag
 from causeway.compat.go_mirrormaker.flags import GivenFlags, parse
+from causeway.compat.go_mirrormaker.timings import timings
 from causeway.compat.reading import fitting
 from causeway.compat.translation import Translation, mirror_name
 from causeway.config import fields
@@ -35,7 +36,8 @@ FLAGS = (
     Flag("queue.size", "number", "10000", "Maximum records in a shard's producer queue; Causeway's default "
     "is 50000."),
     Flag("max.procs", "number", "all cores", "Not needed: set the number of shards."),
-    Flag("timings.producer.config", "text", "empty", "Not supported yet."),
+    Flag("timings.producer.config", "text", "empty", "For each transaction and partition a record of times "
+    "in JSON goes to timings_<prefix><topic>."),
     Flag("schema.registry.url", "text", "empty", "Not supported yet."),
     Flag("metrics.topic", "text", "empty", "Not supported yet."),
 )  # fmt: skip
@@ -45,7 +47,6 @@ RUN_FLAGS = (
 )
 
 _UNSUPPORTED = {
-    "timings.producer.config": "Causeway adds nothing to records; remove the flag",
     "schema.registry.url": "schema ids are not translated; without the flag records are replicated unchanged",
     "metrics.topic": "leave the flag out",
 }
@@ -106,6 +107,9 @@ def translate(given: GivenFlags) -> Translation:
     _partitions(given, translation, mirror)
     _work(given, translation, mirror)
     mirror |= _destination(given, translation)
+    elsewhere = _is_set(given, "clusters.target.bootstrap_servers")
+    servers = "" if elsewhere else translation.clusters["target"].get("bootstrap_servers", "")
+    mirror |= timings(given.text("timings.producer.config"), servers, translation)
     if len(groups) == 1:
         mirror["source_group_name"] = next(iter(groups.values()))
     else:

@@ -156,6 +156,14 @@ def keys_of(file: PropertiesFile) -> ClusterKeys:
     return ClusterKeys(file.where(servers), f"the sasl.… and ssl.… properties in {file.name}")
 
 
+def servers_of(file: PropertiesFile) -> tuple[str, str]:
+    """The key that names the brokers, for messages, and its value; both empty if there is none."""
+    for name in _SERVERS:
+        if name in file.entries and file.entries[name].value:
+            return file.where(name), file.entries[name].value
+    return "", ""
+
+
 def _missing_servers(file: PropertiesFile, translation: Translation, what: str, option: str) -> None:
     todo = f"add it to the file (MirrorMaker ignores it), or set {option}"
     if "zookeeper.connect" in file.entries:

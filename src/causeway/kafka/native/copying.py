@@ -28,7 +28,7 @@ from causeway.kafka.native.compiling import (
 from causeway.kafka.native.library import Library
 from causeway.kafka.native.loop import NO_HEADERS
 from causeway.kafka.native.messages import Consumed, HeaderNames, error_at, why_unreadable
-from causeway.rules.header_names import MOST_HEADERS, Headers
+from causeway.rules.header_names import MOST_ADDED, MOST_HEADERS, Headers
 
 SMALL = 1024
 """Parts up to this many bytes go through the buffer."""
@@ -222,4 +222,4 @@ class Copier:
             else:
                 found.append((text, data[at : at + size] if at >= 0 else string_at(content, size)))
             plain &= is_so
-        return found, plain and len(found) < MOST_HEADERS
+        return found, plain and len(found) <= MOST_HEADERS - MOST_ADDED

@@ -20,6 +20,10 @@ class Stretches:
     def __init__(self, rows: Any) -> None:
         self._rows = rows
 
+    @property
+    def timestamps(self) -> tuple[int, int]:
+        return int(self._rows[0, 5]), int(self._rows[-1, 6])
+
     def rejected(self) -> list[tuple[int, KafkaError]]:
         failed = self._rows[self._rows[:, 7] != 0]
         return [(offset, KafkaError(error)) for offset, error in failed[:, (1, 7)].tolist()]

@@ -16,7 +16,7 @@ from confluent_kafka import KafkaError
 
 from causeway.kafka.native.library import Library, Message, headers_in
 from causeway.rules.fetch_sizes import size_in_memory
-from causeway.rules.header_names import MOST_HEADERS, Headers, as_text, is_plain
+from causeway.rules.header_names import MOST_ADDED, MOST_HEADERS, Headers, as_text, is_plain
 
 _NAMES_KEPT, _LONG_NAME = 1_000, 200
 _NO_ERROR = (0, KafkaError._NOENT)  # headers, or none
@@ -44,7 +44,7 @@ class Consumed:
         self._key, self._value = key, value
         self._kind, self._stamp, self._epoch = kind, stamp, epoch
         self._headers = headers
-        # Whether any client can write the headers and one more; why they cannot be read, or "".
+        # Whether any client can write the headers and what a mirror adds; why they cannot be read, or "".
         self.plain = plain
         self.unreadable = unreadable
 
@@ -144,7 +144,7 @@ class MessageReader:
             text, is_so = self._names.find(name)
             found.append((text, value))
             plain &= is_so
-        return found, plain and len(found) < MOST_HEADERS
+        return found, plain and len(found) <= MOST_HEADERS - MOST_ADDED
 
 
 class NativeMessage:

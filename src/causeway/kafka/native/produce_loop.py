@@ -27,6 +27,7 @@ from causeway.kafka.partition_state import PartitionState, PartitionStates
 from causeway.kafka.producer_client import ProducerClient, RecordOrigin
 from causeway.kafka.schema_ids import SchemaIds
 from causeway.kafka.task_errors import Again
+from causeway.rules.added_headers import AddedHeaders
 
 
 class NativeProduceLoop:
@@ -57,9 +58,9 @@ class NativeProduceLoop:
         self._out = np.zeros(loop.OUT, np.int64)
         self._schemas = SchemaTable(schemas)
 
-    def replicate(self, messages: NativeBatch, states: PartitionStates, origin: bytes | None) -> None:
+    def replicate(self, messages: NativeBatch, states: PartitionStates, added: AddedHeaders | None) -> None:
         """Produce consumed messages. Destroys all messages, also after an error."""
-        assert origin is None, "marks are made on objects"
+        assert added is None, "headers are added to objects"
         batch, index, producer = messages, 0, self._client.handle
         try:
             table = self._table(states, batch)

@@ -16,6 +16,7 @@ from causeway.core.permission import Operation, Permission, RequiredPermission, 
 from causeway.core.task_order import ledger_topic, offset_map_topic, quarantine_topic
 from causeway.planning.rules.naming import destination_name
 from causeway.planning.rules.selection import is_name, select
+from causeway.rules.timings import TOPIC_PREFIX
 
 LEDGERS = Permission("topic", "__causeway.", "READ", prefix=True)
 TRANSACTION_STATE = "__transaction_state"
@@ -41,6 +42,7 @@ _NOT_GROWN = "partitions that the source topic gets later are not replicated: th
 _NO_SETTINGS = (
     "compacted topics are not known: records that a source lost are taken for compacted ones; verify fails"
 )
+_NO_LIMIT = "the largest batch that these topics accept is not known"
 _NO_GROUP = "the consumer group on the source does not advance: tools that show its lag show a wrong one"
 
 Name = tuple[str, bool]
@@ -76,6 +78,8 @@ def destination_permissions(mirror: MirrorSettings) -> list[RequiredPermission]:
         needed += _on(names, "CREATE", "create missing topics (create_topics = true)", NOT_CREATED)
         growing = "add partitions when the source topic gets more (create_topics = true)"
         needed += _on(names, "ALTER", growing, _NOT_GROWN)
+    if mirror.timings == "topic":
+        needed += _timings_topics(mirror, names)
     needed += _own_topics(mirror)
     if mirror.delivery == "exactly-once":
         ids = Permission("transactional-id", f"causeway.{mirror.name}.", "WRITE", prefix=True)
@@ -89,6 +93,16 @@ def destination_permissions(mirror: MirrorSettings) -> list[RequiredPermission]:
     needed.append(RequiredPermission(on_cluster("DESCRIBE_CONFIGS"), brokers, _UNCHECKED))
     needed.append(RequiredPermission(LEDGERS, _OTHERS, _UNCOMPARED))
     return needed
+
+
+def _timings_topics(mirror: MirrorSettings, names: Sequence[Name]) -> Iterator[RequiredPermission]:
+    """There is one for each destination topic."""
+    topics = [(TOPIC_PREFIX + name, prefix) for name, prefix in names]
+    yield from _on(topics, "WRITE", 'write timings (timings = "topic")')
+    yield from _on(topics, "DESCRIBE_CONFIGS", "read the settings of the topics for timings", _NO_LIMIT)
+    if mirror.create_topics:
+        purpose = "create missing topics for timings (create_topics = true)"
+        yield from _on(topics, "CREATE", purpose, NOT_CREATED)
 
 
 def _own_topics(mirror: MirrorSettings) -> Iterator[RequiredPermission]:

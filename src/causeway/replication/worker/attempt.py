@@ -48,6 +48,7 @@ from causeway.replication.worker.slice_handover import ending_seconds, let_end
 from causeway.replication.worker.small_batches import SmallBatches
 from causeway.replication.worker.source_nodes import SourceNodes
 from causeway.replication.worker.task_state import TaskState
+from causeway.rules.added_headers import added_bytes
 
 LEDGER_SECONDS = 30.0
 QUIET_SECONDS = 1.0
@@ -98,6 +99,7 @@ class Attempt:
 
     def close(self) -> None:
         self._task.denied |= self._producer.client.denied
+        self._task.rejected_timings |= self._producer.rejected_timings
         with ExitStack() as ending:  # closes each one, even if another one fails
             ending.callback(self._flow.close)
             ending.callback(self._producer.close)
@@ -126,8 +128,10 @@ class Attempt:
                 consumer.connect_early()
                 self._partitions.consumers.append(consumer)
                 if small:
-                    marks = order.provenance is not None
-                    self._flow.small.append(SmallBatches(consumer, self._producer, marks))
+                    more = added_bytes(
+                        origin=order.provenance is not None, times=order.produce.timings == "headers"
+                    )
+                    self._flow.small.append(SmallBatches(consumer, self._producer, more))
         # Start from what the driver has read of the ledger; after a failure trust only the ledger itself.
         seen = order.seen if not self._task.restarts else None
         ledger = LedgerReader(order.destination, order.slice.mirror, [CONTROL, order.shard], seen)
@@ -230,10 +234,12 @@ class Attempt:
 
 
 def record_inspection(order: TaskOrder) -> str:
-    """What inspects each record; an empty string if nothing does."""
+    """What inspects or changes each record; an empty string if nothing does."""
     inspecting = ["filters"] if order.filters else []
     if order.provenance is not None:
         inspecting.append("provenance marks")
+    if order.produce.timings == "headers":
+        inspecting.append("timings in headers")
     return " and ".join(inspecting)
 
 

@@ -35,6 +35,7 @@ from causeway.replication.worker.rejected_records import check_reports
 from causeway.replication.worker.source_checks import check_holes, looks_until
 from causeway.replication.worker.source_nodes import SourceNodes
 from causeway.replication.worker.task_state import TaskState
+from causeway.replication.worker.timings import TimingsTopics
 from causeway.rules.integrity import same_topic
 from causeway.rules.offset_runs import OffsetRun
 
@@ -63,6 +64,7 @@ class Committer:
         self._task = task
         self._nodes = nodes
         self._carrier = carrier
+        self._timings = TimingsTopics(order, destination, task)
         self._heartbeat_at = 0.0
 
     @property
@@ -87,6 +89,7 @@ class Committer:
         replicated = [state for state in moved if state.delivered or state.filtered or state.quarantined]
         producer, task = self._producer, self._task
         asked = self._ask(moved, sources)
+        timings_asked = self._timings.request_descriptions(moved)
         count, size = producer.records, producer.size
         flushed = producer.flush() if producer.open else 0.0
         check_reports(replicated, self._producer, task)
@@ -111,12 +114,13 @@ class Committer:
             for number, runs in landed.items()
             for first in range(0, len(runs), RUNS_TOGETHER)
         ]
+        timings = self._timings.records(settled, timings_asked)  # before the signs: it may add an event
         signs = [*self._signs_of_life(at, final), *self._nodes.log.records(at, delivered=count > 0)]
         entries += [self._entry(record) for record in (*records, *signs)]
         if entries or producer.open:
             seconds = producer.seconds if producer.open else 0.0
             began = time.monotonic()
-            producer.commit(entries, mapped)
+            producer.commit(entries, mapped, timings)
             task.transactions += 1
             task.transaction_seconds += seconds + time.monotonic() - began
         task.events = []

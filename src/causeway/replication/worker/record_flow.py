@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from causeway.core.clock import now_ms
 from causeway.core.position import SourcePartition
 from causeway.core.task_order import TaskOrder
 from causeway.errors import CausewayError
@@ -23,6 +24,7 @@ from causeway.replication.worker.small_batches import SmallBatches
 from causeway.replication.worker.source_checks import look_ahead
 from causeway.replication.worker.source_nodes import SourceNodes
 from causeway.replication.worker.task_state import TaskState
+from causeway.rules.added_headers import AddedHeaders
 from causeway.rules.repeats import raised
 
 IDLE_WAIT_SECONDS = 0.05
@@ -53,6 +55,7 @@ class RecordFlow:
         self._nodes = nodes
         self._commit = commit
         self._polled_at: list[tuple[float, int]] = []  # when records of the open transaction came; how many
+        self._consumed = 0  # when the last records came, in milliseconds since the epoch
         self._average_size = 1_000.0
         limits = order.limits
         self._pace: Pace = first_pace(
@@ -124,8 +127,11 @@ class RecordFlow:
             self._look_ahead(consumer, polled)
         if polled.records:
             at, count = time.monotonic(), self._producer.records
+            self._consumed = now_ms()
             self._fetching.polled(consumer, polled.records)
             self._produce(consumer, polled.records)
+            if self._order.produce.timings == "topic":
+                _note_fetched(consumer, self._consumed)
             self._polled_at.append((at, self._producer.records - count))
         for state, offset in polled.ends:
             state.advance_to(offset)
@@ -194,8 +200,7 @@ class RecordFlow:
         kept = self._filter.apply(records, consumer.open) if self._filter.active else records
         if kept:
             try:
-                origin = consumer.cluster_id.encode() if self._order.provenance is not None else None
-                producer.replicate(kept, consumer.open, origin)
+                producer.replicate(kept, consumer.open, self._added_headers(consumer))
             except Refused:
                 # With one record per batch the rejected record reports itself, but only if this waits for
                 # the reports. Otherwise the attempt would fail here repeatedly while many records follow it.
@@ -204,6 +209,12 @@ class RecordFlow:
                 raise
         self._filter.finish()
         self._throttle.took(producer.records - count, producer.size - size)
+
+    def _added_headers(self, consumer: SourceConsumer) -> AddedHeaders | None:
+        order = self._order
+        origin = consumer.cluster_id.encode() if order.provenance is not None else None
+        consumed = self._consumed if order.produce.timings == "headers" else None
+        return AddedHeaders(origin, consumed) if (origin, consumed) != (None, None) else None
 
     def _most(self) -> int:
         """How many records to poll at once: what the transaction has room for, by the average record size."""
@@ -214,3 +225,10 @@ class RecordFlow:
         if self._order.limits.bytes_per_second:
             allowed = min(allowed, int(self._order.limits.bytes_per_second / 10 / self._average_size) + 1)
         return max(1, min(MOST_RECORDS, allowed, self._pace.records - self._producer.records, int(room)))
+
+
+def _note_fetched(consumer: SourceConsumer, at: int) -> None:
+    """Note when the first record of each partition in the open transaction came, for its timings."""
+    for state in consumer.open.values():
+        if state.delivered and not state.fetched:
+            state.fetched = at

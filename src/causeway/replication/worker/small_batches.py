@@ -18,16 +18,15 @@ from causeway.planning.rules.batch_limits import Room, wire_size
 
 TURN_SECONDS = 0.05
 TURN_RECORDS = 1_000
-PROVENANCE_BYTES = 100
 
 
 class SmallBatches:
     """The source consumer of these partitions, and their turns."""
 
-    def __init__(self, consumer: SourceConsumer, producer: DestinationProducer, provenance: bool) -> None:
+    def __init__(self, consumer: SourceConsumer, producer: DestinationProducer, added: int) -> None:
         self.consumer = consumer
         self._producer = producer
-        self._more = PROVENANCE_BYTES if provenance else 0  # for the header that is added
+        self._added = added  # bytes of the headers that are added to each record
         self._room = Room()
         self._begun = self._again_at = 0.0
         self._ends_at = 0.0
@@ -85,4 +84,4 @@ class SmallBatches:
             sizes = [(len(name.encode()), len(value or b"")) for name, value in message.headers() or ()]
         except Exception:  # noqa: BLE001 - the producer reports what is wrong; this record goes alone
             return NEVER
-        return wire_size(len(message.value() or b""), len(message.key() or b""), sizes) + self._more
+        return wire_size(len(message.value() or b""), len(message.key() or b""), sizes) + self._added

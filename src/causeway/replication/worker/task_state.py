@@ -34,6 +34,8 @@ class TaskState:
     single: bool = False  # one record per batch, to isolate the one that the destination rejects
     poison: dict[SourcePartition, dict[int, Finding]] = field(default_factory=dict)  # by offset
     denied: set[str] = field(default_factory=set)  # destination topics that writes were denied to
+    rejected_timings: dict[str, str] = field(default_factory=dict)  # timings topics, and why they did
+    without_timings: dict[str, str] = field(default_factory=dict)  # timings topics not written to, and why
     no_quarantine: set[SourcePartition] = field(default_factory=set)  # they stop instead of quarantining
     repeated: dict[SourcePartition, Repeated] = field(default_factory=dict)  # where attempts failed, and how
     unexplained: tuple[str, int] = ("", 0)  # kind of an error that names no record, how often in a row
