@@ -8,6 +8,7 @@ the value itself is added only if it is known not to be a secret.
 from __future__ import annotations
 
 import re
+import warnings
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Annotated, Any, Literal
@@ -130,8 +131,10 @@ def _topic(value: str) -> str:
         raise ValueError("must be a topic name or a regular expression")
     if not _TOPIC.fullmatch(value):
         try:
-            re.compile(value)
-        except (re.error, OverflowError, RecursionError) as error:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")  # "possible nested set": its meaning may change
+                re.compile(value)
+        except (re.error, OverflowError, RecursionError, FutureWarning) as error:
             # Python's message may quote the expression, so it is kept apart from ours.
             raise PydanticCustomError(
                 "topic", "must be a topic name or a regular expression", {"detail": str(error)}
