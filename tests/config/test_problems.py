@@ -61,7 +61,7 @@ IN_THE_MIRROR = [
     ("start = 08:00:00", f'start: {A_START}, not "08:00:00"'),
     ('prefix = "a b"', f'prefix: {AN_AFFIX}, not "a b"'),
     ('exclude = ["["]', f'exclude[0]: {A_TOPIC}, not "[" (unterminated character set at position 0)'),
-    ('exclude = ["[[a]"]', f'exclude[0]: {A_TOPIC}, not "[[a]" (Possible nested set at position 0)'),
+    ('exclude = ["[[a]"]', f'exclude[0]: {A_TOPIC}, not "[[a]" (Possible nested set at position 1)'),
     ('rename = { "a b" = "c" }', f'rename."a b": {A_TOPIC_NAME}'),
     ('rename.orders = ""', f"rename.orders: {A_TOPIC_NAME}"),
     ("partition_map.orders = -1", f"partition_map.orders: {A_PLACE}"),
