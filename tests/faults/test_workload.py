@@ -137,6 +137,7 @@ def test_one_mirror_run_holds_every_promise_about_records_and_positions(world: W
 
 
 @pytest.mark.integration
+@pytest.mark.long
 def test_a_workload_survives_its_brokers_and_never_says_failed_of_what_is_there(tmp_path: Path) -> None:
     with (
         Journal(tmp_path / "history.jsonl") as journal,

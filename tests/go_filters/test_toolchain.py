@@ -96,6 +96,7 @@ def test_a_plugin_for_another_machine(changed: Callable[[bytes, bytes], Path]) -
     assert "this machine is linux/" in refused(changed(b"GOOS=linux", b"GOOS=plan9")).why
 
 
+@pytest.mark.long
 def test_a_plugin_with_other_flags_gets_a_program_with_these(tmp_path: Path) -> None:
     plugin = filter_of(build(tmp_path, PROBE, quickly("probe", "-trimpath")))
     assert plugin.judge([b"a", b"drop"]) == [True, False]

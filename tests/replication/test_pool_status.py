@@ -145,6 +145,7 @@ def test_all_nodes_gone_is_shown_with_the_reason_of_each(pool: NodePool) -> None
     pool.assert_delivered(topic)
 
 
+@pytest.mark.long
 def test_nodes_that_are_left_too_often_end_the_run_with_the_history(pool: NodePool) -> None:
     topic = pool.topic()
     pool.write(topic, pool.world.numbers(200, 2))

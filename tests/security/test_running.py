@@ -10,13 +10,12 @@ import itertools
 import pytest
 
 from security.conftest import MakeMirror
-from support.restarting_access import KEY_PASSWORD
 from support.secured_mirror import LOGINS
 
 SIDES = ("source", "destination")
 CARRIERS = ("native", "object")
 
-ROTATED = {("OAUTHBEARER", "source", "native"), (KEY_PASSWORD, "destination", "object")}
+ROTATED = {("OAUTHBEARER", "source", "native")}
 REVOKED = {("SCRAM-SHA-512", "destination", "native")}
 """These run in `make test`, the others are deep."""
 

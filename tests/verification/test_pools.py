@@ -21,6 +21,7 @@ def pool(
     pool.close()
 
 
+@pytest.mark.long
 def test_another_node_is_compared_when_the_first_one_is_gone(pool: NodePool) -> None:
     topic = pool.topic()
     pool.write(topic, pool.world.numbers(400, 2))

@@ -147,7 +147,7 @@ def test_an_error_that_names_no_record_is_traced_to_it(
             raise ZeroDivisionError("of this record")
         return [("origin", origin)]
 
-    monkeypatch.setattr("causeway.kafka.produce_loop.marked", fail_at)
+    monkeypatch.setattr("causeway.rules.added_headers.marked", fail_at)
     case = Case("unknown", "", "", size=10)
     order = bad_order(world, case, provenance="d", on_poison=policy)
     if policy == "quarantine":
