@@ -29,7 +29,7 @@ test-all: setup
 
 test-fast: setup
 	@mkdir -p build
-	$(PYTEST) -n 3 --dist worksteal -m "not integration and not deep" --cov --cov-report= $(ARGS)
+	$(PYTEST) -n 4 --dist worksteal -m "not integration and not deep" --cov --cov-report= $(ARGS)
 	@echo "coverage of these tests: $$($(BIN)/coverage report --format=total) % of the lines in src"
 
 faults: setup
