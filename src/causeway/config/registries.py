@@ -125,7 +125,7 @@ class RegistrySettings(ConfigTable):
 
     @property
     def exposes_login(self) -> bool:
-        """Whether a secret goes over a network unencrypted."""
+        """Whether a password or a token would leave this machine without encryption."""
         open_urls = [url for url in self.url if not url.startswith("https:")]
         remote = [url for url in open_urls if not _LOOPBACK.fullmatch(urlsplit(url).hostname or "")]
         return bool(remote) and bool(self.username or self.token)
