@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka.admin import AclOperation
 
 from causeway.local_kafka import EmbeddedCluster
-from support.rights import Rights, cluster_with_rights
+from support.rights import Rights, cluster_with_rights, world_with
 from support.world import World
 
 
@@ -21,10 +21,8 @@ def rights(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rights]:
 
 @pytest.fixture
 def world(source: EmbeddedCluster, rights: Rights, tmp_path: Path) -> Iterator[World]:
-    world = World(source, rights.cluster, tmp_path)
-    world.servers["destination"] = rights.cluster.internal_servers
-    yield world
-    world.close()
+    with world_with(rights, source, tmp_path) as world:
+        yield world
 
 
 def test_a_topic_that_may_not_even_be_described_stops_alone(world: World, rights: Rights) -> None:

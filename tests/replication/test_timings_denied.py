@@ -12,7 +12,7 @@ from confluent_kafka.admin import AclOperation
 
 from causeway.core.choices import Delivery
 from causeway.local_kafka import EmbeddedCluster
-from support.rights import Rights, cluster_with_rights
+from support.rights import Rights, cluster_with_rights, world_with
 from support.world import World
 
 
@@ -24,10 +24,8 @@ def rights(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rights]:
 
 @pytest.fixture
 def world(source: EmbeddedCluster, rights: Rights, tmp_path: Path) -> Iterator[World]:
-    world = World(source, rights.cluster, tmp_path)
-    world.servers["destination"] = rights.cluster.internal_servers
-    yield world
-    world.close()
+    with world_with(rights, source, tmp_path) as world:
+        yield world
 
 
 def config_of(world: World, rights: Rights, **more: Any) -> Path:

@@ -18,6 +18,7 @@ from confluent_kafka.admin import (
 
 from causeway.core.cluster import Cluster
 from causeway.local_kafka import EmbeddedCluster
+from support.world import World
 
 USER, PASSWORD = "causeway", "a-password"
 JAAS = f'org.apache.kafka.common.security.plain.PlainLoginModule required user_{USER}="{PASSWORD}";'
@@ -86,3 +87,12 @@ class Rights:
 def cluster_with_rights(name: str, directory: Path) -> Iterator[Rights]:
     with EmbeddedCluster.start(name, directory=directory, config=CONFIG) as cluster:
         yield Rights(cluster)
+
+
+@contextlib.contextmanager
+def world_with(rights: Rights, source: EmbeddedCluster, directory: Path) -> Iterator[World]:
+    """A mirror's world whose destination has the user. The test itself may do everything there."""
+    world = World(source, rights.cluster, directory)
+    world.servers["destination"] = rights.cluster.internal_servers
+    yield world
+    world.close()

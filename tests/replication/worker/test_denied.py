@@ -20,7 +20,7 @@ from causeway.local_kafka import EmbeddedCluster
 from causeway.replication.worker.task import serve_order
 from causeway.replication.worker.task_state import TaskState
 from support.ordering import Patience, TooManyAttempts, order_of
-from support.rights import Rights, cluster_with_rights
+from support.rights import Rights, cluster_with_rights, world_with
 from support.world import World
 
 COUNT = 20
@@ -34,10 +34,8 @@ def rights(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rights]:
 
 @pytest.fixture
 def world(source: EmbeddedCluster, rights: Rights, tmp_path: Path) -> Iterator[World]:
-    world = World(source, rights.cluster, tmp_path)
-    world.servers["destination"] = rights.cluster.internal_servers
-    yield world
-    world.close()
+    with world_with(rights, source, tmp_path) as world:
+        yield world
 
 
 def two_topics(world: World, rights: Rights, **more: Any) -> tuple[str, str, TaskOrder]:
