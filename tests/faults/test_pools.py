@@ -41,6 +41,10 @@ def measured(
     print(f"fault={fault} next_record={arrivals.timing.next_ms}ms", flush=True)
 
 
+N1_FIRST = {"request_timeout": '"20s"'}
+"""On a busy machine a node that responds late is not the first fit one."""
+
+
 def _assert_delivered(pool: NodePool, topic: str) -> None:
     """By comparison with what was written, and by the checker of all fault tests."""
     pool.assert_delivered(topic)
@@ -56,10 +60,7 @@ def _arrived(run: Causeway, pool: NodePool, records: int, what: str) -> None:
 def test_the_first_node_is_read_and_everything_arrives(pool: NodePool) -> None:
     topic = pool.topic()
     pool.write(topic, pool.world.numbers(2_000, 2))
-    patient = {
-        "request_timeout": '"20s"'
-    }  # for a busy machine: a node that responds late is not the first fit one
-    pool.world.carry_all(pool.config([topic], patient))
+    pool.world.carry_all(pool.config([topic], N1_FIRST))
     assert pool.reading_from() == {"n1"}
     _assert_delivered(pool, topic)
     pool.write(topic, pool.world.numbers(500, 2, 2_000))
@@ -146,8 +147,7 @@ def test_a_node_that_lags_is_left_and_one_before_the_position_is_not_chosen(pool
     """n2 has less than what was replicated: the mirror goes past it, to n3."""
     topic = pool.topic()
     pool.write(topic, pool.world.numbers(1_000, 2))
-    patient = {"lag_threshold": "100", "request_timeout": '"20s"'}  # n1 is the first one that is read
-    config = pool.config([topic], patient)
+    config = pool.config([topic], {"lag_threshold": "100", **N1_FIRST})
     run = pool.world.run(config)
     _arrived(run, pool, 1_000, "what is there has arrived")
     pool.write(topic, pool.world.numbers(200, 2, 1_000), to=["n1", "n3"])
@@ -192,7 +192,7 @@ def test_a_node_with_other_data_at_the_same_offsets_is_refused(pool: NodePool) -
     pool.only(topic, other, to="n2")
     pool.catch_up("n3")
     pool.finish("n3")
-    run = pool.world.run(pool.config([topic]))
+    run = pool.world.run(pool.config([topic], N1_FIRST))
     _arrived(run, pool, 1_000, "what is there has arrived")
     with measured(
         pool, topic, "kill, and the next one has other data", lambda: pool.kill("n1"), lambda: 1_000
@@ -264,7 +264,7 @@ def test_the_mirror_is_killed_while_it_moves(pool: NodePool, step: str, tmp_path
 def test_a_topic_that_grows_on_one_node_first(pool: NodePool) -> None:
     topic = pool.topic()
     pool.write(topic, pool.world.numbers(1_000, 2))
-    run = pool.world.run(pool.config([topic]))
+    run = pool.world.run(pool.config([topic], N1_FIRST))
     _arrived(run, pool, 1_000, "what is there has arrived")
     pool.grow(topic, 3, "n1")
     late = [(2, rec) for _, rec in pool.world.numbers(100, 1, 1_000)]
